@@ -127,7 +127,7 @@ def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str])
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("suggestions", over=[("direct", "card"), ("runtime", "card")])
+    cases("suggestions", "stopThought", over=[("direct", "card"), ("runtime", "card")])
     + cases("cutOff", "left", over=[("direct", "card"), ("browser", "card")])
     + spread("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
 )

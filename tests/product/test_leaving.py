@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate.client import Client, events
 from agui_gate.settings import Settings
@@ -87,6 +88,29 @@ async def test_an_answer_that_was_stopped_is_marked_in_the_thread_and_no_other_o
         assert [m.get("metadata") for m in snapshot] == [None, half["metadata"], None, None]
 
 
+THINKING: list[dict[str, Any]] = [
+    {
+        "output": [{"type": "reasoning", "summary": ["I look up the order, and then"]}],
+        "fault": {"kind": "hang", "after_events": 5},
+        "when": {"user": "go"},
+    },
+    {"output": [say("Back.")], "repeat": True},
+]
+
+
+async def test_an_answer_that_was_stopped_while_it_was_thought_about_is_marked_too() -> None:
+    async with product([], THINKING, settings=Settings(disconnect_grace=0)) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            await reader.until("REASONING_MESSAGE_CONTENT")
+        await over(p, chat, "cancelled")
+        chat.messages = (await p.get(f"/threads/{chat.thread_id}"))["messages"]
+        assert (await chat.say("more")).text == "Back."
+        messages = (await p.get(f"/threads/{chat.thread_id}"))["messages"]
+        assert [m["role"] for m in messages] == ["user", "reasoning", "user", "assistant"]
+        assert [m.get("metadata") for m in messages] == [None, {"agui-gate": {"cut": True}}, None, None]
+
+
 async def test_the_client_library_leaves_without_stopping_and_comes_back() -> None:
     async with product([], SLOW, settings=Settings(disconnect_grace=0)) as p, Client(p.url) as client:
         thread = client.thread()
@@ -97,6 +121,26 @@ async def test_the_client_library_leaves_without_stopping_and_comes_back() -> No
         outcome = await (await thread.attach())
         assert outcome.kind == "success"
         assert thread.text == LONG["text"]
+
+
+@pytest.mark.parametrize("path", ["/", "/agents/support", "/copilotkit/agent/support/run"])
+async def test_a_stop_of_our_own_pages_is_no_loss_to_be_logged(path: str) -> None:
+    """It was logged with each Stop that they should be replaced by clients of AG-UI 1.0; nor for who watches."""
+    async with product([], HALF, settings=Settings()) as p:
+        chat = p.chat(path=path, headers={} if "copilotkit" in path else SAYS)
+        watching = path.replace("/run", "/connect") if "copilotkit" in path else None
+        with capture_logs() as lines:
+            async with starting(p, chat, "go") as reader:
+                await reader.until("TEXT_MESSAGE_CONTENT")
+                other = p.chat(
+                    path=watching or "/agents/support/connect", headers=chat.headers, thread_id=chat.thread_id
+                )
+                async with starting(p, other, "") as second:
+                    await second.until("TEXT_MESSAGE_CONTENT")
+                    assert (await cancel(p, chat))["cancelled"] is True
+                    await second.until("RUN_ERROR")
+            await over(p, chat, "cancelled")
+        assert [line["event"] for line in lines if line["log_level"] == "warning"] == []
 
 
 async def test_the_client_library_stops_a_run_that_has_no_name_yet() -> None:

@@ -1,7 +1,7 @@
 import { useAgent, useCopilotKit, UseAgentUpdate, type ReactCustomMessageRenderer } from "@copilotkit/react-core/v2";
 import { createContext, useContext, useEffect, useState } from "react";
 import { useAllRecords, useUnread } from "../components/confirm-card/Ledger";
-import { CutLine } from "./useCutOff";
+import { CutLine, StoppedLine } from "./useCutOff";
 
 /** Whether a banner tells that the last run was lost with its server, and offers to go on. */
 export const IsLost = createContext(false);
@@ -11,7 +11,10 @@ export const unread: ReactCustomMessageRenderer[] = [
   {
     render: ({ message, position }) =>
       position === "after" && message.role === "user" ? (
-        <Kept after={message.id} />
+        <>
+          <Kept after={message.id} />
+          <StoppedLine of={message.id} />
+        </>
       ) : position === "after" ? (
         <>
           <CutLine of={message.id} />

@@ -1,10 +1,10 @@
 import type { Message } from "@ag-ui/client";
-import { useAgent } from "@copilotkit/react-core/v2";
+import { useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { createContext, useContext, useEffect, useState } from "react";
 import { ask } from "../components/confirm-card/ask";
 import { SERVER } from "../connection";
 
-/** The messages of the answers that were stopped or broke off. */
+/** The messages of the answers that were stopped or broke off, and the messages that were stopped before there was a word of an answer. */
 export const CutOff = createContext<ReadonlySet<string>>(new Set());
 
 const SOON = 500; // ms until the server is asked again, while the run that was stopped is still ending
@@ -23,21 +23,30 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
   const { agent } = useAgent({ updates: [] });
   const [cut, setCut] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    let [isRead, isWhole, isSaying, tries] = [false, false, false, 0];
+    let [isRead, isBegun, isWhole, isSaying, tries] = [false, false, false, false, 0];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const add = (ids: string[]) => setCut((known) => (ids.every((id) => known.has(id)) ? known : new Set([...known, ...ids])));
     const read = async () => {
       const response = await ask(new URL(`threads/${encodeURIComponent(agent.threadId)}`, SERVER), { headers }).catch(() => null);
       const told = response?.ok ? ((await response.json()) as Told) : null;
-      add((told?.messages ?? []).filter(({ metadata }) => metadata?.["agui-gate"]?.cut).map(({ id }) => id));
+      const messages = told?.messages ?? [];
+      add(messages.filter(({ metadata }) => metadata?.["agui-gate"]?.cut).map(({ id }) => id));
+      const last = messages.at(-1);
+      if (told?.run?.status === "cancelled" && last?.role === "user") add([last.id]);
       if (told?.run?.status === "running" && !agent.isRunning && (tries += 1) < TRIES) timer = setTimeout(read, SOON);
     };
     const { unsubscribe } = agent.subscribe({
       onRunInitialized: () => {
-        [isWhole, isSaying, tries] = [false, false, 0];
+        [isBegun, isWhole, isSaying, tries] = [false, false, false, 0];
         clearTimeout(timer);
       },
+      onRunStartedEvent: () => {
+        isBegun = true;
+      },
       onTextMessageStartEvent: () => {
+        isSaying = true;
+      },
+      onReasoningMessageStartEvent: () => {
         isSaying = true;
       },
       onMessagesSnapshotEvent: () => {
@@ -48,8 +57,8 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
       },
       onRunFinalized: ({ messages }) => {
         const last = messages.at(-1);
-        if (!isWhole && isSaying && last?.role === "assistant" && last.content) add([last.id]);
-        if ((!isWhole || !isRead) && messages.some(({ role }) => role === "assistant")) void read();
+        if (!isWhole && isSaying && (last?.role === "assistant" || last?.role === "reasoning") && last.content) add([last.id]);
+        if (isRead ? isBegun && !isWhole : messages.length > 0) void read();
         isRead = true;
       },
     });
@@ -64,4 +73,11 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
 /** Stands below such an answer. */
 export function CutLine({ of }: { of: string }) {
   return useContext(CutOff).has(of) ? <p className="cut" data-testid="cut">This answer was cut off before it was complete.</p> : null;
+}
+
+/** Stands below such a message, as long as it is the last one. */
+export function StoppedLine({ of }: { of: string }) {
+  const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged, UseAgentUpdate.OnMessagesChanged] });
+  const isStopped = useContext(CutOff).has(of) && !agent.isRunning && agent.messages.at(-1)?.id === of;
+  return isStopped ? <p className="cut" role="status" data-testid="cut">Stopped before there was an answer.</p> : null;
 }

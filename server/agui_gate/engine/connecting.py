@@ -64,15 +64,21 @@ class Connecting:
         thread = await self._store.read_thread(principal, thread_id)
         return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
-    async def connect(self, team: Team, run: RunInput, principal: str, *, watching: bool) -> Connected:
-        """See `Engine.connect`."""
+    async def connect(
+        self, team: Team, run: RunInput, principal: str, *, watching: bool = False, reads_stops: bool = False
+    ) -> Connected:
+        """The conversation as it stands, then what is said of it.
+
+        ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
+        ``reads_stops``: it tells a stop from a failure.
+        """
         live, thread = self._live(principal, run.thread_id), None
         reservation = self._budget.expect(principal, run.thread_id)
         if live is None:
             thread = await self._store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self._live(principal, thread.id if thread else run.thread_id)
-        who = self._client(run, principal, watching)
+        who = self._client(run, principal, watching, reads_stops)
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
             joined = await live.join(who.frames(live.run_id).opening, watching=who.watching)
@@ -160,9 +166,9 @@ class Connecting:
         again = partial(self.read_thread, thread.principal, thread.id)
         return Following(team, run, thread, reservation, frames, self._watch, again, join)
 
-    def _client(self, run: RunInput, principal: str, watching: bool) -> "Client":
-        asked = run.protocol_version
-        lost = partial(self._downgrades.lost, principal=principal, thread_id=run.thread_id, asked=asked)
+    def _client(self, run: RunInput, principal: str, watching: bool, reads_stops: bool) -> "Client":
+        asked, told = run.protocol_version, self._downgrades.lost
+        lost = partial(told, principal=principal, thread_id=run.thread_id, asked=asked, reads_stops=reads_stops)
         return Client(run.thread_id, f"connect_{self._new_id()}", choose(asked, self._deployment), lost, watching)
 
 

@@ -27,10 +27,13 @@ class Downgrades:
     def __init__(self) -> None:
         self._told: dict[tuple[str, str, Lost], None] = {}
 
-    def lost(self, what: Lost, principal: str, thread_id: str, asked: str | None) -> None:
-        """A client whose input has ``asked`` as its version was not told ``what`` of this thread."""
+    def lost(self, what: Lost, principal: str, thread_id: str, asked: str | None, *, reads_stops: bool = False) -> None:
+        """A client whose input has ``asked`` as its version was not told ``what`` of this thread.
+
+        ``reads_stops``: it takes the code of a stop for what it means, so that nothing is lost of that.
+        """
         key = (principal, thread_id, what)
-        if key in self._told:
+        if key in self._told or (reads_stops and what is Lost.CANCELLED):
             return
         if len(self._told) >= REMEMBERED:
             del self._told[next(iter(self._told))]

@@ -190,6 +190,7 @@ class Engine:
         create: bool = True,
         way: Way = "resume",
         keeps_state: bool = False,
+        reads_stops: bool = False,
     ) -> LiveRun:
         """Begin a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
 
@@ -197,7 +198,8 @@ class Engine:
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
         unless the agent's `on_disconnect` is ``continue``. ``create`` False: raises `NotFound` for an unknown thread.
         ``way`` is how its `resume[]` came. ``keeps_state``: the client keeps the state that it sends, so that patches
-        alone will do. A request for suggestions is run `aside`, whichever way it comes.
+        alone will do. ``reads_stops``: it tells a stop from a failure. A request for suggestions is run `aside`,
+        whichever way it comes.
         """
         if is_suggestion(run):
             return await self.aside(agent, run, principal)
@@ -219,7 +221,7 @@ class Engine:
         except BaseException:
             await self._keeper.give_back(thread, key)
             raise
-        live.way, live.keeps_state = way, keeps_state
+        live.way, live.keeps_state, live.reads_stops = way, keeps_state, reads_stops
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
         self._reservations[key] = reservation
@@ -296,12 +298,9 @@ class Engine:
         """
         return await self._connecting.read_thread(principal, thread_id)
 
-    async def connect(self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False) -> Connected:
-        """The conversation as it stands, then what is said of it.
-
-        ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
-        """
-        return await self._connecting.connect(self.team(agent), run, principal, watching=watching)
+    async def connect(self, agent: Agent, run: RunInput, principal: str, **how: bool) -> Connected:
+        """The conversation as it stands, then what is said of it: see `Connecting.connect`."""
+        return await self._connecting.connect(self.team(agent), run, principal, **how)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""

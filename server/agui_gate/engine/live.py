@@ -53,6 +53,7 @@ class LiveRun:
         "key",
         "lose",
         "principal",
+        "reads_stops",
         "run_id",
         "stop_alone",
         "task",
@@ -86,6 +87,8 @@ class LiveRun:
         self.way: Way = "resume"
         self.keeps_state = False
         """Whether its client is known to keep the state that it sent, and to change that by patches."""
+        self.reads_stops = False
+        """Whether its client is known to tell a stop from a failure."""
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
         self._readers = 0

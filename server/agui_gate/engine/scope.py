@@ -163,7 +163,8 @@ class Scope:
     def lost(self, what: Lost) -> None:
         """The shapes of 0.x have no way to tell the client this: tell the developers (VER-7)."""
         thread = self.thread.thread
-        self.downgrades.lost(what, thread.principal, thread.id, self.input.protocol_version)
+        asked, reads_stops = self.input.protocol_version, self.live.reads_stops
+        self.downgrades.lost(what, thread.principal, thread.id, asked, reads_stops=reads_stops)
 
     def stop(self, why: Stop, usage: Sequence[Any]) -> None:
         """End the stream of a run that was stopped before it was complete."""

@@ -130,13 +130,13 @@ class CopilotKitRoutes:
         agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
-            await self._engine.run(agent, run, principal, stop_alone=False)
+            await self._engine.run(agent, run, principal, stop_alone=False, reads_stops=True)
         )
 
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
-        reader, _, run_key = await self._engine.connect(agent, run, principal, watching=True)
+        reader, _, run_key = await self._engine.connect(agent, run, principal, watching=True, reads_stops=True)
         return EventStream(reader, run_key, lambda: None)
 
     async def _stop(self, principal: str, name: str, thread_id: str, body: bytes) -> Response:

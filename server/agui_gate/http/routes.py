@@ -53,9 +53,10 @@ class Routes:
         agent = self._agent(request.path_params.get("name"))
         run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
+        ours = knows_us(request)
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.run(
-                agent, run, principal, stop_alone=stops_alone(agent, request), keeps_state=knows_us(request)
+                agent, run, principal, stop_alone=stops_alone(agent, request), keeps_state=ours, reads_stops=ours
             )
         )
 
@@ -68,7 +69,7 @@ class Routes:
         agent = self._agent(request.path_params["name"])
         run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
-        reader, live, run_key = await self._engine.connect(agent, run, principal)
+        reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
         return EventStream(reader, run_key, live.leave if live else lambda: None)
 
     async def agents(self, request: Request) -> Response:

@@ -184,10 +184,12 @@ class _Shown:
             self._groups.append([_of(turn.task, message)])
 
     def _cut_off(self, turn: TurnEntry) -> None:
-        """Say of the last text of a turn that its stream did not finish."""
-        text = next((part for part in reversed(turn.parts) if isinstance(part, TextPart) and part.text), None)
-        if text is not None:
-            self._assistant(text.id, turn.task, turn.agent)[0]["metadata"] = {METADATA: {"cut": True}}
+        """Say of the last text of a turn that its stream did not finish; of its last reasoning, if it said nothing."""
+        texts = [part.id for part in turn.parts if isinstance(part, TextPart) and part.text]
+        last = (texts or [part.id for part in turn.parts if isinstance(part, ReasoningPart)])[-1:]
+        for message in (group[0] for group in reversed(self._groups) if last and group[0]["id"] == last[0]):
+            message["metadata"] = {METADATA: {"cut": True}}
+            break
 
     def _call_with_result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         record = self._records.get((entry.id, part.id))

@@ -171,6 +171,25 @@ test("an answer that was stopped says so, also when the next one is there, and a
   assert.deepEqual(toRows(session.state).map(({ kind }) => kind), kinds);
 });
 
+test("an answer that was stopped while it was thought about says so, also after a reload", async () => {
+  const thought = [{ type: "REASONING_MESSAGE_START", messageId: "r1", role: "reasoning" }, { type: "REASONING_MESSAGE_CONTENT", messageId: "r1", delta: "I look up" }];
+  const { session, server } = scripted([...thought, "until stopped"], [...text("a2", "Yes."), finished()]);
+  const sent = session.send("slow");
+  await new Promise(setImmediate);
+  await session.stop();
+  await sent;
+  assert.deepEqual(toRows(session.state).map(({ kind }) => kind), ["user", "reasoning", "notice"]);
+  await session.send("go on");
+  const kinds = ["user", "reasoning", "cut", "user", "text", "footer"];
+  assert.deepEqual(toRows(session.state).map(({ kind }) => kind), kinds);
+  for (const content of ["I look up", ""]) {
+    const cut = { id: "r1", role: "reasoning", content, metadata: { "agui-gate": { cut: true } } };
+    server.thread = { messages: session.state.messages.with(1, cut), approvals: [], run: { key: "run-2", status: "finished" } };
+    await session.open("t1", "support");
+    assert.deepEqual(toRows(session.state).map(({ kind }) => kind), kinds.filter((kind) => content || kind !== "reasoning"));
+  }
+});
+
 test("a message whose run was stopped before there was a word says so after a reload, and can be tried again", async () => {
   const { session, server, inputs } = scripted([...text("a1", "Yes."), finished()]);
   server.thread = { messages: [{ id: "u1", role: "user", content: "slow" }], approvals: [], run: { key: "run-0", status: "cancelled" } };

@@ -18,11 +18,39 @@ export async function stopText(t) {
   await stop(page);
   await t.idle(page);
   assert.ok(!(await page.textContent("main")).includes("word3999"));
+  await shows(page.getByTestId("cut"), /cut off before it was complete/);
   await t.shot(page, "stopped");
   await t.rests(page);
   await t.say(page, "And now?");
   await t.answered(page, "Back again.");
   await counts(t.banner(page), 0, "stopping is no error");
+  await counts(page.getByTestId("cut"), 1);
+}
+
+/** Stopped before there was a word of an answer, and while it was thought about: said at once, and after a reload. */
+export async function stopThought(t) {
+  const nothing = { ...says("Never said."), fault: { kind: "hang", after_events: 1 }, when: { user: "nothing" }, repeat: true };
+  const thought = { output: [{ type: "reasoning", summary: [WORDS.join("")] }], when: { user: "Think" } };
+  await t.script(nothing, slowly(thought, 50), { ...says("Back again."), when: { user: "now" } });
+  const page = await t.open();
+  await t.say(page, "Tell me nothing");
+  await page.locator('[data-testid="copilot-send-button"][aria-label="Stop"]').waitFor();
+  await stop(page);
+  await shows(page.getByTestId("cut"), /Stopped before there was an answer/);
+  await page.reload();
+  await shows(page.getByTestId("cut"), /Stopped before there was an answer/);
+  await t.rests(page);
+  await t.say(page, "Think");
+  await page.getByText("word5 ").waitFor();
+  await stop(page);
+  await shows(page.getByTestId("cut"), /cut off before it was complete/);
+  await page.reload();
+  await shows(page.getByTestId("cut"), /cut off before it was complete/);
+  await t.shot(page, "reloaded");
+  await t.rests(page);
+  await t.say(page, "And now?");
+  await t.answered(page, "Back again.");
+  await counts(page.getByTestId("cut"), 1);
 }
 
 export async function stopTool(t) {

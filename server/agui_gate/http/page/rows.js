@@ -48,7 +48,7 @@ function messageRows(view, message, voice, name) {
     case "assistant":
       return [...saidRows(view, message, name), ...callRows(view, message, voice, rowsOf), ...footerRow(view, message)];
     case "reasoning":
-      return reasoningRows(state, message);
+      return reasoningRows(view, message);
     case "activity":
       return [{ key: message.id, kind: "activity", title: message.activityType, content: message.content }];
     case "task":
@@ -70,17 +70,21 @@ function saidRows({ state, lanes, results }, message, name) {
   const streaming = state.run !== null && isLast && !message.toolCalls?.length && !results.has(task);
   const form = streaming || !text.startsWith("{") ? null : parseObject(text);
   if (form) return [{ key: message.id, kind: "form", text, value: form, name }];
-  const cut = isCut(message);
-  const said = { key: message.id, kind: "text", text, streaming, half: streaming || cut, name };
-  return cut && !(state.notice && isLast) ? [said, { key: `${message.id}-cut`, kind: "cut" }] : [said];
+  const said = { key: message.id, kind: "text", text, streaming, half: streaming || isCut(message), name };
+  return [said, ...cutRow(state, message, isLast)];
 }
 
-function reasoningRows(state, { id, content }) {
-  if (!content) return []; // Sealed reasoning: kept for the provider, nothing to read.
+/** Below what was cut off; a notice below the last message says more. */
+const cutRow = ({ notice }, message, isLast) => (isCut(message) && !(notice && isLast) ? [{ key: `${message.id}-cut`, kind: "cut" }] : []);
+
+function reasoningRows({ state, lanes }, message) {
+  const { id, content } = message;
+  const cut = cutRow(state, message, lanes.get(message.subagentRunId ?? "").at(-1) === message);
+  if (!content) return cut; // Sealed reasoning: kept for the provider, nothing to read.
   const span = state.thinking[id];
   const active = state.run !== null && span !== undefined && span.to === undefined;
   const seconds = span?.to === undefined ? null : Math.max(1, Math.round((span.to - span.from) / 1000));
-  return [{ key: id, kind: "reasoning", text: plainText(content), active, seconds }];
+  return [{ key: id, kind: "reasoning", text: plainText(content), active, seconds }, ...cut];
 }
 
 /** Under every answer whose run was seen here, and under the last one in any case. */

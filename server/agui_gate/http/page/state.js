@@ -106,7 +106,7 @@ export function failRun(state, code, message) {
 /** The last message is marked as the server marks it. */
 function withCut(messages) {
   const last = messages.at(-1);
-  if (last?.role !== "assistant" || !last.content) return messages;
+  if (!["assistant", "reasoning"].includes(last?.role) || !last.content) return messages;
   return messages.with(-1, { ...last, metadata: { ...last.metadata, "agui-gate": { ...last.metadata?.["agui-gate"], cut: true } } });
 }
 
