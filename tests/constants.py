@@ -256,6 +256,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate_adapters.openai_responses.hosted_kinds.MAX_NAME": (64, "As `names.LONGEST`."),
     "agui_gate_adapters.openai_responses.hosted_kinds.MAX_TEXT": (2000, "A found passage; the provider has the whole of it."),
     "agui_gate_adapters.openai_responses.hosts.OUTPUT_WINDOW_MS": (570000, "Foundry takes outputs for ten minutes. Half a minute is left for clocks and for the way."),
+    "agui_gate_adapters.openai_responses.recovery.AGREE_SECONDS": (10.0, "A third of a lease, and longer than all waits of a turn. At the length of a lease, a process that slept could say a yes of which others were told that nobody knows."),
     "agui_gate_adapters.openai_responses.replay.MAX_CALL_ID": (64, "OpenAI refuses longer ones with 400 (R17)."),
     "agui_gate_adapters.openai_responses.request.MAX_AGE_MS": (2505600000, "OpenAI keeps responses for at least 30 days. A day is left for clocks and slow people."),
     "agui_gate_adapters.remote_agui.adapter.STOP_SECONDS": (2.0, "A stop of ours waits for the remote to hear of it; one that is dead never will."),

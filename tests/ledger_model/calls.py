@@ -268,7 +268,7 @@ class Calls:
     def _given_back(self, s: World, i: int) -> World:
         if s.record == "passed" and s.holder == i:
             return s._replace(record="given_back").leave(i)
-        return self._as_it_is(s, i)
+        return self._as_it_is(s, i) if s.gone else self._given_up(s, i)
 
     def _begun(self, s: World, i: int) -> World:
         """The journal says that it begins, and then it does: saved under the lease."""

@@ -18,7 +18,7 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.core.approvals import LOCAL, State
 from agui_gate.core.transcript import PassedEntry
 from agui_gate.stores import open_store
-from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.openai_responses import OpenAIResponses, recovery
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, client_of, parse, product, running
@@ -482,6 +482,30 @@ async def test_a_yes_is_said_again_after_a_rate_limit(mode: str) -> None:
         assert consents(p)[-1] == (held(asked), True)
         await chat.say("thanks")
         assert tried(p) == 2
+        p.assert_clean()
+
+
+@every_mode
+@shows("B1", "B6")
+async def test_a_yes_is_not_said_again_after_a_sleep(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process slept for longer than a lease lasts, while it waited to say it again."""
+    now = [0.0]
+
+    async def oversleep(_: float) -> None:
+        now[0] += 60
+
+    monkeypatch.setattr(recovery, "boot_seconds", lambda: now[0])
+    fault = {"kind": "status", "status": 429, "retry_after": 1}
+    async with hosted(turns(fault=fault), mode=mode) as p:
+        monkeypatch.setattr(p.app.state.engine.members["support"].adapter, "_sleep", oversleep)
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        failed = await decide(chat, asked, YES)
+        assert (failed[-1]["type"], failed[-1]["code"]) == ("RUN_ERROR", "provider_unavailable")
+        assert tried(p) == 1
+        assert (await p.get(f"/approvals/{asked.interrupts[0]['id']}"))["state"] == "claimed"
+        done = await chat.go()
+        assert (done.text, tried(p)) == ("Paid.", 2)
         p.assert_clean()
 
 

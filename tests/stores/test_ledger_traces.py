@@ -197,7 +197,7 @@ MUTANTS: dict[str, tuple[Variant, Any, str, Any]] = {
     "who slept before the tool starts doesn't ask": ("local", Lease, "confirm_if_old", nothing),
     "who slept before the request doesn't ask": ("hosted", Lease, "confirm_if_old", nothing),
     "a claim that was stopped is left as it is": ("sub-agent", GatedCalls, "_call_off", only_waits),
-    "a request that was never made is left as it is": ("hosted", Consents, "_untell", nothing),
+    "a request that was never made is left as it is": ("hosted", Consents, "_not_run", nothing),
     "what is passed on isn't recorded": ("hosted", Consents, "accepted", nothing),
     "orphans stay": ("local", OrphanJob, "_settle", nothing),
     "edits are forgotten": ("local", Approval, "effective_arguments", property(lambda self: self.arguments)),

@@ -36,7 +36,7 @@ from .hosts import (
     with_tokens,
 )
 from .machine import ResponseMachine
-from .recovery import ReplayLadder
+from .recovery import Agreement, ReplayLadder
 from .request import Mode, Plan, Settings, Shape, plan
 from .transport import ResponsesTransport
 
@@ -215,7 +215,13 @@ class OpenAIResponses:
 
     def _stream(self, request: TurnRequest) -> Batches:
         ladder = ReplayLadder(lambda: self._plan(request, plain=True), lambda: self._plan(request, alone=True))
-        return prepared(request, self._plan, lambda first: run_turn(self._begin, first, ladder, self._sleep))
+        agreement = Agreement()
+
+        async def begin(current: Plan) -> Opened:
+            agreement.check(current)
+            return await self._begin(current)
+
+        return prepared(request, self._plan, lambda first: run_turn(begin, first, ladder, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
         if not alone and continuing.continues(self.origin):

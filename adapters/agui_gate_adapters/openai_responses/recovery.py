@@ -13,9 +13,11 @@ A mismatch would be a bug of ours and is logged as one.
 
 For a request that agrees to something the provider holds (`consent.py`) it is stricter. It is sent again only if
 refused for its rate or a lock. It is never made by value, as what it agrees to is at the provider (`ConsentLost`).
-After any other failure it may have run, and the caller is told so: `ProviderUnavailable`.
+After any other failure it may have run, and the caller is told so: `ProviderUnavailable`. Nor is it sent once
+`AGREE_SECONDS` are over: a process that slept may have lost the right to say yes.
 """
 
+import time
 from collections.abc import Callable
 
 from agui_gate.errors import (
@@ -33,8 +35,28 @@ from agui_gate_adapters.common.recovery import Step, retry_wait
 
 from .request import Plan, Shape
 
+AGREE_SECONDS = 10.0
+"""For how long a request that agrees to something is sent, and sent again. Less than a lease lasts."""
 LOCKED_WAITS = (0.5, 1.0, 2.0)
 """Seconds between tries while a conversation is locked."""
+
+
+def boot_seconds() -> float:
+    """Seconds by a clock that also counts while the machine sleeps, where there is one."""
+    kind = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if kind is None else time.clock_gettime(kind)
+
+
+class Agreement:
+    """The time in which a request that agrees to something may be sent. It begins now."""
+
+    def __init__(self) -> None:
+        self._until = boot_seconds() + AGREE_SECONDS
+
+    def check(self, plan: Plan) -> None:
+        """Raise `Failure` for a request that is too late; no earlier one was taken."""
+        if plan.agrees and boot_seconds() > self._until:
+            raise Failure(ProviderUnavailable("The approval was not sent in time. Try again.", reached=False))
 
 
 class ReplayLadder:

@@ -32,7 +32,7 @@ from agui_gate.engine import outcomes
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, ProviderUnavailable, RateLimited
+from agui_gate.errors import AguiGateError, LeaseLost, NotSaved, ProviderAuth, ProviderUnavailable, RateLimited
 
 
 class Consents:
@@ -115,18 +115,17 @@ class Consents:
         """The request failed with ``error``, or was stopped, before the provider's first event."""
         unsent = isinstance(error, ProviderUnavailable) and not error.reached
         if unsent or isinstance(error, RateLimited | ProviderAuth):
-            await self._give_back()
+            await self._not_run(self._passed())
         elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
-            await self._untell()
+            await self._not_run([a for a in self._passed() if a.id in self._untold])
             await self._gated_calls.record_outcome(self._passed(), State.UNKNOWN, outcomes.INTERRUPTED)
 
-    async def _untell(self) -> None:
-        """What was passed on by a request that was never made is known not to run."""
-        untold = [a for a in self._passed() if a.id in self._untold]
-        if self._lease.lost:
-            await self._gated_calls.record_outcome(untold, State.FAILED, outcomes.NOT_STARTED)
-        else:
-            await self._gated_calls.shift(untold, State.GIVEN_BACK)
+    async def _not_run(self, passed: Sequence[Approval]) -> None:
+        """These are known not to run by the request that they were passed on with."""
+        try:
+            await self._gated_calls.shift(passed, State.GIVEN_BACK)
+        except LeaseLost:
+            await self._gated_calls.record_outcome(passed, State.FAILED, outcomes.NOT_STARTED)
 
     async def _give_back(self) -> None:
         await self._gated_calls.shift(self._passed(), State.GIVEN_BACK)

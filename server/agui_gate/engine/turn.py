@@ -194,8 +194,8 @@ class Turns:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
         except BaseException as error:
             self._cut(recorder)
-            if isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable):
-                self._memory.ref = request.ref  # refused: nothing of it is kept there
+            if isinstance(error, ProviderError) and not (isinstance(error, ProviderUnavailable) and error.reached):
+                self._memory.ref = request.ref  # refused, or it never came there: nothing of it is kept there
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
