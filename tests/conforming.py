@@ -23,10 +23,11 @@ def conforms(*ids: str) -> pytest.MarkDecorator:
 
 
 DEPARTURES = {
-    "IN-2": "The server stores the thread, and its journal is authoritative for what was said, called and run. From a client's "
-    "history it takes only what the client alone can know. So no client can change what was approved or executed.",
-    "TOOL-6": "`pendingToolCallIds` is sent only with `AGUI_GATE_DIALECT=1.0`, where all clients support it. Clients of 0.x fail "
-    "on it, also behind a runtime that declares 1.0. Other clients derive the list from the stream.",
+    "IN-2": "The server stores the thread, and its journal is authoritative for what was said, called and run. From a "
+    "client's history it takes only what the client alone can know. So no client can change what was approved or "
+    "executed.",
+    "TOOL-6": "`pendingToolCallIds` is sent only with `AGUI_GATE_DIALECT=1.0`, where all clients support it. Clients "
+    "of 0.x fail on it, also behind a runtime that declares 1.0. Other clients derive the list from the stream.",
 }
 """Rules that we knowingly don't keep, or not everywhere, with the reason."""
 
