@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from typing import Any
 
 import httpx2
 import pytest
