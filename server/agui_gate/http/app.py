@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.applications import Starlette
@@ -73,7 +73,7 @@ def create_app(
     return _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
 
 
-def _check(agents: Sequence[Agent]) -> None:
+def _check(agents: Sequence[Any]) -> None:
     if not agents:
         raise ConfigurationError("create_app needs at least one agent")
     other = next((agent for agent in agents if not isinstance(agent, Agent)), None)
