@@ -84,7 +84,7 @@ def test_at_a_terminal_a_rejection_is_asked_why(tmp_path: Path, waiting: dict[st
     env = {"AGUI_GATE_URL": server, "AGUI_GATE_TOKEN": "TOKEN-A"}
     with running(tmp_path, "approvals", "reject", waiting["id"], terminal=True, env=env) as process:
         process.wait_for("amount: 20")
-        process.wait_for("reason, shown to the model and recorded")
+        process.wait_for("reason, for model and record")
         process.type("paid already\n")
         assert process.end() == 0
     assert '"reason":"paid already"' in process.text

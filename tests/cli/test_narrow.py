@@ -22,9 +22,10 @@ def shown(text: str) -> list[str]:
     return [line.rpartition("\r")[2] for line in plain.split("\n")]
 
 
-def check(process: Running, width: int) -> None:
-    """No line is longer, but for one long path: it stays whole, so that it can be copied."""
-    assert [line for line in shown(process.text) if len(line) > width and " " in line.strip()] == []
+def check(process: Running, width: int, copied: str = "") -> None:
+    """No line is longer, but for a long path or a command: it stays whole, so that it can be copied."""
+    long = [line.strip() for line in shown(process.text) if len(line) > width]
+    assert [line for line in long if " " in line and line != copied] == []
 
 
 @WIDTHS
@@ -93,3 +94,26 @@ def test_what_is_no_terminal_gets_whole_lines(tmp_path: Path) -> None:
     with running(tmp_path, "settings", env={"COLUMNS": "46"}) as process:
         assert process.end() == 0
     assert process.text.splitlines()[0].split() == ["NAME", "VALUE", "FROM"]
+
+
+def test_a_conversation(tmp_path: Path) -> None:
+    """A command to be copied is in one line all the same, which the terminal breaks: half of it does something else."""
+    with running(tmp_path, "serve", "cli_shop:agent", "--port", "0", "--store", "memory://") as server:
+        url = server.wait_for(r"is up at (http://[\w.:]+)")[1]
+        server.wait_for("Ctrl-C stops it")
+        with running(tmp_path, "chat", f"{url}/", "--thread", "t1", terminal=True, columns=46) as chat:
+            chat.wait_for("you: ")
+            chat.type("/help\n")
+            chat.wait_for("you: ")
+            chat.type("refund 5\n")
+            chat.wait_for("Ctrl-D for later: ")
+            chat.type("\x04")
+            chat.wait_for("you: ")
+            chat.type("\x04")
+            assert chat.end() == 3
+        command = f"agui-gate chat {url}/ --thread t1"
+        assert f"Continue with:\n  {command}\n" in "\n".join(shown(chat.text))
+        check(chat, 46, command)
+        with running(tmp_path, "chat", f"{url}/nothing", "-m", "a", terminal=True, columns=46) as chat:
+            assert chat.end() == 1
+        assert f"\n  agui-gate chat {url}/agents/shop\n" in "\n".join(shown(chat.text))

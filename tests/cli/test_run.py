@@ -197,7 +197,7 @@ def test_a_no_at_a_terminal_is_asked_why_and_the_model_is_told(tmp_path: Path) -
         process.wait_for("order_id: .*(?s:.*)amount: 20")
         process.wait_for("for later: ")
         process.type("n\n")
-        process.wait_for("reason, shown to the model and recorded")
+        process.wait_for("reason, for model and record")
         process.type("paid already\n")
         assert process.end() == 0
     assert '"reason":"paid already"' in process.text
@@ -221,7 +221,7 @@ def test_ctrl_d_instead_of_a_reason_decides_nothing(tmp_path: Path) -> None:
     with running(tmp_path, *REFUND, terminal=True) as process:
         process.wait_for("for later: ")
         process.type("no\n")
-        process.wait_for("reason, shown to the model and recorded")
+        process.wait_for("reason, for model and record")
         process.type("\x04")
         assert process.end() == 3
     assert "Still pending: " in process.text

@@ -161,7 +161,7 @@ def _free(question: Question) -> Answer | None:
     show_arguments(question.arguments)
     kind = (question.schema or {}).get("type", "string")
     if question.schema is not None and kind != "string":
-        dim(f"  Expected JSON: {whole(json.dumps(question.schema, ensure_ascii=False))}", err=True)
+        click.secho(f"  Expected JSON: {whole(json.dumps(question.schema, ensure_ascii=False))}", dim=True, err=True)
     typed = read_line("answer (Ctrl-D for later): ")
     if typed is None:
         return None

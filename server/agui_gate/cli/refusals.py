@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit, urlunsplit
 
+from agui_gate.cli.terminal.layout import whole_line
 from agui_gate.client import ClientError, Limits, Refused
 from agui_gate.client.connection import Connection
 
@@ -21,11 +22,15 @@ async def explained(error: ClientError, url: str, headers: Mapping[str, str]) ->
             return f"The server refuses this token ({status}). Check --header 'Authorization: …'."
         return f"The server requires a token ({status}). Add --header 'Authorization: Bearer TOKEN'."
     if 300 <= status < 400:
-        fix = f"Type: agui-gate chat {slashed}" if (slashed := _slashed(url)) else "Pass the address it redirects to."
+        fix = f"Type: {_typed(slashed)}" if (slashed := _slashed(url)) else "Pass the address it redirects to."
         return f"{url} redirects ({status}). {fix}"
     if status in (404, 405):
         return f"There is no AG-UI agent at {url} ({status}). {await _elsewhere(url, headers)}"
     return error.message
+
+
+def _typed(url: str) -> str:
+    return whole_line(f"agui-gate chat {url}")
 
 
 def _slashed(url: str) -> str:
@@ -47,9 +52,9 @@ async def _elsewhere(url: str, headers: Mapping[str, str]) -> str:
         finally:
             await connection.aclose()
         if names:
-            return f"This server has {', '.join(names)}. Type: agui-gate chat {connection.base}/agents/{names[0]}"
+            return f"This server has {', '.join(names)}. Type: {_typed(f'{connection.base}/agents/{names[0]}')}"
     if slashed := _slashed(url):
-        return f"Try it with a slash at its end: agui-gate chat {slashed}"
+        return f"Try it with a slash at its end: {_typed(slashed)}"
     return "Check its path: it must be the address that accepts runs (POST)."
 
 

@@ -18,6 +18,7 @@ from agui_gate.cli.refusals import explained
 from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.asking import can_ask, read_line, tell_lost, tell_pending
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note, short
+from agui_gate.cli.terminal.layout import fit, whole_line
 from agui_gate.client import CARD, Answer, Client, ClientError, Limits, Outcome
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.inbound import check_id
@@ -163,12 +164,12 @@ class Session:
                 self._command(text)
             elif text:
                 self._say(text[1:] if text.startswith("//") else text)
-        dim(f"Continue with: {self._again}", err=True)
+        dim(f"Continue with: {whole_line(self._again)}", err=True)
 
     def _command(self, text: str) -> None:
         match text:
             case "/help":
-                click.echo(COMMANDS, err=True)
+                click.echo(fit(COMMANDS, sys.stderr), err=True)
             case "/state":
                 click.echo(json.dumps(self._talk.thread.state, indent=2, ensure_ascii=False))
             case "/thread":
@@ -185,7 +186,7 @@ class Session:
         left = self._talk.thread.questions
         if left and self._interactive:
             dim(f"Still pending: {'; '.join(short(one.message, 80) for one in left)}", err=True)
-            if (read_line("Cancel it and send this message instead? y(es), n(o): ") or "n").strip().lower() not in (
+            if (read_line("Cancel it and send this? y(es), n(o): ") or "n").strip().lower() not in (
                 "y",
                 "yes",
             ):

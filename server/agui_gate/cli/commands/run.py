@@ -16,6 +16,7 @@ from agui_gate.cli.target import load_target, model_option, pick_agent
 from agui_gate.cli.terminal.asking import Asker, tell_lost, tell_pending
 from agui_gate.cli.terminal.chat_printing import ChatPrinter
 from agui_gate.cli.terminal.console import dim, failure, log_to_stderr, note
+from agui_gate.cli.terminal.layout import whole_line
 from agui_gate.cli.terminal.printing import JsonPrinter
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Interrupted, InvalidRequest
@@ -90,14 +91,14 @@ def command(
     if end.pending:
         again = f"agui-gate run {named} --thread {shlex.quote(thread_id)}"
         tell_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
-        dim(f"Decide on a server:   agui-gate approvals approve {end.pending[0].id}", err=True)
+        dim(f"Decide on a server:   {whole_line(f'agui-gate approvals approve {end.pending[0].id}')}", err=True)
     elif end.lost is not None:
         failure(Interrupted().message, Interrupted.code)
         tell_lost(end.lost, f"agui-gate run {named} --thread {shlex.quote(thread_id)}")
     elif isinstance(printer, ChatPrinter):
         if printer.provider_failed:
             checked = shlex.join([*filter(None, [target]), *(["--model", model] if model else [])])
-            dim(f"What to do about it: agui-gate doctor {checked}", err=True)
+            dim(f"What to do about it: {whole_line(f'agui-gate doctor {checked}')}", err=True)
         elif message is None and not printer.said:
             note("Nothing is pending in this conversation. Send a message with --message.")
     ctx.exit(end.code)

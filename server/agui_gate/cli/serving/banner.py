@@ -31,7 +31,7 @@ def banner(
         _line(label, fact, width, room, dim=True)
     click.echo("")
     if agents:
-        dim(f"  Try it without a browser:\n\n{curl(url, say, closed=closed)}\n")
+        click.secho(f"  Try it without a browser:\n\n{curl(url, say, closed=closed)}\n", dim=True)
     dim("  Ctrl-C stops it.")
 
 

@@ -13,6 +13,7 @@ import click
 from agui_gate.agent import Agent
 from agui_gate.cli.terminal.argument_edits import read_value
 from agui_gate.cli.terminal.console import dim, note, short, whole
+from agui_gate.cli.terminal.layout import whole_line
 from agui_gate.core.approvals import Approval
 from agui_gate.engine.belonging import tool_of
 from agui_gate.protocol.cards import in_order
@@ -20,7 +21,7 @@ from agui_gate.protocol.inbound import ResumeEntry
 
 Policy = Literal["ask", "yes", "no"]
 
-REASON = "  reason, shown to the model and recorded (Enter for none): "
+REASON = "  reason, for model and record (or Enter): "
 
 
 class Decision(NamedTuple):
@@ -77,8 +78,8 @@ def tell_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
     """
     for approval_id, question in pending:
         dim(f"Still pending: {whole(approval_id)}: {whole(question)}", err=True)
-    dim(f"Decide at a terminal: {again}", err=True)
-    dim(f"Decide without one:   {again} --approve yes   (or no)", err=True)
+    dim(f"Decide at a terminal: {whole_line(again)}", err=True)
+    dim(f"Decide without one:   {whole_line(f'{again} --approve yes')}   (or no)", err=True)
 
 
 def tell_lost(calls: Sequence[str], again: str) -> None:
@@ -88,7 +89,7 @@ def tell_lost(calls: Sequence[str], again: str) -> None:
     """
     for name in dict.fromkeys(calls):
         note(f"{short(name, 60)} was running. Whether it took effect is not known: check before you try again.")
-    dim(f"Continue with: {again} --message '...'", err=True)
+    dim(f"Continue with: {whole_line(again)} --message '...'", err=True)
 
 
 def can_ask() -> bool:
@@ -119,7 +120,7 @@ def ask_about(message: str, arguments: dict[str, Any], editable: Sequence[str]) 
 def show_arguments(arguments: Mapping[str, Any]) -> None:
     """All of them, however long: a person agrees to nothing unseen."""
     for name, value in arguments.items():
-        dim(f"  {whole(name)}: {whole(json.dumps(value, ensure_ascii=False))}", err=True)
+        click.secho(f"  {whole(name)}: {whole(json.dumps(value, ensure_ascii=False))}", dim=True, err=True)
 
 
 def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from agui_gate.cli.terminal.console import dim, moves_cursor, short
+from agui_gate.cli.terminal.layout import columns
 from agui_gate.cli.terminal.printing import WIDTH, TextPrinter
 from agui_gate.client import AnyEvent, Json, events
 
@@ -49,7 +50,8 @@ class Spinner:
             return
         frame = FRAMES[int(now * 10) % len(FRAMES)]
         self._shown = True
-        line = click.style(f"{frame} {short(label, 60)} {now - self._since:.0f} s", dim=True)
+        room = min((columns(sys.stderr) or 80) - 10, 60)  # one line: no more can be taken back
+        line = click.style(f"{frame} {short(label, room)} {now - self._since:.0f} s", dim=True)
         click.echo(f"{CLEAR}{line}", nl=False, err=True)
 
 

@@ -18,7 +18,7 @@ from agui_gate.core.visible import visible
 
 def dim(text: str, *, err: bool = False) -> None:
     """Print a line that is not the point."""
-    click.secho(text, dim=True, err=err)
+    click.secho(fit(text, sys.stderr if err else sys.stdout), dim=True, err=err)
 
 
 def note(text: str) -> None:

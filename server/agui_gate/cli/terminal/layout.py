@@ -15,6 +15,7 @@ HELP_WIDTH = 80
 NARROW = 60
 """Columns below which what an option does stands below it."""
 
+_JOINED = "\N{NO-BREAK SPACE}"
 _GAP = re.compile(r"(?<=\S)(?:  +)(?=\S)")
 
 
@@ -29,12 +30,17 @@ def columns(stream: IO[Any]) -> int | None:
 def fit(text: str, stream: IO[Any], hang: int = 2) -> str:
     """``text`` for ``stream``: lines that are too long go on in the next one, indented by ``hang`` more.
 
-    Words stay whole, so that addresses can be copied.
+    Words stay whole, so that addresses can be copied, and so does what is `whole_line`.
     """
     width = columns(stream)
-    if width is None:
-        return text
-    return "\n".join(piece for line in text.split("\n") for piece in folded(line, width, hang))
+    if width is not None:
+        text = "\n".join(piece for line in text.split("\n") for piece in folded(line, width, hang))
+    return text.replace(_JOINED, " ")
+
+
+def whole_line(command: str) -> str:
+    """``command`` for `fit`, which then leaves it in one line: a part of one that is copied does something else."""
+    return command.replace(" ", _JOINED)
 
 
 def folded(line: str, width: int, hang: int = 2) -> list[str]:
