@@ -139,6 +139,24 @@ async def test_what_is_repeated_with_more_is_saved_once(
 
 
 @pytest.mark.parametrize("before", [True, False])
+async def test_a_run_whose_end_was_saved_after_all_has_not_lost_its_lease(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """It could not know of its end, so it ended once more, as failed. Its log said that somebody else has the thread."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    with monkeypatch.context() as broken:
+        lose(broken, changes, before=before, sent=True)
+        broken.setattr(store, "_do", once_then_away(store._do))
+        broken.setattr(sure_module, "LOOK_SECONDS", -1)
+        with pytest.raises(OutcomeUnknown):
+            await store.commit(thread, Change(after=0, entries=said("one"), status="finished"), "r1")
+    await store.commit(thread, Change(after=0, entries=said("one"), status="failed"), "r1")
+    after = await store.read_thread("alice", "t")
+    assert after is not None
+    assert (ids(after), after.run_status) == (["one"], "failed" if before else "finished")
+
+
+@pytest.mark.parametrize("before", [True, False])
 async def test_what_was_asked_and_given_up_by_its_run_runs_nothing(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:

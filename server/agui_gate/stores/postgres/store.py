@@ -97,7 +97,9 @@ class PostgresStore(SQLStore):
             raise
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
-        """See `ThreadStore`. An earlier one of this run, of which nobody knew, is found out about first."""
+        """See `ThreadStore`. An earlier one of this run, of which nobody knew, is found out about first. If that ended
+        the run, it has ended as that one says.
+        """
         key = int(thread.key)
 
         async def commit() -> Change:
@@ -108,7 +110,7 @@ class PostgresStore(SQLStore):
             return tried if await self._do("write", lambda: sure.committed(key, tried, run_key)) else None
 
         done = await self._sure.do(("commit", run_key), change, commit, look)
-        if done == change:
+        if done == change or done.status is not None:
             return
         for approval in done.approvals:  # asked, though its run could not know that: it asks no more
             if approval not in change.approvals:
