@@ -26,8 +26,14 @@ Json = dict[str, Any]
 EACH = 4
 """Threads of a kind."""
 
-WORKS = {"posted": "stall", "resumed": "stall", "free": "linger", "done": "refund", "waiting": "refund"}
+WORKS = {
+    "posted": "stall", "resumed": "stall", "free": "linger", "done": "refund", "waiting": "refund", "stopped": "linger"
+}  # fmt: skip
 """By the kind of a thread, the tool that its model calls. What the kind is called is what becomes of the call."""
+
+
+FAILS: Json = {"when": {"user": "failed 0;"}, "fault": {"kind": "status", "status": 400}, "repeat": True}
+"""The provider refuses this one."""
 
 
 class Told(NamedTuple):
@@ -49,7 +55,9 @@ async def client_of(server: Server) -> AsyncIterator[Client]:
 async def begin(box: Machine, server: Server) -> list[str]:
     """Threads of all kinds, whose tools are at work or have ended."""
     names = [f"{kind} {n};" for kind in WORKS for n in range(EACH)]
-    box.emulator.load(crowd_script({name: [call(WORKS[name.split()[0]], order_id=name)] for name in names}))
+    calls = {name: [call(WORKS[name.split()[0]], order_id=name)] for name in names}
+    names += [FAILS["when"]["user"]]
+    box.emulator.load([FAILS, *crowd_script(calls)])
     tasks: list[asyncio.Task[Any]] = []
     async with client_of(server) as client:
         for name in names:
@@ -61,6 +69,14 @@ async def begin(box: Machine, server: Server) -> list[str]:
 
 async def _begin(server: Server, thread: Thread, kind: str) -> list["asyncio.Task[Any]"]:
     """Bring a thread to where the server is killed; what is still waited for."""
+    if kind == "failed":
+        assert (await thread.say(thread.id)).kind == "error"
+        return []
+    if kind == "stopped":
+        run = await _at_work(server, thread.id, thread.say(thread.id))
+        await thread.stop()
+        await run
+        return []
     if kind == "free":
         return [await _at_work(server, thread.id, thread.say(thread.id))]
     assert (await thread.say(thread.id)).kind == "interrupt"
@@ -113,6 +129,14 @@ async def test_none_that_was_lost_says_success_and_what_is_told_is_what_is_recor
                     case "waiting":
                         assert (found.outcome.kind, status, states) == ("interrupt", "waiting", ["pending"])
                         assert found.older["outcome"]["type"] == "interrupt"
+                    case "stopped":
+                        assert (found.outcome.kind, status) == ("cancelled", "cancelled")
+                        assert (found.older["type"], found.older["code"]) == ("RUN_ERROR", "abort")
+                    case "failed":
+                        assert (found.outcome.kind, status) == ("error", "failed")
+                        code = (found.outcome.code, found.outcome.error)
+                        assert code == (found.older["code"], found.older["message"])
+                        assert code[0] == "provider_rejected"
                     case _:
                         assert (found.outcome.kind, status) == ("interrupted", "interrupted"), name
                         assert states == ([] if kind == "free" else ["claimed"])

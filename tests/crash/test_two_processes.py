@@ -83,14 +83,14 @@ async def test_a_stop_reaches_the_run_of_the_other_process(box: Machine) -> None
 
 
 async def test_who_connects_elsewhere_is_told_that_a_run_goes_on_and_what_came_of_it(box: Machine) -> None:
-    """No RUN_FINISHED as long as another message would be refused."""
+    """No end as long as another message would be refused."""
     async with running(box) as (_, second, chat, _), connecting(second.product, chat) as other:
         await other.until("agui-gate:at_work")
         assert "RUN_FINISHED" not in other.raw
         assert (await cancel(second.product, chat))["cancelled"] is True
         told = await other.end()
         assert_valid(told.raw, resumed=True)
-        assert told[-1]["type"] == "RUN_FINISHED"
+        assert (told[-1]["type"], told[-1]["code"]) == ("RUN_ERROR", "abort")
         thread = await second.product.get(f"/threads/{chat.thread_id}")
         assert apply([], told) == thread["messages"]
 

@@ -77,7 +77,7 @@ async def test_what_was_said_is_kept_as_a_turn_that_was_cut_off() -> None:
     async with started(app):
         await run(app, run_body("t", user("hello", "m1")))
         thread = await app.state.engine.store.read_thread("local", "t")
-        assert thread.entries[-1].cut
+        assert thread.entries[-2].cut
         await run(app, run_body("t", user("hello", "m1"), user("go on", "m2")))
         turn = model.requests[1].transcript[1]
         assert isinstance(turn, AssistantTurn)

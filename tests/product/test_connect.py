@@ -217,14 +217,18 @@ async def test_after_a_cancel_and_after_a_failure() -> None:
         assert (watched[-1]["type"], watched[-1]["code"]) == ("RUN_ERROR", "abort")
         assert apply([], watched) == chat.messages
         after = await connect(p, chat)
-        assert (after[-1]["type"], after.interrupts) == ("RUN_FINISHED", [])
+        assert (after[-1]["type"], after[-1]["code"]) == ("RUN_ERROR", "abort")
         assert streamed(apply([], after)) == chat.messages
+        newer = await connect(p, p.chat(thread_id=chat.thread_id, extra={"protocolVersion": "1.0"}))
+        assert (newer[-1]["type"], newer[-1]["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
         failed = await chat.say("fail")
         assert failed[-1]["type"] == "RUN_ERROR"
-        after = await connect(p, chat)
-        assert after[-1]["type"] == "RUN_FINISHED", "an old error is not reported again"
-        assert streamed(apply([], after)) == chat.messages
+        for extra in ({}, {"protocolVersion": "1.0"}):
+            after = await connect(p, p.chat(thread_id=chat.thread_id, extra=extra))
+            assert after[-1] == {**after[-1], **{key: failed[-1][key] for key in ("type", "code", "message")}}
+            assert streamed(apply([], after)) == chat.messages
         assert (await chat.say("go on")).text == "Back."
+        assert (await connect(p, chat))[-1]["type"] == "RUN_FINISHED", "an old end is not told again"
         p.assert_clean()
         await quiet(p)
 

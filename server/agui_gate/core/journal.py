@@ -31,6 +31,7 @@ from agui_gate.core.transcript import (
     CardClosedEntry,
     CardEntry,
     ConversationRef,
+    EndedEntry,
     Entry,
     HandedOffEntry,
     KeptEntry,
@@ -133,8 +134,8 @@ class Journal:
                 self._note_card(entry)
             case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
                 self._note_course(entry)
-            case LeftOutEntry() | ActivityEntry() | PassedEntry() | UnreadEntry():
-                pass  # the first is of use to the sanitizer alone, the next to pages, the others to nobody here
+            case LeftOutEntry() | ActivityEntry() | EndedEntry() | PassedEntry() | UnreadEntry():
+                pass  # the first is of use to the sanitizer alone, the next two to pages, the others to nobody here
         self.entries.append(entry)
 
     def _note_turn(self, turn: TurnEntry) -> None:

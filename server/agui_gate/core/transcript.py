@@ -272,6 +272,19 @@ class PreviewEntry(Struct, tag="preview", tag_field="type"):
     place: tuple[str, ...]
 
 
+class EndedEntry(Struct, tag="ended", tag_field="type"):
+    """The run ``run_key`` ended before it was complete: by a failure, or stopped. Who comes back is told that again.
+
+    ``code`` and ``message`` are what its client was told; no model is. ``reason`` and ``silent``: see `Stop`.
+    """
+
+    run_key: str
+    code: str
+    message: str
+    reason: str | None = None
+    silent: bool = False
+
+
 KnownEntry = (
     UserEntry
     | KeptEntry
@@ -289,6 +302,7 @@ KnownEntry = (
     | StateEntry
     | ActivityEntry
     | PreviewEntry
+    | EndedEntry
 )
 
 

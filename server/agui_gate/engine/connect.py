@@ -9,9 +9,9 @@ Where something is at work whose frames can't be had, it is followed by what it 
 Where nothing is at work it is the conversation as it stands, and the end is that of the thread's last run. What waits
 for a person comes first: open cards are part of the messages, anything else is asked by interrupt. By the
 specification's rules it is the one or the other: if anything that waits has no card, all of it is asked by interrupt,
-and no card is shown. Where nobody is asked, a run whose process has died ends in RUN_ERROR `interrupted`, whatever
-became of its calls. Either way CUSTOM `agui-gate:interrupted` says that it has died. A thread that nobody knows is a
-run without words (LIFE-1).
+and no card is shown. Where nobody is asked, a run that failed or was stopped ends so again. One whose process has died
+ends in RUN_ERROR `interrupted`, whatever became of its calls. Either way CUSTOM `agui-gate:interrupted` says that it
+has died. A thread that nobody knows is a run without words (LIFE-1).
 
 All of it is one run to whoever reads it (IN-1). Its thread id is the one that came in. Its run id is that of the run
 that goes on, since the last frame is of that run; else the one that came in.
@@ -30,14 +30,15 @@ from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CardClosedEntry, Entry, ReportedEntry
+from agui_gate.core.stopping import ASKED, Stop
+from agui_gate.core.transcript import CardClosedEntry, EndedEntry, Entry, ReportedEntry
 from agui_gate.core.view import view_of
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.budget import Reservation
 from agui_gate.engine.conversation import Told, conversation_json
 from agui_gate.engine.dialects import Lost
 from agui_gate.engine.scope import style_of
-from agui_gate.errors import AguiGateError, Interrupted
+from agui_gate.errors import AguiGateError, Internal, Interrupted
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
@@ -45,7 +46,11 @@ from agui_gate.protocol.for_v0 import for_v0_json
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.stores.base import Thread
+from agui_gate.stores.outbox import is_run
 from agui_gate.team import Team
+
+NOT_KEPT = (Internal.code, "The last run failed. Why was not saved. Send a message to continue.")
+"""What is said of a failure of which no more is known."""
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
@@ -53,11 +58,21 @@ _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 class PrivateFrames:
     """The frames that are made for one client alone, under a ``key`` of their own.
 
-    ``lost`` is called with what its ``dialect`` has no shape for.
+    ``lost`` is called with what its ``dialect`` has no shape for. ``retold``: it is told again that the
+    last run failed or was stopped.
     """
 
-    def __init__(self, thread_id: str, run_id: str, key: str, dialect: Dialect, lost: Callable[[Lost], None]) -> None:
-        self.run_id, self.dialect, self._lost = run_id, dialect, lost
+    def __init__(
+        self,
+        thread_id: str,
+        run_id: str,
+        key: str,
+        dialect: Dialect,
+        lost: Callable[[Lost], None],
+        *,
+        retold: bool = True,
+    ) -> None:
+        self.run_id, self.dialect, self._lost, self.retold = run_id, dialect, lost, retold
         self._opened: Messages | None = None
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
@@ -91,6 +106,12 @@ class PrivateFrames:
 
     def _in_its_shapes(self, messages: msgspec.Raw) -> Told:
         return Told(messages) if self.dialect.v1 else Told(*for_v0_json(messages))
+
+    def stop(self, why: Stop) -> None:
+        """The end of a run that was stopped before it was complete."""
+        if not self.dialect.v1:
+            self._lost(Lost.CANCELLED)
+        self.sequencer.stop(why)
 
     def take(self) -> bytes:
         """The frames since the last time."""
@@ -161,10 +182,28 @@ def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrame
     if thread.run_status == "interrupted":
         value = {"runKey": thread.run_key, "message": Interrupted().message}
         frames.sequencer.other(ev.Custom("agui-gate:interrupted", value))
-        if not pending:
-            return failed(frames, Interrupted())
-    frames.sequencer.finish(_interrupts(team, journal, asked))
+    if pending:
+        frames.sequencer.finish(_interrupts(team, journal, asked))
+    else:
+        _end(thread, frames)
     return frames.take()
+
+
+def _end(thread: Thread, frames: PrivateFrames) -> None:
+    """The end of the thread's last run. What a person decided after a stop is no part of what was stopped."""
+    is_last = is_run(thread.run_key or "")
+    why = next((entry for entry in reversed(thread.entries) if isinstance(entry, EndedEntry)), None)
+    if why is not None and is_last and why.run_key != thread.run_key:
+        why = None  # of a run before that
+    match thread.run_status:
+        case "interrupted":
+            frames.sequencer.fail(Interrupted.code, Interrupted().message)
+        case "failed" if frames.retold:
+            frames.sequencer.fail(*((why.code, why.message) if why else NOT_KEPT))
+        case "cancelled" if is_last and frames.retold:
+            frames.stop(Stop(why.code, why.message, why.reason, why.silent) if why else ASKED)
+        case _:
+            frames.sequencer.finish()
 
 
 def failed(frames: PrivateFrames, error: AguiGateError) -> bytes:

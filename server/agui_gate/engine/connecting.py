@@ -69,8 +69,8 @@ class Connecting:
     ) -> Connected:
         """The conversation as it stands, then what is said of it.
 
-        ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
-        ``reads_stops``: it tells a stop from a failure.
+        ``watching``: the reader neither keeps the run going nor stops it by leaving (else `LiveRun.leave` it), and is
+        not told again that an earlier one failed or was stopped. ``reads_stops``: it tells a stop from a failure.
         """
         live, thread = self._live(principal, run.thread_id), None
         reservation = self._budget.expect(principal, run.thread_id)
@@ -175,7 +175,7 @@ class Connecting:
 class Client(msgspec.Struct, frozen=True):
     """As what a client is told of its thread: by which id of it, in which dialect, under which ``key`` of frames.
 
-    ``watching``: it doesn't keep the run going.
+    ``watching``: see `Connecting.connect`.
     """
 
     thread_id: str
@@ -186,7 +186,7 @@ class Client(msgspec.Struct, frozen=True):
 
     def frames(self, run_id: str) -> PrivateFrames:
         """What is made for this client alone, in a run of that id."""
-        return PrivateFrames(self.thread_id, run_id, self.key, self.dialect, self.lost)
+        return PrivateFrames(self.thread_id, run_id, self.key, self.dialect, self.lost, retold=not self.watching)
 
     def rejoined(self, reader: Reader, run_id: str) -> Rejoined:
         """What a run of that id says, as this client reads it."""

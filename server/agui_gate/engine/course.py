@@ -250,11 +250,12 @@ class Course:
         done = self._conversing.done
         self._showing.at_end()
         if done and done[-1].status == "incomplete":
-            await self._end("cancelled")
             newest = self._thread.journal.newest_turn
             silent = newest is not None and not any(isinstance(part, TextPart | CallPart) for part in newest.parts)
-            why = cut_off(done[-1].reason)
-            self._scope.stop(said_nothing(why) if silent else why, self._conversing.usage)
+            why = said_nothing(cut_off(done[-1].reason)) if silent else cut_off(done[-1].reason)
+            self._thread.note_end(why)
+            await self._end("cancelled")
+            self._scope.stop(why, self._conversing.usage)
         else:
             await self._end("finished")
             self._seq.finish(None, self._conversing.usage, self._result)

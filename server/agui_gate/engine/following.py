@@ -23,6 +23,7 @@ from agui_gate.off_loop import if_large
 from agui_gate.protocol.encoder import PING
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import AtWork, Thread
+from agui_gate.stores.outbox import is_run
 from agui_gate.team import Team
 
 FOLLOW_SECONDS = 3600.0
@@ -53,6 +54,7 @@ class Following:
     ) -> None:
         self._team, self._run, self._frames, self._again, self._join = team, run, frames, again, join
         self._live: Reader | None = None
+        frames.retold = frames.retold or is_run(thread.run_key or "")  # how this run ends was told to nobody here
         self._watch, self._place = watch, (thread.principal, thread.id)
         self._watcher: Watcher = watch.enter(self._place, at_work(thread))
         self._new: tuple[Thread, Reservation] | None = (thread, reservation)

@@ -12,7 +12,8 @@ from agui_gate.core.audit import Happened
 from agui_gate.core.journal import Journal
 from agui_gate.core.perspective import ALONE, Audience, seen
 from agui_gate.core.sanitizer import Outcome, sanitize
-from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
+from agui_gate.core.stopping import Stop
+from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, Transcript, UserEntry
 from agui_gate.core.view import View
 from agui_gate.engine import keeping, outcomes, replaced, telling
 from agui_gate.engine.activities import Activities
@@ -147,6 +148,12 @@ class LeasedThread:
         """
         seconds = keeping.KEEP_SECONDS if patient else 0
         await to_the_end(keeping.patiently(lambda: self._save(approvals, status), seconds))
+
+    def note_end(self, why: Stop) -> None:
+        """The run ends before it is complete: keep what its client is told. An empty thread stays empty."""
+        entry = EndedEntry(self.run_key, why.code, why.message, why.reason, why.silent)
+        if self.entries and not self.ended and self.capacity.has_room(entry):
+            self.append([entry])
 
     async def end(self, status: RunStatus, seconds: float) -> None:
         """As `commit` with ``status``, but after ``seconds`` it goes on in the background until the store works again.

@@ -13,7 +13,7 @@ import structlog
 from agui_gate.adapter import Usage
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.stopping import ASKED, at_limit
+from agui_gate.core.stopping import ASKED, Stop, at_limit
 from agui_gate.engine import telling
 from agui_gate.engine.conversing import Conversing
 from agui_gate.engine.course import Course
@@ -73,7 +73,7 @@ class Run:
 
     async def _cancelled(self) -> None:
         """Somebody stopped it. The end of the process is nothing that a user wants, so 1.x calls that an error."""
-        await self._stopped("cancelled")
+        await self._stopped("cancelled", ASKED)
         self._at_rest()
         if self._live.is_drained and self._scope.dialect.v1:
             self._seq.fail(ShuttingDown.code, ShuttingDown().message, self._usage)
@@ -83,8 +83,9 @@ class Run:
     async def _failed(self, caught: Exception) -> None:
         error = _first(caught)
         status: RunStatus = "cancelled" if isinstance(error, LimitReached) else "failed"
+        told = error if isinstance(error, AguiGateError) else Internal()
         with suppress(asyncio.CancelledError):  # a stop that comes now is too late; the stream says why it failed
-            await to_the_end(self._stopped(status, error))
+            await to_the_end(self._stopped(status, Stop(told.code, told.message), error))
         self._at_rest()
         if isinstance(error, LimitReached):
             self._scope.stop(at_limit(error), self._usage)
@@ -93,8 +94,7 @@ class Run:
             self._tell(error)
         else:
             log.error("run_failed", run=self._scope.key, exc_info=caught)
-            error = Internal()
-        self._seq.fail(error.code, error.message, self._usage)
+        self._seq.fail(told.code, told.message, self._usage)
 
     @property
     def _usage(self) -> tuple[Usage, ...]:
@@ -134,7 +134,7 @@ class Run:
             with suppress(AguiGateError):  # the store is away: the next time, then
                 await self._conversing.tell_expired(of_tasks=False)
 
-    async def _stopped(self, status: RunStatus, error: BaseException | None = None) -> None:
+    async def _stopped(self, status: RunStatus, why: Stop, error: BaseException | None = None) -> None:
         """Close every open call before anything else (S29), then save. Bounded, should the store be away: then saving
         goes on in the background, until the thread is free again.
         """
@@ -153,6 +153,7 @@ class Run:
         self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
         self._seq.leave_open([call.id for call in self._thread.journal.all_open_tasks()])
         self._seq.leave_open([approval.call_id for approval in self._thread.journal.pending()])
+        self._thread.note_end(why)
         await self._thread.end(status, END_SECONDS)
 
     async def _closing(self, records: Awaitable[None]) -> None:

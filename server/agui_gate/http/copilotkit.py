@@ -6,6 +6,8 @@ differ from our own routes in these points:
 * A socket that closes means nothing: the page closes and opens them as it mounts, and stops a run by saying so. So a
   run is never stopped for want of readers, whatever the agent's `on_disconnect` says. A connected page merely watches
   runs that were begun elsewhere.
+* `connect` doesn't tell again that the last run failed or was stopped: the page would report it each time it is opened.
+  That a run was lost with its process is told, as nobody was told before.
 * The first agent is also called `default`, unless there is an agent of that name: a page that names none asks for it.
 * Errors have a `message` beside our `error`, which the client shows for `/info`. An unknown agent of `/stop` is told
   in the runtime's own shape.

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { answer, atRest, decision, open, say, threadOf, toolsAre } from "../builtin.mjs";
+import { drawn } from "../browser.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { looksAgain } from "./elsewhere.mjs";
 import { decide } from "./told.mjs";
 
 const AWAY = /ERR_|Failed to fetch|network error|agent|connect|CopilotKit/i;
@@ -88,7 +88,7 @@ export async function killed(t) {
   await counts(t.banner(page), 0);
 }
 
-/** Killed while an approved tool runs, and back: the chat says, once, that the run was lost, also to who opens it then, and goes on when asked to. */
+/** Killed while an approved tool runs, and back: who opens the chat is told, once, that the run was lost, and it goes on when asked to. */
 export async function killedAtWork(t) {
   await t.script(calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("I don't know whether it is packed."));
   const page = await t.open();
@@ -102,9 +102,6 @@ export async function killedAtWork(t) {
   await t.kill("server");
   await t.idle(page);
   await t.start("server");
-  await comesBack(page);
-  await shows(t.banner(page, "interrupted"), LOST);
-  await looksAgain(page); // it reads the chat again if it has not yet
   await page.reload();
   const banner = t.banner(page, "interrupted");
   await shows(banner, LOST);
@@ -112,7 +109,7 @@ export async function killedAtWork(t) {
   await t.chipsAre(page, ["pack_order:unknown"]); // the server settles it by itself
   await counts(page.getByText("it is running"), 0);
   await counts(page.getByTestId("cut"), 0, "what was said is whole");
-  await looksAgain(page);
+  await drawn(page);
   await counts(page.getByTestId("unread"), 0, "it is told once");
   await counts(t.banner(page), 1);
   await t.shot(page, "left");

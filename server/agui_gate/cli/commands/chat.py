@@ -150,6 +150,8 @@ class Session:
 
     def _resume(self) -> None:
         known = self._run(self._talk.resume())
+        if self._code == INTERRUPTED:  # by somebody, at that time
+            self._code = 0
         if known is None and self._code == 0:
             note("This server can't load earlier messages. New messages continue under the same id.")
         self._answer_all()
