@@ -313,7 +313,7 @@ PROMISED: dict[str, tuple[str, str]] = {
     "agui_gate.http.sse.PING_INTERVAL": ("docs/operations.md", "a comment every 15 seconds"),
     "agui_gate.engine.inbox.LOOK_SECONDS": ("docs/http-api.md", "within 3 s"),
     "agui_gate.engine.expiry_job.LOOK_SECONDS": ("docs/http-api.md", "within 5 s of its time"),
-    "agui_gate.engine.orphan_job.GRACE_SECONDS": ("docs/operations.md", "within ten seconds after its lease has ended"),
+    "agui_gate.engine.orphan_job.GRACE_SECONDS": ("docs/operations.md", "within ten seconds after the lease has ended"),
     "agui_gate.engine.orphan_job.LEFT_MS": ("docs/design.md", "for a day"),
     "agui_gate.engine.inbox.MAX_WATCHERS": ("docs/http-api.md", "50 streams"),
     "agui_gate.engine.inbox.MAX_FOLLOWED": ("docs/http-api.md", "up to 1,000 calls"),
