@@ -142,7 +142,7 @@ async def test_what_is_repeated_with_more_is_saved_once(
 async def test_a_run_whose_end_was_saved_after_all_has_not_lost_its_lease(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
-    """It could not know of its end, so it ended once more, as failed. Its log said that somebody else has the thread."""
+    """It could not know of its end, so it ended once more, as failed. Its log named another holder."""
     thread = await store.lease_thread("alice", "t", "support", "r1")
     with monkeypatch.context() as broken:
         lose(broken, changes, before=before, sent=True)
