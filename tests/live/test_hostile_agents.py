@@ -132,7 +132,7 @@ SHAPES: list[Callable[[int], Iterator[Event]]] = [
     open_chunks, activities, deep, empty_lists,
 ]  # fmt: skip
 
-ENDED: list[Callable[[int], Iterator[Event]]] = [copied_lists, characters, activities]
+ENDED: list[Callable[[int], Iterator[Event]]] = [copied_lists, characters, activities, deep]
 """Those that end with a code as they are, in a server: ten times as large they begin with the same events."""
 
 

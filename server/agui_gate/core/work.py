@@ -18,9 +18,9 @@ COPIED = 16 * 1024 * 1024
 for.
 """
 
-PER_VALUE, PER_BYTE, PER_COPIED, PER_MOVED = 0.2, 0.002, 0.005, 0.001
+PER_VALUE, PER_BYTE, PER_COPIED, PER_MOVED, PER_LEVEL = 0.2, 0.002, 0.005, 0.001, 1.0
 """What of that it takes to look at a value; at a byte of a text; to copy an element of a list or an object with all
-the others; and to move it by one place.
+the others; to move it by one place; and to go down by one level.
 """
 
 
@@ -86,7 +86,7 @@ def is_deeper(value: Any, levels: int, work: Work) -> bool:
         if levels == 0:
             return True
         levels -= 1
-        work.take(sum(map(len, level)) * PER_VALUE)
+        work.take(PER_LEVEL + sum(map(len, level)) * PER_VALUE)
         children = (child for one in level for child in (one.values() if isinstance(one, dict) else one))
         level = [child for child in children if isinstance(child, dict | list)]
     return False
