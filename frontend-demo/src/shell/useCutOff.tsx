@@ -23,7 +23,7 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
   const { agent } = useAgent({ updates: [] });
   const [cut, setCut] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    let [isRead, isBegun, isWhole, isSaying, tries] = [false, false, false, false, 0];
+    let [isRead, isBegun, isWhole, isSaying, isThere, tries] = [false, false, false, false, false, 0];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const add = (ids: string[]) => setCut((known) => (ids.every((id) => known.has(id)) ? known : new Set([...known, ...ids])));
     const read = async () => {
@@ -49,8 +49,8 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
       onReasoningMessageStartEvent: () => {
         isSaying = true;
       },
-      onMessagesSnapshotEvent: () => {
-        isSaying = false;
+      onMessagesSnapshotEvent: ({ event }) => {
+        [isSaying, isThere] = [false, event.messages.length > 0]; // else the server need not have the chat
       },
       onRunFinishedEvent: ({ event }) => {
         isWhole = (event as { outcome?: { type?: string } }).outcome?.type !== "cancelled";
@@ -58,7 +58,7 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
       onRunFinalized: ({ messages }) => {
         const last = messages.at(-1);
         if (!isWhole && isSaying && (last?.role === "assistant" || last?.role === "reasoning") && last.content) add([last.id]);
-        if (isRead ? isBegun && !isWhole : messages.length > 0) void read();
+        if ((isBegun && !isWhole && messages.length > 0) || (!isRead && isThere)) void read();
         isRead = true;
       },
     });
