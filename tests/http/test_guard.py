@@ -110,6 +110,12 @@ async def test_another_machine_is_never_local_whatever_the_scope_says_of_the_ser
         assert answer.status == 403
 
 
+@pytest.mark.parametrize(("client", "status"), [("::ffff:127.0.0.1", 200), ("::1", 200), ("::ffff:10.0.0.9", 403)])
+async def test_on_a_socket_of_both_families_this_machine_is_local(client: str, status: int) -> None:
+    """Its IPv4 address is written as one of IPv6."""
+    assert (await request(app_of(), "GET", "/agents", client=(client, 4711))).status == status
+
+
 async def test_a_name_for_a_server_lets_no_foreign_host_in() -> None:
     """A WSGI bridge says SERVER_NAME; a page that points a name of its own at 127.0.0.1 is refused all the same."""
     sent = {"host": "evil.example"}
