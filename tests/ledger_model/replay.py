@@ -69,7 +69,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "ran": ("before result",),
     "cut": ("before result",),
     "passing": ("after lease",),
-    "passed": ("before request", "after pass"),
+    "passed": ("before request", "after pass", "before pass"),
     "accepted": ("before result",),
     "refused": ("before pass",),
     "broken": ("before result",),
@@ -357,7 +357,7 @@ class Replay:
         late = step.name == "too late" and before.workers[step.worker].at == "again"
         places = ("over",) if late else PLACES[at]  # it looks under a lease, and gives that back
         if at == "passed":  # one that was stopped gives back what it passes on, and comes no further
-            places = places[1:] if before.workers[step.worker].stopped else places[:1]
+            places = places[1:2] if before.workers[step.worker].stopped else places[:1]
         if step.name == "look" and worker.repeats:
             worker.at = "looks"
         await worker.go(places)
