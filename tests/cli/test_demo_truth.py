@@ -213,6 +213,7 @@ async def test_a_whole_refund_is_not_asked_for_again(demo: Product) -> None:
         "I've refunded order 1003",
         "Thanks for refunding order 1003",
         "Undo the refund of order 1003",
+        "Cancel the refund of order 1003",
         "Was the email sent to Ben?",
     ],
 )

@@ -24,7 +24,9 @@ _QUOTE: Final = re.compile(r"[\"“«][^\"“”«»]*[\"”»]")
 _BREAK: Final = re.compile(r"(?:[.;!?]+\s+|\s*,?\s+(?:and\s+)?(?:then|after\s+that|afterwards)\s+|\n+)", re.IGNORECASE)
 _AND: Final = re.compile(r",?\s+(?:and|also|plus)\s+", re.IGNORECASE)
 _NEVER: Final = re.compile(
-    r"^\W*(?:please\s+)?(?:don['’]?t|do\s+not|never|undo|reverse|revert|take\s+back)\b", re.IGNORECASE
+    r"^\W*(?:please\s+)?(?:don['’]?t|do\s+not|never|undo|reverse|revert|take\s+back"
+    r"|(?:cancel|stop|abort)\s+(?:the|that|this|my)\s+(?:refund|e-?mail))\b",
+    re.IGNORECASE,
 )
 _WHETHER: Final = re.compile(r"^\W*(?:did|has|had|have\s+(?:i|you|we|they)|was|were)\b", re.IGNORECASE)
 _TOLD: Final = r"^\W*(?:is|are)\b.*\b{0}\b|\b(?:i|you|we|they)(?:['’]ve|\s+have)?\s+(?:already\s+)?{0}\b"
