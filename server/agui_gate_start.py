@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line.
 
     Ctrl-C ends it at once and without a word, as it ends any program, until a command has begun what has to be ended
-    in order (`agui_gate.cli.interruptible`). A `KeyboardInterrupt` comes at any line of an import, and not all pass
+    in order (`agui_gate.cli.interrupts`). A `KeyboardInterrupt` comes at any line of an import, and not all pass
     it on.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

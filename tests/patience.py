@@ -4,10 +4,11 @@ They are for processes of servers: where one of these bounds decides, a test wou
 What never comes to an end is found by the test's own bound.
 """
 
-from agui_gate.bus.shared import bus
-from agui_gate.cli import chatting, local_thread
-from agui_gate.cli.serving import uvicorn_server
-from agui_gate.engine import endings, orphan_job
+from agui_gate.approvals import orphan_job
+from agui_gate.bus.replicas import bus
+from agui_gate.cli import chat_session, local_thread
+from agui_gate.cli.server import uvicorn_server
+from agui_gate.runs import stop_and_delete
 from agui_gate.stores.sqlite import database
 
 LONG = 120
@@ -23,7 +24,7 @@ def at_the_end() -> None:
     """From now on what is told to stop comes to its end: a server's runs, then its streams; and a run of a shell."""
     uvicorn_server.END_SECONDS = float(LONG)
     uvicorn_server.GRACE_SECONDS = LONG
-    local_thread.STOP_SECONDS = chatting.STOP_SECONDS = float(LONG)
+    local_thread.STOP_SECONDS = chat_session.STOP_SECONDS = float(LONG)
 
 
 def with_orphans() -> None:
@@ -33,7 +34,7 @@ def with_orphans() -> None:
 
 def with_stops() -> None:
     """From now on who stops or deletes a thread waits until the run there has ended."""
-    endings.STOP_SECONDS = endings.DELETE_SECONDS = float(LONG)
+    stop_and_delete.STOP_SECONDS = stop_and_delete.DELETE_SECONDS = float(LONG)
 
 
 def with_answers() -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from agui_gate import defaults
-from agui_gate.engine.limits import DEFAULTS, Limits
-from agui_gate.settings import Settings
+from agui_gate.config import defaults
+from agui_gate.config.settings import Settings
+from agui_gate.threads.limits import DEFAULTS, Limits
 from tests.constants import CONSTANTS, PROMISED, SETTINGS
 
 ROOT = Path(__file__).parent.parent
@@ -85,7 +85,7 @@ def test_a_default_stands_once() -> None:
     """The limits of an engine are the settings of the same name, also where there are no settings."""
     for name in Limits.__struct_fields__:
         assert getattr(DEFAULTS, name) == SETTINGS[name] == getattr(defaults, name.upper())
-    for path in (ROOT / "server/agui_gate/engine/limits.py", ROOT / "server/agui_gate/settings.py"):
+    for path in (ROOT / "server/agui_gate/threads/limits.py", ROOT / "server/agui_gate/config/settings.py"):
         text = path.read_text()
         names = {name.lower() for name in vars(defaults) if name.isupper()}
         said = {name for name in names if re.search(rf"^    {name}: (int|float) = [\d(]", text, re.MULTILINE)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from starlette.routing import Route
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.inprocess import Parrot
 from tests.test_structure import MODULES, tracked_files
 from tools import pages, sentences

@@ -20,8 +20,8 @@ from ag_ui.core import (
 )
 
 from agui_gate import ToolContext
+from agui_gate.agents.tool_events import MAX_ACTIVITIES, MAX_EVENT, MAX_LEVELS, Shown
 from agui_gate.core import events as ev
-from agui_gate.emitting import MAX_ACTIVITIES, MAX_EVENT, MAX_LEVELS, Shown
 
 
 def context(told: list[ev.Event] | None = None, **state: Any) -> ToolContext:

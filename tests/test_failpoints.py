@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app, failpoints
 from agui_gate.bus.memory import MemoryBus
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
 from agui_gate.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change, Store, StoreLifecycle
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot

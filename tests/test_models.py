@@ -5,15 +5,15 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from agui_gate import Agent
+from agui_gate.agents.model_names import GROUP, adapter_for
 from agui_gate.errors import ConfigurationError
-from agui_gate.models import GROUP, adapter_for
 from tests.product.inprocess import Parrot
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """As if a distribution had named an adapter called ``mine``."""
     points = (EntryPoint("mine", value, GROUP),)
-    monkeypatch.setattr("agui_gate.models.entry_points", lambda group: points if group == GROUP else ())
+    monkeypatch.setattr("agui_gate.agents.model_names.entry_points", lambda group: points if group == GROUP else ())
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-chat", "anthropic"])

@@ -11,7 +11,7 @@ import pytest
 
 from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.testkit import Emulator
 from tests.product.inprocess import Parrot
 from tests.product.kit import Stream, product

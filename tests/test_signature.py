@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 from agui_gate import ToolError, tool
-from agui_gate.core.jsontext import canonical
+from agui_gate.core.json_text import canonical
 from agui_gate.errors import ConfigurationError
 from tests.requirements import shows
 

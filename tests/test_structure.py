@@ -86,7 +86,7 @@ def test_adapters_import_the_port_and_the_errors_only() -> None:
     strays = stray_imports(ADAPTERS / "agui_gate_adapters", ADAPTERS, allowed)
     # What every user may import too.
     public = (" agui_gate", *(f" agui_gate.{name}" for name in agui_gate.__all__))
-    pure = (" agui_gate.core.json_patch.NotApplicable", " agui_gate.core.json_patch.patched")
+    pure = (" agui_gate.core.json_changes.NotApplicable", " agui_gate.core.json_changes.patched")
     assert [stray for stray in strays if not stray.endswith(public + pure)] == []
 
 

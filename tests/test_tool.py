@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from agui_gate import Gate, SchemaTool, Tool, ToolContext, ToolError, tool
-from agui_gate.core.jsontext import canonical
+from agui_gate.core.json_text import canonical
 from agui_gate.errors import ConfigurationError
 
 

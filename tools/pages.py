@@ -13,9 +13,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from agui_gate import errors
+from agui_gate.config.setting_values import READERS
+from agui_gate.config.settings import PREFIX, Settings, names
 from agui_gate.errors import AguiGateError
-from agui_gate.setting_values import READERS
-from agui_gate.settings import PREFIX, Settings, names
 from agui_gate_adapters.testkit.spec import JUDGED, RULES
 from tests.conforming import DEPARTURES, NOT_BUILT
 from tests.replicas import scenarios

@@ -7,18 +7,18 @@ that importing the package stays quick.
 import importlib as _importlib
 from typing import TYPE_CHECKING
 
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.history import LastRounds, LastTokens, Summary
+from agui_gate.agents.instruction_context import Situation
+from agui_gate.agents.team import parallel, pipeline
+from agui_gate.agents.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
+from agui_gate.agents.tool_source import SchemaTool, ToolSource
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
-from agui_gate.history import LastRounds, LastTokens, Summary
-from agui_gate.situation import Situation
-from agui_gate.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
-from agui_gate.tool_source import SchemaTool, ToolSource
-from agui_gate.workflows import parallel, pipeline
 
 if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
     from agui_gate.core.registry import PendingApprovalRegistry
     from agui_gate.http.app import create_app
-    from agui_gate.settings import Settings
 
 __all__ = [
     "Agent",
@@ -44,7 +44,7 @@ __all__ = [
 
 _LAZY = {
     "PendingApprovalRegistry": "agui_gate.core.registry",
-    "Settings": "agui_gate.settings",
+    "Settings": "agui_gate.config.settings",
     "create_app": "agui_gate.http.app",
 }
 

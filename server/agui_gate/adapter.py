@@ -39,10 +39,10 @@ from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkabl
 
 import msgspec
 
-from agui_gate.core.abilities import Abilities, Declares
-from agui_gate.core.fitting import misfit
-from agui_gate.core.jsontext import is_deeper
+from agui_gate.core.json_text import is_deeper
+from agui_gate.core.model_capabilities import Abilities, Declares
 from agui_gate.core.open_questions import ANSWER, open_question
+from agui_gate.core.schema_match import misfit
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
@@ -60,7 +60,7 @@ from agui_gate.core.transcript import (
     UserTurn,
 )
 from agui_gate.core.usage import Usage, token_count
-from agui_gate.off_loop import collector_paused, off_loop
+from agui_gate.worker_thread import collector_paused, off_loop
 
 __all__ = [
     "ANSWER",

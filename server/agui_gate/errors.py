@@ -188,7 +188,7 @@ class FormRefused(ProviderRejected):
 
 
 class MediaRefused(ProviderRejected):
-    """The provider rejects an attachment. The request is repeated once without it (see `engine/refusals.py`).
+    """The provider rejects an attachment. The request is repeated once without it (see `turns/content_refusals.py`).
 
     ``value`` is the attachment's content or its end, "" if the provider didn't say which one. ``accepted``: the request
     was accepted first, so the provider may have stored it or acted on it.

@@ -11,7 +11,7 @@ import pytest
 
 from agui_gate.adapter import AssistantTurn, Media, TurnRequest, UserTurn, off_loop
 from agui_gate.errors import MediaRefused, ProviderRejected
-from agui_gate_adapters.common import large
+from agui_gate_adapters.common import large_requests
 from tests.requirements import shows
 
 from .subject import Subject, Way
@@ -77,8 +77,8 @@ async def test_so_it_is_when_the_provider_forgot_it(way: Way) -> None:
 async def test_the_provider_is_sent_the_same(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is written at once or in pieces."""
     async with way.talking([CALLS, CALLS]) as (emulator, thread):
-        monkeypatch.setattr(large, "MANY", 3)
-        monkeypatch.setattr(large, "PIECE", 50)
+        monkeypatch.setattr(large_requests, "MANY", 3)
+        monkeypatch.setattr(large_requests, "PIECE", 50)
         request = TurnRequest(LONG[:8], "Be brief.", (WEATHER,))
         whole = await run(thread.model, request)
         pieces = await run(thread.model, msgspec.structs.replace(request, large=True))

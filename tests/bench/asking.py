@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import CallPart, Entry, Output, ResultEntry, Text, TextPart, TurnEntry, UserEntry
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat

@@ -19,8 +19,9 @@ import httpx2
 import msgspec
 import openai
 
-from agui_gate import off_loop
-from agui_gate.engine import heart, outbox
+from agui_gate import worker_thread
+from agui_gate.approvals import outbox
+from agui_gate.runs import heartbeat
 from tests.bench import provider
 
 _HOUR = 3600
@@ -81,7 +82,7 @@ def counting() -> Iterator[Counted]:
         return hand_back(*args, **more)
 
     loop.set_task_factory(begin)
-    heavy = patch.object(off_loop, "_thread", _Here)
+    heavy = patch.object(worker_thread, "_thread", _Here)
     with heavy, patch.object(loop, "call_soon_threadsafe", handed_back):
         sys.setprofile(note)
         try:
@@ -110,7 +111,7 @@ def answered(deltas: int) -> Iterator[None]:
     seldom = {"LOOK_SECONDS": _HOUR, "GATHER_SECONDS": _HOUR, "LONGEST": _HOUR}
     with (
         patch.object(openai, "DefaultAsyncHttpxClient", client),
-        patch.object(heart, "STOP_MS", _HOUR * 1000),
+        patch.object(heartbeat, "STOP_MS", _HOUR * 1000),
         patch.dict(vars(outbox), seldom),
     ):
         yield

@@ -20,10 +20,10 @@ from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import Entry
-from agui_gate.engine.importing import import_history
-from agui_gate.engine.recorder import Recorder
 from agui_gate.protocol.encoder import FrameEncoder
-from agui_gate.protocol.reading import decode
+from agui_gate.protocol.request_decoder import decode
+from agui_gate.threads.history_import import import_history
+from agui_gate.turns.turn_recorder import TurnRecorder
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from tests.bench import provider
 from tests.bench.report import Row
@@ -157,7 +157,7 @@ def _written(batches: Sequence[Any]) -> int:
     encoder, ids, frames = FrameEncoder("run"), count(), list[bytes]()
     sequencer = Sequencer("thread", "run", lambda event: frames.append(encoder.frame(event)))
     sequencer.started()
-    recorder = Recorder(sequencer, lambda: f"id-{next(ids)}", set(), "bench")
+    recorder = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", set(), "bench")
     for batch in batches:
         recorder.feed(batch)
     recorder.entry()

@@ -16,8 +16,8 @@ from typing import Any
 
 from agui_gate import Agent, ToolContext, create_app, tool
 from agui_gate.adapter import TurnDone
+from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import Text, UserEntry
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.bench import asking
 from tests.bench.heart import GOAL, Heartbeat, as_served

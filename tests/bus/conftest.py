@@ -8,8 +8,8 @@ from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.postgres import PostgresWire
 from agui_gate.bus.redis import RedisWire
-from agui_gate.bus.shared import bus as shared_bus
-from agui_gate.bus.shared.bus import SharedBus
+from agui_gate.bus.replicas import bus as shared_bus
+from agui_gate.bus.replicas.bus import SharedBus
 from tests.bus.distant import DistantBus
 from tests.bus.wire_in_memory import Place, WireInMemory, across, shared
 

@@ -12,9 +12,9 @@ import pytest
 from agui_gate.bus.base import Bus, FellBehind, Opening, Reader, Signal
 from agui_gate.bus.postgres import PostgresWire
 from agui_gate.bus.redis import RedisWire
-from agui_gate.bus.shared import bus as shared_bus
-from agui_gate.bus.shared import follower, sender
-from agui_gate.bus.shared.bus import SharedBus
+from agui_gate.bus.replicas import bus as shared_bus
+from agui_gate.bus.replicas import follower, sender
+from agui_gate.bus.replicas.bus import SharedBus
 from agui_gate.errors import Unavailable
 from tests.bus.test_contract import Then, frame, kept, late, reader_of, said, say, to_the_end, until
 from tests.product.kit import product

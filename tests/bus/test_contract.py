@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from agui_gate.bus.base import Bus, FellBehind, Opening, Publisher, Reader, Signal
-from agui_gate.bus.shared import bus as shared_bus
+from agui_gate.bus.replicas import bus as shared_bus
 from agui_gate.protocol.encoder import PING
 from tests.bus.conftest import RUN_BYTES
 from tests.requirements import shows

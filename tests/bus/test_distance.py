@@ -6,7 +6,7 @@ import pytest
 
 from agui_gate.bus.base import Bus
 from agui_gate.bus.log import LIMIT
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.bus.distant import DistantBus
 from tests.bus.wire_in_memory import across, shared
 from tests.product.kit import product

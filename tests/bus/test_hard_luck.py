@@ -7,10 +7,10 @@ import pytest
 
 from agui_gate.bus.base import Opening, Publisher
 from agui_gate.bus.log import EventLog, LogReader
-from agui_gate.bus.shared import follower, sender
-from agui_gate.bus.shared.bus import SharedBus
-from agui_gate.bus.shared.notes import Came, pack
-from agui_gate.bus.shared.wire import Said, Wanted
+from agui_gate.bus.replicas import follower, sender
+from agui_gate.bus.replicas.bus import SharedBus
+from agui_gate.bus.replicas.notes import Came, pack
+from agui_gate.bus.replicas.wire import Said, Wanted
 from agui_gate.errors import Unavailable
 from tests.bus.conftest import RUN_BYTES
 from tests.bus.test_contract import Then, frame, said, say, to_the_end, told, until
@@ -191,7 +191,7 @@ async def test_what_is_large_has_longer_to_be_sent(
 
 
 async def test_waiting_for_long_leaves_nothing_behind() -> None:
-    """A silent run is looked at every second by who reads it elsewhere (`engine/elsewhere.py`), and pinged."""
+    """A silent run is looked at every second by who reads it elsewhere (`readers/remote_run.py`), and pinged."""
     log = EventLog()
     reader = LogReader(log)
     for _ in range(50):

@@ -9,11 +9,11 @@ from agui_gate import Agent, create_app
 from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.bus.shared.bus import SharedBus
-from agui_gate.engine.engine import Engine
+from agui_gate.bus.replicas.bus import SharedBus
+from agui_gate.config.engine_settings import bus_from
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.from_settings import bus_from
-from agui_gate.settings import Settings
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.bus.test_contract import to_the_end

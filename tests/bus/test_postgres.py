@@ -12,7 +12,7 @@ from agui_gate.bus import postgres as module
 from agui_gate.bus import postgres_lines
 from agui_gate.bus.postgres import PIECES, PostgresWire
 from agui_gate.bus.postgres_lines import Ear, RefusedByPostgres
-from agui_gate.bus.shared.wire import NOTE_BYTES, Batch, Head, Note, Piece, Run, Said, Wanted
+from agui_gate.bus.replicas.wire import NOTE_BYTES, Batch, Head, Note, Piece, Run, Said, Wanted
 from agui_gate.errors import ConfigurationError, Unavailable
 from tests.bus.test_redis import Ears
 from tests.proxy import Proxy

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from agui_gate.bus import redis as module
 from agui_gate.bus.redis import RedisWire
-from agui_gate.bus.shared.wire import Batch, Note, Piece, Run, Wanted
+from agui_gate.bus.replicas.wire import Batch, Note, Piece, Run, Wanted
 from agui_gate.errors import ConfigurationError, Unavailable
 from tests.bus.certificates import tls
 from tests.proxy import Proxy

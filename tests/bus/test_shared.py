@@ -8,11 +8,11 @@ import pytest
 from agui_gate import Agent, create_app
 from agui_gate.bus.base import FellBehind, Opening, Publisher, Reader, Signal
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.bus.shared import bus as shared_bus
-from agui_gate.bus.shared import follower, outgoing, sender
-from agui_gate.bus.shared.bus import SharedBus
-from agui_gate.bus.shared.notes import Answer, Came, Left, Told, Word, pack, unpack
-from agui_gate.bus.shared.wire import NOTE_BYTES
+from agui_gate.bus.replicas import bus as shared_bus
+from agui_gate.bus.replicas import follower, sender, sent_run
+from agui_gate.bus.replicas.bus import SharedBus
+from agui_gate.bus.replicas.notes import Answer, Came, Left, Told, Word, pack, unpack
+from agui_gate.bus.replicas.wire import NOTE_BYTES
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -250,7 +250,7 @@ async def test_the_process_of_a_run_is_gone(
 async def test_an_opening_that_is_too_large_is_no_opening(
     here: SharedBus, there: SharedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outgoing, "OPENING_BYTES", 100)
+    monkeypatch.setattr(sent_run, "OPENING_BYTES", 100)
     publisher = await here.open("run", "alice", "t")
     publisher.opened(Opening(1, Then("." * 200), {}))
     say(publisher, 0, 3)

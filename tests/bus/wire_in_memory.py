@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from agui_gate.bus.base import Hear, Published, Publisher, Reader, Signal, Tell
-from agui_gate.bus.shared.bus import SharedBus
-from agui_gate.bus.shared.wire import Batch, Head, Note, Piece, Run, Said, Wanted
+from agui_gate.bus.replicas.bus import SharedBus
+from agui_gate.bus.replicas.wire import Batch, Head, Note, Piece, Run, Said, Wanted
 from agui_gate.errors import Unavailable
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.stores.postgres import standing
+from agui_gate.stores.postgres import readiness
 from tests.chaos.storm import THREADS_A_KILL, Came, Storm, business, items
 from tests.crash.crowd import Approved, Crowd, Rounds, approve_all, everything_at_once
 from tests.crash.ground import Ground, on_postgres, on_sqlite
@@ -134,7 +134,7 @@ def main(words: list[str]) -> int:
     """All of it. 1 if a promise was broken."""
     options = parsed(words)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # the provider writes to who was killed
-    standing.SKEW_MS = 1 << 60  # the trail is read of a store whose clock was set forward
+    readiness.SKEW_MS = 1 << 60  # the trail is read of a store whose clock was set forward
     names = options.store or ["sqlite", "postgres"]
     reports = []
     with ExitStack() as exits:

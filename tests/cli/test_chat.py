@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agui_gate import Agent, create_app
-from agui_gate.cli.chatting import Talk
-from agui_gate.cli.terminal import asking
-from agui_gate.cli.terminal.printing import TextPrinter
+from agui_gate.cli.chat_session import Talk
+from agui_gate.cli.terminal import prompts
+from agui_gate.cli.terminal.run_printer import TextPrinter
 from agui_gate.client import Client
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.testkit.agui import serving
 from tests.cli.support import PATIENT, PROGRAM, TIMEOUT, Running, call, environment, running
 from tests.client.servers import refusal, run_of, scripted
@@ -356,9 +356,9 @@ def test_a_run_of_any_server_ends_with_anything(more: Mapping[str, Any], told: s
 
 def test_all_that_a_person_agrees_to_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """However long it is, and whatever hides in it or in its name."""
-    monkeypatch.setattr(asking, "read_line", lambda _: "y")
+    monkeypatch.setattr(prompts, "read_line", lambda _: "y")
     arguments = {"script": f"{'x' * 5000}; rm -rf /", "a\x1b[2J": "1\u20280"}
-    assert asking.ask_about("Run it?", arguments, ()) == asking.Decision(True)
+    assert prompts.ask_about("Run it?", arguments, ()) == prompts.Decision(True)
     shown = capsys.readouterr().err
     assert 'x; rm -rf /"' in shown
     assert 'a⟦U+001B⟧[2J: "1⟦U+2028⟧0"' in shown
@@ -479,13 +479,13 @@ async def test_a_server_that_keeps_no_threads() -> None:
 
 
 def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from agui_gate.cli.terminal import chat_printing
+    from agui_gate.cli.terminal import chat_printer
     from agui_gate.client import events
 
-    monkeypatch.setattr(chat_printing, "moves_cursor", lambda: True)
-    printer = chat_printing.ChatPrinter()
+    monkeypatch.setattr(chat_printer, "moves_cursor", lambda: True)
+    printer = chat_printer.ChatPrinter()
     now = 100.0
-    printer.spinner = chat_printing.Spinner(lambda: now)
+    printer.spinner = chat_printer.Spinner(lambda: now)
     printer.begin()
     printer.draw()
     assert capsys.readouterr().err == ""
@@ -501,4 +501,4 @@ def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPa
     now += 2
     printer.draw()
     told = capsys.readouterr()
-    assert (told.out, told.err.strip(chat_printing.CLEAR)) == ("Hi", "")  # nothing is drawn into a line of words
+    assert (told.out, told.err.strip(chat_printer.CLEAR)) == ("Hi", "")  # nothing is drawn into a line of words

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.cli.serving import connections
-from agui_gate.cli.serving.connections import ConnectionLimits, limits_from, raise_descriptors
-from agui_gate.cli.serving.uvicorn_server import Server, bind, configure
-from agui_gate.settings import Settings
+from agui_gate.cli.server import connections
+from agui_gate.cli.server.connections import ConnectionLimits, limits_from, raise_descriptors
+from agui_gate.cli.server.uvicorn_server import Server, bind, configure
+from agui_gate.config.settings import Settings
 from tests.product.inprocess import Parrot, run_body, user
 from tests.requirements import shows
 

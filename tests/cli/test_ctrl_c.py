@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agui_gate.cli import local_thread
-from agui_gate.cli.interruptible import DEFAULT, Runner, in_order
+from agui_gate.cli.interrupts import DEFAULT, Runner, in_order
 from agui_gate.cli.local_thread import LocalThread
-from agui_gate.engine.engine import Engine
+from agui_gate.runs.engine import Engine
 from agui_gate.stores import open_store
 from tests.cli.support import TARGETS, TIMEOUT, environment, running
 from tests.cli.test_serve import URL
@@ -82,7 +82,7 @@ import sys
 sys.path.insert(0, {targets!r})
 from cli_shop import agent
 from agui_gate import create_app
-from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_forever
+from agui_gate.cli.server.uvicorn_server import Server, bind, configure, serve_forever
 
 def press():
     signal.raise_signal(signal.SIGINT)

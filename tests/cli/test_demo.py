@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from agui_gate.cli.demo.serving import tell_of_other_page
-from agui_gate.cli.serving.uvicorn_server import bind_near
+from agui_gate.cli.demo.application import tell_of_other_page
+from agui_gate.cli.server.uvicorn_server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
 from tests.cli.support import call, running

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agui_gate.cli.demo.agent import EXAMPLES, support_agent
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import MODES, Chat, Product, Stream, product

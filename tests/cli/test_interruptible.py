@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.cli.interruptible import DEFAULT, Presses, Runner, run
+from agui_gate.cli.interrupts import DEFAULT, Presses, Runner, run
 
 
 def press() -> None:
@@ -115,7 +115,7 @@ def test_an_ignored_sigint_stays_ignored() -> None:
 
 DEAF = """
 import asyncio, signal
-from agui_gate.cli.interruptible import run
+from agui_gate.cli.interrupts import run
 
 async def deaf():
     while True:

@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from agui_gate import models
+from agui_gate.agents import model_names
 from agui_gate.cli.commands.run import Ending
 from agui_gate.core.approvals import Approval
 from tests.cli.conftest import Cli
@@ -19,8 +19,8 @@ NOT_AN_APP = "cli_shop:app is an application with agents of its own: --model can
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a distribution had named an adapter called ``rules``."""
-    points = (EntryPoint("rules", "cli_shop:NamedModel", models.GROUP),)
-    monkeypatch.setattr(models, "entry_points", lambda group: points if group == models.GROUP else ())
+    points = (EntryPoint("rules", "cli_shop:NamedModel", model_names.GROUP),)
+    monkeypatch.setattr(model_names, "entry_points", lambda group: points if group == model_names.GROUP else ())
 
 
 def test_run_needs_nothing_but_a_model(cli: Cli) -> None:

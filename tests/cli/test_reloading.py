@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from uvicorn.supervisors.basereload import BaseReload
 
-from agui_gate.cli.serving.reloading import Reloader
-from agui_gate.cli.serving.uvicorn_server import configure
+from agui_gate.cli.server.reload import Reloader
+from agui_gate.cli.server.uvicorn_server import configure
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings, load_settings, names
 from agui_gate.errors import ConfigurationError
-from agui_gate.settings import Settings, load_settings, names
 from tests.cli.conftest import Cli
 from tests.product.inprocess import Parrot
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from agui_gate.client.chunks import Chunks
 from agui_gate.client.connection import Frames
+from agui_gate.client.event_decoder import Reader
 from agui_gate.client.fold import Fold
-from agui_gate.client.reading import Reader
 from tests.interop.replay import Case, Result, Run
 
 PIECE = 97

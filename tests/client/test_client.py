@@ -27,8 +27,8 @@ from agui_gate.client import (
     events,
 )
 from agui_gate.client.connection import Connection
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError
-from agui_gate.settings import Settings
 from tests.client.servers import client_of, refusal, run_of, scripted
 from tests.interop.streams import FINISHED, INTERRUPTED, STARTED, call, sse, text
 from tests.product.kit import product

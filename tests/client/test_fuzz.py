@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from agui_gate.client import Client, ClientError, Fold, Limits
 from agui_gate.client.chunks import Chunks
+from agui_gate.client.event_decoder import Reader
 from agui_gate.client.events import AnyEvent
 from agui_gate.client.questions import LEGACY, of_cards, of_interrupts
-from agui_gate.client.reading import Reader
 from agui_gate_adapters.remote_agui.machine import Machine
 
 KINDS = [str(kind.__struct_config__.tag) for kind in AnyEvent.__args__]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.answers import Target
-from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.registry import ApprovalIndex
 from tests.requirements import shows
 
 KEYS: list[tuple[str, Target]] = [("apr_1", "approval"), ("c1", "call"), ("card_1", "card"), ("card_2", "card")]

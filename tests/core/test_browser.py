@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.browser import MAX_SAFE, for_browser, from_browser, schema_for_browser
+from agui_gate.core.browser_numbers import MAX_SAFE, for_browser, from_browser, schema_for_browser
 from tests.requirements import shows
 
 pytestmark = shows("T3")

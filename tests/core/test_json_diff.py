@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core import json_diff
+from agui_gate.core import json_changes
 from agui_gate.core.document import Document
-from agui_gate.core.json_diff import (
+from agui_gate.core.json_changes import (
     MAX_DEPTH,
     MOST_WORK,
     TooDifferent,
     changes,
     difference,
+    patched,
     pointer,
 )
-from agui_gate.core.json_patch import patched
 
 Json = Any
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(0, 1) | st.text("ab/~-0", max_size=2)
@@ -174,16 +174,16 @@ def nested(leaf: int) -> Json:
 
 def test_where_everything_has_changed_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = 0
-    look = json_diff._Found._lists
+    look = json_changes._Found._lists
 
     def counted(*given: Any) -> None:
         nonlocal looked
         looked += 1
         look(*given)
 
-    monkeypatch.setattr(json_diff._Found, "_lists", counted)
+    monkeypatch.setattr(json_changes._Found, "_lists", counted)
     assert difference(nested(1), nested(2)) == [{"op": "replace", "path": "", "value": nested(2)}]
-    assert 100 < looked <= MOST_WORK / json_diff.PER_PLACE
+    assert 100 < looked <= MOST_WORK / json_changes.PER_PLACE
     with pytest.raises(TooDifferent):
         difference(nested(1), nested(2), small=False)
 
@@ -194,13 +194,13 @@ LARGEST: Json = {f"k{n}": [n, {"a": str(n)}] for n in range(17_000)}
 
 def test_of_what_is_the_same_no_values_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
-    decode = json_diff._decode
+    decode = json_changes._decode
 
     def counted(text: bytes) -> Json:
         made.append(bytes(text))
         return decode(text)
 
-    monkeypatch.setattr(json_diff, "_decode", counted)
+    monkeypatch.setattr(json_changes, "_decode", counted)
     assert len(written(LARGEST)) > 450_000
     assert difference(LARGEST, LARGEST | {"k7": 0, "new": [1]}) == [
         {"op": "replace", "path": "/k7", "value": 0},
@@ -225,8 +225,8 @@ def test_one_value_in_two_spellings_is_no_change() -> None:
 
 
 def test_anchors_are_not_looked_for_in_lists_that_are_long_and_quite_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    rising = json_diff._longest_rising
-    monkeypatch.setattr(json_diff, "_longest_rising", lambda pairs: pytest.fail("slow") if pairs else rising(pairs))
+    rising = json_changes._longest_rising
+    monkeypatch.setattr(json_changes, "_longest_rising", lambda pairs: pytest.fail("slow") if pairs else rising(pairs))
     old, new = list(range(60_000)), list(range(60_000, 0, -1))
     assert patched(old, difference(old, new)) == new
     assert difference(old, [*old[:30_000], "new", *old[30_000:]]) == [

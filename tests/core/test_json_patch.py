@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.json_patch import MAX_LEVELS, NotApplicable, patched
-from agui_gate.core.work import TooMuchWork, Work
+from agui_gate.core.json_changes import MAX_LEVELS, NotApplicable, patched
+from agui_gate.core.work_budget import TooMuchWork, Work
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=2),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agui_gate.core.jsontext import completion, parse, parse_object
+from agui_gate.core.json_text import completion, parse, parse_object
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     ['"', "\\", "\\u12", "😀", "{[,:"]

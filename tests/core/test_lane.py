@@ -10,7 +10,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.lane import Lane
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.stopping import ASKED
+from agui_gate.core.stop_reasons import ASKED
 from agui_gate_adapters.testkit.spec import judge
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify

@@ -4,10 +4,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agui_gate.core.agent_view import ALONE, Viewpoint, seen
 from agui_gate.core.journal import Journal
-from agui_gate.core.perspective import ALONE, Viewpoint, seen
 from agui_gate.core.sanitizer import sanitize
-from agui_gate.core.stored import decode_entries, encode_entries
+from agui_gate.core.stored_values import decode_entries, encode_entries
 from agui_gate.core.transcript import (
     AssistantTurn,
     CallPart,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.jsontext import so_far
-from agui_gate.core.preview import MAX_SHOWN, Growing, found, laid_over, place_of, put_back
+from agui_gate.agents.tool import tool
+from agui_gate.core.argument_preview import MAX_SHOWN, Growing, found, laid_over, place_of, put_back
+from agui_gate.core.json_text import so_far
 from agui_gate.errors import ConfigurationError
-from agui_gate.tool import tool
 from tests.core.test_json_diff import VALUES, written
 
 OBJECTS = st.dictionaries(st.text("abc", max_size=2), VALUES, max_size=3)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry
 
-from agui_gate.core.replies import NotUnderstood, Reply, read, schema
+from agui_gate.core.reply_schema import NotUnderstood, Reply, read, schema
 from tests.requirements import shows
 
 AMOUNT = {"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agui_gate.adapter import TurnDone, Usage, token_count
 from agui_gate.core.usage import MOST
-from agui_gate.engine.usage import totals
+from agui_gate.runs.agent_loop import totals
 from tests.conforming import conforms
 
 NO_COUNTS = [-1, 1.5, "5", "many", True, [5], {"tokens": 5}, float("nan"), float("inf"), MOST + 1, 2**70, None]

@@ -3,7 +3,7 @@
 import pytest
 
 from agui_gate.cli.terminal.console import printable, short
-from agui_gate.core.visible import visible
+from agui_gate.core.visible_text import visible
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agui_gate.core.context_windows import (
+    WHOLE,
+    Window,
+    left_out,
+    longer,
+    newest_rounds,
+    newest_tokens,
+    rounds,
+    seen,
+    size_of,
+)
 from agui_gate.core.transcript import (
     AssistantTurn,
     CallPart,
@@ -14,7 +25,6 @@ from agui_gate.core.transcript import (
     TextPart,
     UserTurn,
 )
-from agui_gate.core.windows import WHOLE, Window, left_out, longer, newest_rounds, newest_tokens, rounds, seen, size_of
 
 Turns = list[UserTurn | AssistantTurn]
 

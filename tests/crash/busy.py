@@ -14,8 +14,8 @@ import threading
 from typing import Any
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
-from agui_gate.settings import Settings
+from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests import patience
 

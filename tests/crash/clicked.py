@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 
 from agui_gate import Agent, ToolContext, create_app, tool
-from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
-from agui_gate.settings import Settings
-from agui_gate.tool import Tool
+from agui_gate.agents.tool import Tool
+from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests import patience
 from tests.crash.replica import Effects

@@ -19,13 +19,14 @@ from typing import Any
 import msgspec
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
-from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
-from agui_gate.engine import orphan_job, sweeping
+from agui_gate.agents.tool import Tool
+from agui_gate.approvals import orphan_job
+from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
+from agui_gate.config.settings import Settings
+from agui_gate.extras import retention_job
 from agui_gate.failpoints import VARIABLE
-from agui_gate.settings import Settings
 from agui_gate.stores import lease
-from agui_gate.stores.postgres import standing
-from agui_gate.tool import Tool
+from agui_gate.stores.postgres import readiness
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests import patience
 
@@ -177,8 +178,8 @@ def serve(start: Start, sock: socket.socket) -> None:
     os.environ[VARIABLE] = start.failpoint
     if start.machine:
         lease._machine = lambda: start.machine
-        standing.SKEW_MS = 1 << 60
-    sweeping.STEP_SECONDS = 0  # with each beat
+        readiness.SKEW_MS = 1 << 60
+    retention_job.STEP_SECONDS = 0  # with each beat
     patience.with_locks()
     patience.with_orphans()
     if start.settles:

@@ -26,9 +26,9 @@ import msgspec
 import uvicorn
 
 from agui_gate import Agent, ToolContext, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
 from agui_gate.failpoints import VARIABLE
-from agui_gate.settings import Settings
 from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses

@@ -16,7 +16,7 @@ import httpx2
 import msgspec
 import pytest
 
-from agui_gate.engine import outcomes
+from agui_gate.core import outcomes
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit import serve as emulate
 from tests.crash.clicked import CLICK, Start

@@ -16,8 +16,8 @@ import httpx2
 import pytest
 
 from agui_gate import ToolContext, tool
-from agui_gate.cli.serving import uvicorn_server
-from agui_gate.settings import Settings
+from agui_gate.cli.server import uvicorn_server
+from agui_gate.config.settings import Settings
 from tests.crash.ground import on_sqlite
 from tests.crash.nursery import Nursery, Replica
 from tests.crash.rolling import Rolling, rolling

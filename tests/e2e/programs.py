@@ -20,12 +20,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
+from agui_gate.approvals import out_of_band
 from agui_gate.cli.demo.agent import EXAMPLES, INSTRUCTIONS, support_agent
-from agui_gate.cli.serving import uvicorn_server
-from agui_gate.cli.serving.connections import limits_from, raise_descriptors
-from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_forever
-from agui_gate.engine import decisions, run
-from agui_gate.settings import load_settings
+from agui_gate.cli.server import uvicorn_server
+from agui_gate.cli.server.connections import limits_from, raise_descriptors
+from agui_gate.cli.server.uvicorn_server import Server, bind, configure, serve_forever
+from agui_gate.config.settings import load_settings
+from agui_gate.runs import run
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
 from tests.e2e.desk import team
@@ -35,8 +36,8 @@ HOST = "127.0.0.1"
 PATIENCE = 3600.0
 """Seconds that a tool may take, or a provider may say nothing: more than any scenario has."""
 WAITS = (
-    (decisions, "DECIDE_SECONDS"),
-    (decisions, "END_SECONDS"),
+    (out_of_band, "DECIDE_SECONDS"),
+    (out_of_band, "END_SECONDS"),
     (run, "END_SECONDS"),
     (run, "CLEANUP_TIMEOUT"),
     (uvicorn_server, "END_SECONDS"),

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.routing import Route
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
-from agui_gate.settings import load_settings
+from agui_gate.config.settings import load_settings
 from tests.e2e.programs import PATIENCE, finish, model_of, serve, take
 from tests.e2e.streams import Recording
 

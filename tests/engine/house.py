@@ -7,10 +7,10 @@ from typing import Any
 
 from agui_gate import Agent, adapter, tool
 from agui_gate.core.approvals import Approval
-from agui_gate.engine.engine import Engine
-from agui_gate.engine.heart import Heart
-from agui_gate.engine.live import LiveRun
-from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput
+from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput
+from agui_gate.runs.engine import Engine
+from agui_gate.runs.heartbeat import Heartbeat
+from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import LEASE_MS, Change
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, calls, says
@@ -72,7 +72,7 @@ class House:
 
     async def beat(self) -> None:
         """What the heart does, now."""
-        await Heart(self.store, self.engine._leases, self.engine._asked_to_stop, self.engine._lost).beat()
+        await Heartbeat(self.store, self.engine._leases, self.engine._asked_to_stop, self.engine._lost).beat()
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from agui_gate.errors import ApprovalRefused
-from agui_gate.protocol.inbound import ResumeEntry
+from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
 from tests.engine.house import DONE, PAYS, House, events, house

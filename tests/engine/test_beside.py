@@ -9,11 +9,12 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from agui_gate.adapter import StateChanged
-from agui_gate.core.json_patch import patched
+from agui_gate.core.json_changes import patched
 from agui_gate.core.transcript import StateEntry
-from agui_gate.engine import beside, shared_state
-from agui_gate.engine.beside import Beside
-from agui_gate.engine.shared_state import SharedState
+from agui_gate.extras import remote_state
+from agui_gate.extras.remote_state import RemoteState
+from agui_gate.extras.shared_state import thread_state
+from agui_gate.extras.shared_state.thread_state import SharedState
 from agui_gate_adapters.remote_agui import RemoteAgent
 from tests.engine.test_shared_state import LIMIT, begun
 
@@ -25,12 +26,12 @@ class Cart(BaseModel):
 AGENT = RemoteAgent("http://127.0.0.1:1/x", state=Cart)
 
 
-def telling(shared: SharedState, emit: Any, sent: Any, entries: list[StateEntry] | None = None) -> Beside:
+def telling(shared: SharedState, emit: Any, sent: Any, entries: list[StateEntry] | None = None) -> RemoteState:
     limits = SimpleNamespace(state_bytes=LIMIT)
     thread = SimpleNamespace(limits=limits, shared=shared, append=[].extend if entries is None else entries.extend)
     thread.activities = SimpleNamespace(over=lambda turn_id: None)
     lane = SimpleNamespace(other=emit)
-    return Beside(AGENT, cast(Any, thread), cast(Any, lane), "turn", sent)
+    return RemoteState(AGENT, cast(Any, thread), cast(Any, lane), "turn", sent)
 
 
 @pytest.mark.parametrize("items", [["milk"], []], ids=["changed", "as it was"])
@@ -57,8 +58,8 @@ def test_a_change_is_looked_at_once(kept: Any, monkeypatch: pytest.MonkeyPatch) 
     if whole := "mine" not in kept:
         shared.take_form(AGENT.state_form)
     monkeypatch.setattr(Cart, "model_validate_json", counting(Cart.model_validate_json, looked, "validated"))
-    monkeypatch.setattr(shared_state, "changes", counting(shared_state.changes, looked, "compared to be told"))
-    monkeypatch.setattr(beside, "changes", counting(beside.changes, looked, "compared"))
+    monkeypatch.setattr(thread_state, "changes", counting(thread_state.changes, looked, "compared to be told"))
+    monkeypatch.setattr(remote_state, "changes", counting(remote_state.changes, looked, "compared"))
     one = telling(shared, told.take, {"items": []})
     sent = [{"items": ["milk"] * number} for number in range(1, 6)]
     for state in sent:

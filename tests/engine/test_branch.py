@@ -3,6 +3,7 @@
 import pytest
 
 from agui_gate import Agent, ToolContext, adapter, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import (
     ActionEntry,
     CallPart,
@@ -17,10 +18,9 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine.leased_thread import LeasedThread
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads.leased_thread import LeasedThread
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.config.settings import Settings
+from agui_gate.core import outcomes
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ResultEntry, TurnEntry
-from agui_gate.engine import outcomes
 from agui_gate.errors import ProviderUnavailable
-from agui_gate.protocol.reading import decode
-from agui_gate.settings import Settings
+from agui_gate.protocol.request_decoder import decode
 from agui_gate_adapters.testkit.agui import parse
 from tests.product.inprocess import Parrot, calls, run_body, says, started, user
 from tests.requirements import shows

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, adapter, tool
+from agui_gate.approvals.out_of_band import Decided
+from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import outcomes
-from agui_gate.engine.decisions import Decided
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import Unavailable
-from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput
+from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.testkit.agui import parse

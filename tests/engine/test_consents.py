@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.provider_approvals import ProviderApprovals
+from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, TurnEntry
-from agui_gate.engine import outcomes
-from agui_gate.engine.consents import Consents
-from agui_gate.engine.gated_calls import GatedCalls
-from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.errors import LeaseLost, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads.leased_thread import LeasedThread
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def two_agreed(store):
         await store.move(name, State.CLAIMED)
     thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
     gated_calls = GatedCalls(thread.lease, None, thread.decided, thread.keep)
-    return thread, Consents(thread, gated_calls, lambda: None)
+    return thread, ProviderApprovals(thread, gated_calls, lambda: None)
 
 
 async def states(store):
@@ -96,7 +96,9 @@ async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts() -
     await store.move("a1", State.GIVEN_BACK)
     again = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
     assert again.journal.consents() == {"a2": True}
-    await Consents(again, GatedCalls(again.lease, None, again.decided, again.keep), lambda: None).pass_on(AGENT)
+    await ProviderApprovals(again, GatedCalls(again.lease, None, again.decided, again.keep), lambda: None).pass_on(
+        AGENT
+    )
     assert again.journal.consents() == {"a1": True, "a2": True}
     assert await states(store) == [State.PASSED, State.PASSED]
     assert thread.journal.consents() == {"a1": True, "a2": True}
@@ -143,6 +145,6 @@ async def test_what_a_dead_process_passed_on_is_not_given_back() -> None:
     _, consents = await two_agreed(store)
     await consents.pass_on(AGENT)
     found = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
-    again = Consents(found, GatedCalls(found.lease, None, found.decided, found.keep), lambda: None)
+    again = ProviderApprovals(found, GatedCalls(found.lease, None, found.decided, found.keep), lambda: None)
     await again.failed(None)
     assert await states(store) == [State.UNKNOWN, State.UNKNOWN]

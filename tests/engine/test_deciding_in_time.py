@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from agui_gate import adapter
+from agui_gate.approvals import out_of_band
+from agui_gate.approvals.out_of_band import Decided
 from agui_gate.core.approvals import Approval, State
-from agui_gate.engine import decisions, watch
-from agui_gate.engine.decisions import Decided
 from agui_gate.errors import ThreadBusy
-from agui_gate.protocol.inbound import ResumeEntry
+from agui_gate.protocol.run_input import ResumeEntry
+from agui_gate.readers import wake_ups
 from agui_gate.stores.base import AtWork
 from agui_gate.stores.memory import MemoryStore
 from tests.engine.house import DONE, PAYS, House, house
@@ -48,7 +49,7 @@ class Counting(MemoryStore):
 @pytest.fixture(autouse=True)
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing looks by itself."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 1000.0)
+    monkeypatch.setattr(wake_ups, "LOOK_SECONDS", 1000.0)
 
 
 async def deciding(h: House, approval: Approval) -> "asyncio.Task[Decided]":
@@ -60,7 +61,7 @@ async def deciding(h: House, approval: Approval) -> "asyncio.Task[Decided]":
     return decision
 
 
-def watchers(h: House) -> list[watch.Watcher]:
+def watchers(h: House) -> list[wake_ups.Watcher]:
     return [each for found in h.engine._watch._watchers.values() for each in found]
 
 
@@ -114,7 +115,7 @@ async def test_it_goes_on_when_the_run_is_over() -> None:
 async def test_one_whose_time_is_over_says_that_the_thread_is_busy_and_decides_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decisions, "DECIDE_SECONDS", 0)
+    monkeypatch.setattr(out_of_band, "DECIDE_SECONDS", 0)
     async with house(TWICE, DONE, kind=Counting) as h:
         first, second = await h.all_asked()
         deciding_first = asyncio.create_task(h.engine.decide("alice", first.id, YES))

@@ -13,15 +13,15 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.core import events as ev
 from agui_gate.core.transcript import TurnEntry
 from agui_gate.core.view import View
-from agui_gate.engine import elsewhere, watch
-from agui_gate.engine.conversation import Conversation
-from agui_gate.engine.elsewhere import HalfSaid
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING, FrameEncoder
-from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.run_input import RunInput
+from agui_gate.readers import remote_run, wake_ups
+from agui_gate.readers.remote_run import HalfSaid
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads.conversation import Conversation
 from tests.conforming import conforms
 from tests.engine.test_following import contents, events, said, types
 from tests.interop.validate import assert_valid
@@ -102,9 +102,9 @@ async def two() -> AsyncIterator[Two]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "SILENCE_SECONDS", 0.01)
-    monkeypatch.setattr(elsewhere, "LAST_SECONDS", 0.01)
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(remote_run, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(remote_run, "LAST_SECONDS", 0.01)
+    monkeypatch.setattr(wake_ups, "LOOK_SECONDS", 0.01)
 
 
 async def rest(reader: Reader) -> bytes:
@@ -291,7 +291,7 @@ async def test_while_the_bus_is_away_what_is_saved_is_told() -> None:
         assert contents(await rest(reader)) == ["one", "two"]
 
 
-@pytest.mark.parametrize("error", [Unavailable("The bus is away."), elsewhere.FellBehind()], ids=["away", "behind"])
+@pytest.mark.parametrize("error", [Unavailable("The bus is away."), remote_run.FellBehind()], ids=["away", "behind"])
 async def test_a_bus_that_loses_a_run_in_the_middle_of_it(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     async with two() as t:
         thread = await t.begin()

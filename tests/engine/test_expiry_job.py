@@ -7,13 +7,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, tool
+from agui_gate.approvals import inbox
+from agui_gate.approvals.expiry_job import LOOK_SECONDS, ExpiryJob
+from agui_gate.approvals.inbox import Waiting
 from agui_gate.core.approvals import Approval
-from agui_gate.engine import inbox
-from agui_gate.engine.engine import Engine
-from agui_gate.engine.expiry_job import LOOK_SECONDS, ExpiryJob
-from agui_gate.engine.inbox import Waiting
 from agui_gate.errors import Unavailable
-from agui_gate.protocol.inbound import Message, RunInput
+from agui_gate.protocol.run_input import Message, RunInput
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import STOP_MS
 from agui_gate.stores.expiry import EXPIRE, Expired
 from agui_gate.stores.sqlite import SQLiteStore

@@ -12,11 +12,11 @@ from agui_gate import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.transcript import CallPart, Text, TurnEntry, UserEntry
-from agui_gate.engine import following, watch
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING
-from agui_gate.protocol.inbound import Message, RunInput
+from agui_gate.protocol.run_input import Message, RunInput
+from agui_gate.readers import thread_poller, wake_ups
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
 from tests.conforming import conforms
@@ -70,8 +70,8 @@ class Elsewhere:
 @pytest.fixture(autouse=True)
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing looks by itself."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 1000.0)
-    monkeypatch.setattr(following, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(wake_ups, "LOOK_SECONDS", 1000.0)
+    monkeypatch.setattr(thread_poller, "LOOK_SECONDS", 0.001)
 
 
 @asynccontextmanager
@@ -209,7 +209,7 @@ async def test_a_server_that_stops_lets_nobody_wait() -> None:
 
 
 async def test_nobody_follows_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "FOLLOW_SECONDS", 0.0)
+    monkeypatch.setattr(thread_poller, "FOLLOW_SECONDS", 0.0)
     async with elsewhere() as e:
         await e.begin()
         reader = await e.connect()

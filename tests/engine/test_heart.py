@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agui_gate.engine import heart
+from agui_gate.runs import heartbeat
 from agui_gate.stores.base import StopRequest
 from tests.requirements import shows
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.anyio, shows("T8")]
 
 
 async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heart, "STOP_MS", 1)
+    monkeypatch.setattr(heartbeat, "STOP_MS", 1)
     third = asyncio.Event()
 
     class Beats:
@@ -32,7 +32,7 @@ async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: py
         raise KeyError("a log that is gone")
 
     beats: Any = Beats()
-    task = asyncio.create_task(heart.beating(beats, also))
+    task = asyncio.create_task(heartbeat.beating(beats, also))
     try:
         async with asyncio.timeout(60):
             await third.wait()
@@ -42,7 +42,7 @@ async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: py
 
 async def test_what_takes_too_long_with_a_beat_is_left_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a database takes no connections: no traceback with each beat."""
-    monkeypatch.setattr(heart, "STOP_MS", 1)
+    monkeypatch.setattr(heartbeat, "STOP_MS", 1)
     store: Any = Asked()
     tries = 0
     enough = asyncio.Event()
@@ -55,7 +55,7 @@ async def test_what_takes_too_long_with_a_beat_is_left_and_told_once(monkeypatch
         await asyncio.Event().wait()
 
     with capture_logs() as logs:
-        task = asyncio.create_task(heart.beating(heart.Heart(store, set, store.told, lambda _: None), also))
+        task = asyncio.create_task(heartbeat.beating(heartbeat.Heartbeat(store, set, store.told, lambda _: None), also))
         try:
             async with asyncio.timeout(60):
                 await enough.wait()
@@ -66,15 +66,15 @@ async def test_what_takes_too_long_with_a_beat_is_left_and_told_once(monkeypatch
 
 @shows("B17")
 async def test_a_hurry_is_a_beat_at_once_and_does_nothing_else_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heart, "STOP_MS", 1_000_000)
+    monkeypatch.setattr(heartbeat, "STOP_MS", 1_000_000)
     store: Any = Asked()
-    beating = heart.Heart(store, lambda: {"run_1"}, store.told, lambda _: None)
+    beating = heartbeat.Heartbeat(store, lambda: {"run_1"}, store.told, lambda _: None)
     others: list[str] = []
 
     async def also() -> None:
         others.append("also")
 
-    task = asyncio.create_task(heart.beating(beating, also))
+    task = asyncio.create_task(heartbeat.beating(beating, also))
     try:
         async with asyncio.timeout(60):
             for run_id in ("first", "second"):

@@ -22,9 +22,9 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine.importing import UNTRUSTED
-from agui_gate.engine.intake import take
-from agui_gate.protocol.inbound import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
+from agui_gate.protocol.run_input import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
+from agui_gate.threads.history_import import UNTRUSTED
+from agui_gate.threads.reconciliation import take
 from tests.product import poison
 from tests.requirements import shows
 from tests.timing import growth

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, Text, TurnEntry, UserEntry
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
 from tests.conforming import conforms

@@ -9,22 +9,22 @@ from structlog.testing import capture_logs
 
 from agui_gate import Gate, SchemaTool, tool
 from agui_gate.core.transcript import CallPart
-from agui_gate.engine import judging
-from agui_gate.engine.judging import look_at
+from agui_gate.turns import gate_evaluation
+from agui_gate.turns.gate_evaluation import evaluate_gates
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T1")]
 
 
 async def judged(arguments, when=None, **kind):
-    """What `look_at` says of one call of a tool that deploys something."""
+    """What `evaluate_gates` says of one call of a tool that deploys something."""
 
     @tool(gate=Gate(when=when))
     def deploy(amount: int = 5, production: bool = True) -> None:
         """Deploy."""
 
     call = CallPart("c1", "c1", "deploy", arguments, "m1", **kind)
-    return (await look_at([call], {"deploy": deploy}))["c1"]
+    return (await evaluate_gates([call], {"deploy": deploy}))["c1"]
 
 
 async def answers(value):
@@ -127,7 +127,7 @@ async def test_a_predicate_can_not_change_what_runs() -> None:
 async def test_a_predicate_that_takes_too_long_asks_and_holds_up_nobody(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "PREDICATE_SECONDS", 0.05)
+    monkeypatch.setattr(gate_evaluation, "PREDICATE_SECONDS", 0.05)
     release = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -166,7 +166,7 @@ async def test_only_calls_of_gated_tools_are_looked_at() -> None:
         """Free."""
 
     calls = [CallPart("c1", "c1", "free", "{}", "m1"), CallPart("c2", "c2", "unknown", "{}", "m1")]
-    assert await look_at(calls, {"free": free}) == {}
+    assert await evaluate_gates(calls, {"free": free}) == {}
 
 
 async def test_a_given_schemas_defaults_are_filled_in_where_they_fit_it() -> None:
@@ -185,5 +185,5 @@ async def test_a_given_schemas_defaults_are_filled_in_where_they_fit_it() -> Non
 
     deploy = SchemaTool(None, name="deploy", description="", parameters=schema, check=check, gate=True)
     call = CallPart("c1", "c1", "deploy", '{"to": "x", "options": {}}', "m1")
-    found = (await look_at([call], {"deploy": deploy}))["c1"]
+    found = (await evaluate_gates([call], {"deploy": deploy}))["c1"]
     assert found.arguments == '{"options":{"force":true},"production":true,"to":"x"}'

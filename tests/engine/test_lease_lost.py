@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agui_gate.approvals.execution import GatedCalls
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import heart
-from agui_gate.engine.gated_calls import GatedCalls
-from agui_gate.engine.lease import Lease
 from agui_gate.errors import LeaseLost
-from agui_gate.protocol.inbound import ResumeEntry
+from agui_gate.protocol.run_input import ResumeEntry
+from agui_gate.runs import heartbeat
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads.lease import Lease
 from tests.engine.house import DONE, LOOKS, PAYS, events, house
 from tests.stores.support import Clock, ask, gated
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own heart doesn't beat meanwhile."""
-    monkeypatch.setattr(heart, "STOP_MS", 1_000_000)
+    monkeypatch.setattr(heartbeat, "STOP_MS", 1_000_000)
 
 
 async def test_a_run_that_is_found_to_have_lost_its_lease_stops_and_says_so() -> None:

@@ -7,18 +7,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, tool
+from agui_gate.approvals.orphan_job import GRACE_SECONDS, LEFT_MS, LOOK_SECONDS, OrphanJob
 from agui_gate.core.approvals import Decision, State
-from agui_gate.engine.engine import Engine, new_id
-from agui_gate.engine.heart import RENEW_SECONDS
-from agui_gate.engine.keeping import Keeper
-from agui_gate.engine.orphan_job import GRACE_SECONDS, LEFT_MS, LOOK_SECONDS, OrphanJob
-from agui_gate.engine.roster import Roster
 from agui_gate.errors import Unavailable
-from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.run_input import RunInput
+from agui_gate.runs.engine import Engine, new_id
+from agui_gate.runs.heartbeat import RENEW_SECONDS
+from agui_gate.runs.roster import Roster
 from agui_gate.stores.base import LEASE_MS, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.orphans import ORPHANS, Orphans
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.threads.durable_save import SaveRetrier
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
@@ -65,7 +65,7 @@ class Job:
 
     def __init__(self, store: Any, held: Callable[[], set[str]] = set) -> None:
         self.now, self.written = 0.0, list[str]()
-        keeper = Keeper(store, lambda principal, thread_id, what: self.written.append(f"{thread_id} {what}"))
+        keeper = SaveRetrier(store, lambda principal, thread_id, what: self.written.append(f"{thread_id} {what}"))
         self._job = OrphanJob(store, Roster([AGENT]), keeper, new_id, held, lambda: self.now)
 
     async def after(self, seconds: float) -> None:

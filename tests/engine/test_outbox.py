@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from agui_gate.approvals import inbox, outbox
+from agui_gate.approvals.inbox import Waiting
+from agui_gate.approvals.outbox import BATCH, ApprovalsFeed, Courier
 from agui_gate.core.approvals import Approval, State
-from agui_gate.engine import inbox, outbox
-from agui_gate.engine.inbox import Waiting
-from agui_gate.engine.outbox import BATCH, ApprovalsFeed, Courier
 from agui_gate.errors import Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore

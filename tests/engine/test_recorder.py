@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agui_gate import adapter as ad
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.engine.recorder import Recorder
+from agui_gate.turns.turn_recorder import TurnRecorder
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
@@ -41,7 +41,7 @@ def made(call_ids=(), theirs=(), holds_back=None):
     sequencer = Sequencer("t", "r", events.append)
     sequencer.started()
     taken = set(call_ids)
-    new = Recorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model", theirs=theirs, holds_back=holds_back)
+    new = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model", theirs=theirs, holds_back=holds_back)
     return new, sequencer, events
 
 

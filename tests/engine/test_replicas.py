@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, tool
+from agui_gate.approvals import inbox
+from agui_gate.approvals.inbox import Gone, Waiting
 from agui_gate.bus.base import Bus, Signal
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.approvals import Approval, State
-from agui_gate.engine import heart, inbox, watch
-from agui_gate.engine.endings import Ended
-from agui_gate.engine.engine import Engine
-from agui_gate.engine.inbox import Gone, Waiting
-from agui_gate.engine.live import LiveRun
 from agui_gate.errors import ThreadBusy
-from agui_gate.protocol.inbound import Message, RunInput
+from agui_gate.protocol.run_input import Message, RunInput
+from agui_gate.readers import wake_ups
+from agui_gate.runs import heartbeat
+from agui_gate.runs.engine import Engine
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.memory import MemoryStore
 from tests.bus.distant import DistantBus
 from tests.engine.house import DONE, LOOKS, PAYS
@@ -104,9 +106,9 @@ async def replicas(*plan: Any, bus: MemoryBus | None = None) -> AsyncIterator[tu
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MemoryBus:
     """Others are known by signals and nothing looks; or all signals are lost."""
     signals = request.param == "signals"
-    monkeypatch.setattr(watch, "LOOK_SECONDS", LONG if signals else SOON)
+    monkeypatch.setattr(wake_ups, "LOOK_SECONDS", LONG if signals else SOON)
     monkeypatch.setattr(inbox, "LOOK_SECONDS", LONG if signals else SOON)
-    monkeypatch.setattr(heart, "STOP_MS", (LONG if signals else SOON) * 1000)
+    monkeypatch.setattr(heartbeat, "STOP_MS", (LONG if signals else SOON) * 1000)
     return MemoryBus() if signals else Mute()
 
 

@@ -7,16 +7,16 @@ import pytest
 
 from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import TurnDone
+from agui_gate.cancellation import to_the_end
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
-from agui_gate.engine import keeping
-from agui_gate.engine.engine import Engine
-from agui_gate.engine.keeping import Keeper
-from agui_gate.engine.leased_thread import LeasedThread
-from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import Unavailable
-from agui_gate.settings import Settings
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads import durable_save
+from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.leased_thread import LeasedThread
 from tests.product.inprocess import Parrot, calls, run, run_body, started, user
 from tests.requirements import shows
 from tests.stores.support import ask, gated
@@ -143,7 +143,7 @@ async def test_the_store_is_closed_even_if_a_model_can_not_be() -> None:
 async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keeping, "KEEP_SECONDS", 0.2)
+    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0.2)
 
     class Full(MemoryStore):
         async def commit(self, thread, change, run_key) -> None:
@@ -185,7 +185,7 @@ async def test_a_lease_is_renewed_while_only_a_result_is_owed() -> None:
         await store.start()
         await ask(store, gated())
         claimed = await store.move("a1", State.CLAIMED)
-        keeper = Keeper(store)
+        keeper = SaveRetrier(store)
         keeping_it = asyncio.create_task(keeper.keep("run_1", claimed, State.DONE, Output("paid")))
         await store.tried.wait()
         assert keeper.leases == {"run_1"}
@@ -205,7 +205,7 @@ async def test_a_lease_is_renewed_while_only_the_end_of_its_run_is_owed() -> Non
     async with asyncio.timeout(60):
         await store.start()
         thread = await store.lease_thread("p", "t", "a", "run_1")
-        keeper = Keeper(store)
+        keeper = SaveRetrier(store)
         ending = asyncio.create_task(keeper.end(thread, "run_1", save, 5))
         await tried.wait()
         assert keeper.leases == {"run_1"}

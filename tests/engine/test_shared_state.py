@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
+from agui_gate.agents.state_form import StateForm, Unfit
 from agui_gate.core import events as ev
 from agui_gate.core.document import Document
-from agui_gate.core.json_patch import patched
-from agui_gate.engine.shared_state import SharedState
-from agui_gate.state_form import StateForm, Unfit
+from agui_gate.core.json_changes import patched
+from agui_gate.extras.shared_state.thread_state import SharedState
 
 LIMIT = 1_000
 

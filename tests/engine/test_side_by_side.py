@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable
-from agui_gate.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import TIMEOUT, Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from agui_gate import adapter
+from agui_gate.approvals import execution
+from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
-from agui_gate.engine import gated_calls, outcomes
-from agui_gate.engine.endings import Ended
 from agui_gate.errors import NotFound, RateLimited, Unavailable
-from agui_gate.protocol.inbound import ResumeEntry
-from agui_gate.protocol.records import already
+from agui_gate.protocol.approval_records import already
+from agui_gate.protocol.run_input import ResumeEntry
+from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
 from tests.engine.house import DONE, PAYS, events, house
@@ -84,7 +85,7 @@ async def test_a_claim_under_way_is_seen_through_and_what_is_told_is_that_nothin
 async def test_of_a_claim_that_no_store_answers_nobody_is_told_that_it_was_not_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gated_calls, "PATIENCE", 0.01)
+    monkeypatch.setattr(execution, "PATIENCE", 0.01)
     async with house(PAYS, DONE, kind=Slow) as h:
         asked = await h.asked()
         store = h.store

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ProviderRejected, ProviderUnavailable, RateLimited
-from agui_gate.protocol.reading import decode
-from agui_gate.settings import Settings
+from agui_gate.protocol.request_decoder import decode
 from tests.product.inprocess import Parrot, calls, run_body, says, started, user
 from tests.requirements import shows
 

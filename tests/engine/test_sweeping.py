@@ -3,10 +3,10 @@
 import pytest
 from structlog.testing import capture_logs
 
-from agui_gate.engine.limits import Limits
-from agui_gate.engine.sweeping import STEP_SECONDS, Sweeper
 from agui_gate.errors import Unavailable
+from agui_gate.extras.retention_job import STEP_SECONDS, RetentionJob
 from agui_gate.stores.retention import BEGINNING, DAY_MS, FORGET, Ages, Place, Swept, Tally
+from agui_gate.threads.limits import Limits
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_a_step_now_and_then_from_where_the_last_one_ended() -> None:
     now = 1.0
     place = Place(7, 8, "x")
     store = Steps(Swept(2, 0, place), Unavailable("away"), Unavailable("away"), Swept(0, 0, BEGINNING))
-    sweeper = Sweeper(store, Ages(threads=DAY_MS), lambda: now)
+    sweeper = RetentionJob(store, Ages(threads=DAY_MS), lambda: now)
     with capture_logs() as logs:
         for _ in range(4):
             await sweeper.step()
@@ -47,7 +47,7 @@ async def test_a_step_now_and_then_from_where_the_last_one_ended() -> None:
 
 async def test_where_nothing_is_to_be_forgotten_the_store_is_left_alone() -> None:
     store = Steps()
-    await Sweeper(store, Limits().ages).step()
+    await RetentionJob(store, Limits().ages).step()
     assert store.asked == []
     assert Limits(retention_threads_days=30).ages == Ages(threads=30 * DAY_MS)
     assert Limits(retention_records_days=2).ages == Ages(records=2 * DAY_MS)

@@ -9,8 +9,8 @@ import pytest
 import structlog
 
 from agui_gate import Agent, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.logs import ensure_configured
-from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.product.inprocess import run, run_body, started, user
 from tests.product.kit import TIMEOUT, product

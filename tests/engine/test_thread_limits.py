@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, Gate, adapter, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agui_gate.engine.tool_threads import NoSlot, ToolThreads
+from agui_gate.turns.tool_threads import NoSlot, ToolThreads
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T13")]

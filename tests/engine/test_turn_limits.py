@@ -9,7 +9,7 @@ import pytest
 
 from agui_gate import Agent, ToolContext, adapter, create_app, tool
 from agui_gate.adapter import AssistantTurn
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
+from agui_gate.approvals.answer_validation import agrees, validate_answers
 from agui_gate.core.answers import Answer, Way
-from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.engine.verdicts import agrees, judge
+from agui_gate.core.registry import ApprovalIndex
 from tests.requirements import shows
 
 ASKED = Approval(
@@ -23,7 +23,7 @@ def about(**claimed):
 
 def judged(index, *answers):
     """The moves that were decided on, and why answers were refused."""
-    judgement = judge(answers, index, lambda approval: None, "ada", lambda approval: None)
+    judgement = validate_answers(answers, index, lambda approval: None, "ada", lambda approval: None)
     return [verdict.to for verdict in judgement.verdicts], [refused.error.message for refused in judgement.refused]
 
 

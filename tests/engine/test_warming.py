@@ -9,7 +9,7 @@ import structlog.testing
 
 from agui_gate import Agent, create_app
 from agui_gate.adapter import Finding
-from agui_gate.engine import warming
+from agui_gate.runs import warm_up
 from agui_gate_adapters.testkit.agui import connecting, serving
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
@@ -68,7 +68,7 @@ async def test_what_goes_wrong_is_logged_and_stops_no_server(
 ) -> None:
     made = model()
     if not made.loaded.is_set():
-        monkeypatch.setattr(warming, "WARM_UP_SECONDS", 0.0)
+        monkeypatch.setattr(warm_up, "WARM_UP_SECONDS", 0.0)
     app = create_app(Agent(name="a", model=made), Agent(name="b", model=made), store="memory://")
     with structlog.testing.capture_logs() as lines:
         async with serving(app) as url, connecting() as http:
@@ -81,7 +81,7 @@ async def test_what_goes_wrong_is_logged_and_stops_no_server(
 async def test_it_freezes_once_however_many_servers_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is garbage by the time of a second freeze would stay for good."""
     froze: list[str] = []
-    warming.freeze.cache_clear()
+    warm_up.freeze.cache_clear()
     monkeypatch.setattr(gc, "freeze", lambda: froze.append("freeze"))
     for _ in range(2):
         async with (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agui_gate.engine import watch as watching
-from agui_gate.engine.watch import Watch
 from agui_gate.errors import Unavailable
+from agui_gate.readers import wake_ups as watching
+from agui_gate.readers.wake_ups import Watch
 from agui_gate.stores.base import AtWork
 from tests.engine.house import house
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agui_gate.engine.working import Stopped, Work
+from agui_gate.approvals.decisions_in_progress import Stopped, Work
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,10 @@ import pytest
 from starlette.requests import Request
 
 from agui_gate import Agent, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.http import auth as auth_module
 from agui_gate.http.auth import Admission, Auth
-from agui_gate.settings import Settings
-from agui_gate_adapters.testkit.agui.serving import serving
+from agui_gate_adapters.testkit.agui.asgi_server import serving
 from tests.product.inprocess import Parrot, request, run_body, user
 from tests.requirements import shows
 

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.inprocess import Parrot, request
 from tests.requirements import shows
 

@@ -7,7 +7,7 @@ import pytest
 from sse_starlette.sse import AppStatus
 from starlette.types import Message
 
-from agui_gate.engine.inbox import Told, Waiting
+from agui_gate.approvals.inbox import Told, Waiting
 from agui_gate.http.inbox import InboxStream
 
 pytestmark = pytest.mark.anyio

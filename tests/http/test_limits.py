@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
-from agui_gate.http import decoding, limits
+from agui_gate.http import body_decoder, limits
 
 pytestmark = pytest.mark.anyio
 
@@ -73,9 +73,9 @@ async def test_a_body_that_is_cut_off_or_too_large_or_something_else_is_refused(
 async def test_a_body_may_have_only_so_many_objects_and_lists_and_brackets_in_texts_are_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decoding, "MAX_CONTAINERS", 3)
+    monkeypatch.setattr(body_decoder, "MAX_CONTAINERS", 3)
     for fine in (b"[{},{}]", b'["{{{{[[[[", "\\"[[[["]'):
-        decoding.check_containers(fine)
+        body_decoder.check_containers(fine)
     for much in (b"[[],[],{}]", b'["[", {"a": {"b": [1]}}]', b'["\\\\", [[[]]]]'):
         with pytest.raises(TooLarge, match="at most 3 objects and lists"):
-            decoding.check_containers(much)
+            body_decoder.check_containers(much)

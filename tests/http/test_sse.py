@@ -6,8 +6,8 @@ import json
 import pytest
 
 from agui_gate import Agent, adapter, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.http import sse
-from agui_gate.settings import Settings
 from tests.conforming import conforms
 from tests.product.inprocess import Parrot, request, run_body, says, started, user
 from tests.requirements import shows

@@ -1,9 +1,9 @@
 """What an agent is introduced with."""
 
 from agui_gate import Agent, tool
+from agui_gate.agents.team import Team
 from agui_gate.cli.demo.agent import support_agent
 from agui_gate.http.views import agent_view
-from agui_gate.team import Team
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
 

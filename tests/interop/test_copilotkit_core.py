@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.interop import pages
 from tests.interop.pages import BACK, HANGING, Page, browser, fine, idle, shown
 from tests.product.kit import TIMEOUT, product, streamed

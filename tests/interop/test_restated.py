@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.testkit.agui import AGUIClient
 from tests.conforming import conforms
 from tests.interop.replay import Case, Result, Run, assert_accepted, replay

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.interop import pages
 from tests.interop.pages import BACK, HANGING, TIMEOUT, Browser, fine, idle
 from tests.product.kit import Product

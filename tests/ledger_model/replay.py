@@ -1,4 +1,4 @@
-"""Histories of the model are replayed through the engine: `Decisions`, `GatedCalls`, `Consents`, `OrphanJob`.
+"""Histories of the model are replayed through the engine: `Decisions`, `GatedCalls`, `ProviderApprovals`, `OrphanJob`.
 
 Each worker of the model is a process here: an engine's parts of its own, over a store that stops before and after each
 of its writes (`Stepped`: what `agui_gate.failpoints` names) until the history goes on. So a step of the model lets
@@ -19,26 +19,26 @@ from typing import Any, Protocol
 import msgspec
 
 from agui_gate import Agent, tool
+from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
+from agui_gate.approvals.out_of_band import Decided, Decisions
+from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import CallPart, Output, Text, TurnEntry, UserEntry
-from agui_gate.engine.budget import Budget
-from agui_gate.engine.consents import Consents
-from agui_gate.engine.decisions import Decided, Decisions
-from agui_gate.engine.gated_calls import GatedCalls
-from agui_gate.engine.keeping import END_SECONDS, Keeper
-from agui_gate.engine.leased_thread import LeasedThread
-from agui_gate.engine.leasing import Leaser
-from agui_gate.engine.limits import DEFAULTS
-from agui_gate.engine.orphan_job import GRACE_SECONDS, OrphanJob
-from agui_gate.engine.roster import Roster
-from agui_gate.engine.start import Start
-from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, NotFound, ProviderUnavailable, RateLimited, Unavailable
 from agui_gate.failpoints import WRITES, Place
+from agui_gate.readers.wake_ups import Watch
+from agui_gate.runs.roster import Roster
 from agui_gate.stores import clock as boot
 from agui_gate.stores.base import LEASE_MS, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sql.store import SQLStore
+from agui_gate.threads.durable_save import END_SECONDS, SaveRetrier
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.leaser import Leaser
+from agui_gate.threads.limits import DEFAULTS
+from agui_gate.threads.memory_budget import Budget
+from agui_gate.turns.tool_start import ToolStart
 from tests.ledger_model.search import Step
 from tests.ledger_model.world import NOBODY, Click, Variant, World
 from tests.product.inprocess import Parrot
@@ -134,7 +134,7 @@ class Process:
 
         self.agent = Agent(name=AGENT, model=Parrot(), tools=[refund])
         self.store: Any = Stepped(store, self)
-        self.keeper, self.roster = Keeper(self.store), Roster([self.agent])
+        self.keeper, self.roster = SaveRetrier(self.store), Roster([self.agent])
         leaser = Leaser(self.store, self.keeper, Budget(DEFAULTS.open_bytes), DEFAULTS)
         watch = Watch(self.store)
         self.decisions = Decisions(self.roster, self.store, self._new_id, watch, self._registered, leaser)
@@ -218,7 +218,7 @@ class Process:
         """A run that tells the provider. What comes of its request is said by `answer`."""
         thread = await self.open(thread_id)
         gated_calls = GatedCalls(thread.lease, run_nothing, thread.decided, thread.keep)
-        consents = Consents(thread, gated_calls, lambda: None)
+        consents = ProviderApprovals(thread, gated_calls, lambda: None)
         try:
             if self.stops:
                 task = asyncio.current_task()
@@ -267,7 +267,7 @@ class Process:
         self.begin(self.decisions.decide(OWNER, approval_id, PAYLOADS[click.says], "http"))
 
 
-async def run_nothing(approval: Approval, start: Start) -> Output:
+async def run_nothing(approval: Approval, start: ToolStart) -> Output:
     """Whoever takes over starts no tool."""
     raise NotImplementedError
 
@@ -438,7 +438,7 @@ class Replay:
         other = self._process(hurries=True)
         thread = await other.open(self._thread, create=False)
         gated_calls = GatedCalls(thread.lease, run_nothing, thread.decided, thread.keep)
-        consents = Consents(thread, gated_calls, lambda: None)
+        consents = ProviderApprovals(thread, gated_calls, lambda: None)
         await consents.recover()
         await gated_calls.recover(thread.journal.claimed(), lambda _: False)
         if name == "branch":

@@ -9,8 +9,8 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 
 from agui_gate import Agent, adapter, create_app
-from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
-from agui_gate.settings import Settings
+from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
+from agui_gate.config.settings import Settings
 
 BURST, PIECE = 60, "x" * 3000
 INTERVAL = 0.05

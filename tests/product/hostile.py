@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from agui_gate.errors import AguiGateError
-from agui_gate.protocol.reading import decode
+from agui_gate.protocol.request_decoder import decode
 
 Json = dict[str, Any]
 

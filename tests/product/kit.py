@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 
 from agui_gate import Agent, create_app
-from agui_gate.core.json_patch import patched
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
+from agui_gate.core.json_changes import patched
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, Stream, parse

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, Gate, Tool, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from agui_gate.approvals import inbox
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
-from agui_gate.engine import inbox
 from agui_gate.http import inbox as http_inbox
-from agui_gate.settings import Settings
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.kit import CARD_TOOL, TIMEOUT, Product, product
 from tests.product.shop import Shop, refund, script

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.kit import CARD_TOOL, MODES, Chat, Stream, product
 from tests.product.live import connect
 from tests.product.shop import SEARCH, Shop, call, calls, outputs, refund, say, script, status, users

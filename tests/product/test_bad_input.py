@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.conforming import conforms
 from tests.core.client_rules import verify
 from tests.product.hostile import NOT_YES, odd, raw

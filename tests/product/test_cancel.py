@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agui_gate import ToolContext, tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, parse, product
 from tests.product.shop import SEARCH, Endless, Shop, call, outputs, refund, say
 from tests.requirements import shows

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agui_gate import Gate, tool
-from agui_gate.engine import endings, heart
-from agui_gate.engine.endings import Ended
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
+from agui_gate.runs import heartbeat, stop_and_delete
+from agui_gate.runs.stop_and_delete import Ended
 from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product, streamed
 from tests.product.live import Following, cancel, over, quiet, rest, starting
@@ -28,7 +28,7 @@ BACK: Json = {"output": [say("Back.")], "repeat": True}
 @pytest.fixture(autouse=True)
 def no_heart(monkeypatch: pytest.MonkeyPatch) -> None:
     """No beat in which a process looks who wants its runs stopped: what is stopped here is stopped by the request."""
-    monkeypatch.setattr(heart, "STOP_MS", 3_600_000)
+    monkeypatch.setattr(heartbeat, "STOP_MS", 3_600_000)
 
 
 def hangs(after_events: int, *items: Json) -> Json:
@@ -311,7 +311,7 @@ async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
 
 async def test_what_was_asked_to_stop_and_goes_on_is_said_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever holds the lease doesn't hear of it: another process that hangs."""
-    monkeypatch.setattr(endings, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(stop_and_delete, "STOP_SECONDS", 0.3)
     async with product([], [BACK]) as p:
         chat, store = p.chat(), p.app.state.engine.store
         await chat.say("go")

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from agui_gate import Agent, create_app
 from agui_gate.adapter import Abilities, Adapter, Finding
-from agui_gate.settings import Settings
-from agui_gate.tool import Tool
+from agui_gate.agents.tool import Tool
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses

@@ -6,8 +6,8 @@ import pytest
 
 from agui_gate import Agent
 from agui_gate.core.sanitizer import UNVERIFIED
-from agui_gate.engine.words import GO_ON, PREFACE
 from agui_gate.errors import ConfigurationError
+from agui_gate.turns.client_context import GO_ON, PREFACE
 from tests.product.inprocess import Parrot
 from tests.product.kit import MODES, product
 from tests.product.shop import COLOR, Shop, items, outputs, refund, say, script, users

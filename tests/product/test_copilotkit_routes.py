@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Parrot, request, run, run_body, started, user

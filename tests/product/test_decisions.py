@@ -9,10 +9,10 @@ import pytest
 
 from agui_gate import Agent, Tool, ToolContext, create_app, tool
 from agui_gate.adapter import Finding
+from agui_gate.approvals.out_of_band import DECIDE_SECONDS
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval
-from agui_gate.engine.decisions import DECIDE_SECONDS
 from agui_gate.errors import Unavailable
-from agui_gate.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.product.kit import client_of, product, running

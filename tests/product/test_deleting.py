@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
-from agui_gate.engine import endings
-from agui_gate.settings import Settings
+from agui_gate.runs import stop_and_delete
 from agui_gate.stores.base import Store
 from tests.product.kit import TIMEOUT, Product, product
 from tests.product.shop import Shop, call, refund, script
@@ -88,7 +88,7 @@ async def paying(store: str) -> AsyncIterator[Paying]:
 async def test_it_waits_for_what_was_approved_and_that_leaves_a_mark(
     store: str, door: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endings, "DELETE_SECONDS", TIMEOUT)
+    monkeypatch.setattr(stop_and_delete, "DELETE_SECONDS", TIMEOUT)
     async with paying(store) as paying_:
         async with paying_.at_work(way):
             deleting = asyncio.create_task(paying_.delete(door))
@@ -107,7 +107,7 @@ async def test_it_waits_for_what_was_approved_and_that_leaves_a_mark(
 async def test_it_is_refused_where_that_takes_too_long(
     store: str, door: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endings, "DELETE_SECONDS", 0.3)
+    monkeypatch.setattr(stop_and_delete, "DELETE_SECONDS", 0.3)
     async with paying(store) as paying_:
         async with paying_.at_work(way):
             assert await paying_.delete(door) == (409, "thread_busy")

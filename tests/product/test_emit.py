@@ -14,7 +14,7 @@ from ag_ui.core import (
 )
 
 from agui_gate import ToolContext, tool
-from agui_gate.core.json_patch import patched
+from agui_gate.core.json_changes import patched
 from tests.interop.validate import assert_valid
 from tests.product.kit import CARD_TOOL, TIMEOUT, product
 from tests.product.live import connecting, rest, starting

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, Gate, create_app, tool
-from agui_gate.engine.engine import Engine
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui.reducer import apply

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, ConfigurationError, Gate, create_app, pipeline
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
-from agui_gate.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve

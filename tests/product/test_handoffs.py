@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, SchemaTool, create_app
+from agui_gate.agents.tool import Tool
+from agui_gate.agents.tool_source import ToolSource
+from agui_gate.config.settings import Settings
 from agui_gate.errors import Unavailable
-from agui_gate.settings import Settings
-from agui_gate.tool import Tool
-from agui_gate.tool_source import ToolSource
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, MODES, Json, Product, Stream, client_of, running, streamed

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
-from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, MODES, Product, client_of, product, running

@@ -9,8 +9,8 @@ import openai
 import pytest
 
 from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.core.sanitizer import UNVERIFIED
-from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, EmulatorTransport
 from tests.product.hostile import shaped

@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, Forbidden
-from agui_gate.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.product.kit import TIMEOUT, product, running

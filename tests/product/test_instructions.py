@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from agui_gate import Agent, ConfigurationError, Situation, ToolContext, adapter, create_app, tool
-from agui_gate.engine import instructing
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
+from agui_gate.extras import instructions
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 
@@ -110,12 +110,12 @@ def returns_nothing(situation: Situation) -> Any:
 
 def returns_too_much(situation: Situation) -> str:
     """Returns more than a model can read."""
-    return "x" * (instructing.MOST_CHARACTERS + 1)
+    return "x" * (instructions.MOST_CHARACTERS + 1)
 
 
 @pytest.mark.parametrize("function", [raises, leaves, cancels, hangs, returns_nothing, returns_too_much])
 async def test_one_that_fails_ends_the_run_and_the_thread_can_be_used(function: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(instructing, "SECONDS", 0.2 if function is hangs else 30.0)
+    monkeypatch.setattr(instructions, "SECONDS", 0.2 if function is hangs else 30.0)
     fails = [True]
 
     def instruct(situation: Situation) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
-from agui_gate.engine import keeping
 from agui_gate.stores.sqlite import SQLiteStore, database
+from agui_gate.threads import durable_save
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, starting
 from tests.product.shop import call, outputs, script
@@ -35,7 +35,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "KEEP_SECONDS", 0.5)
+    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0.5)
 
 
 class Shop:

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate.client import Client, events
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import cancel, connect, over, quiet, starting
 from tests.product.shop import say

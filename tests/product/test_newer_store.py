@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.conforming import conforms
 from tests.product.inprocess import Json, Parrot, request, run, run_body, started, user
 from tests.requirements import shows

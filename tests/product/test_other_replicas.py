@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app, tool
+from agui_gate.approvals import inbox
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.engine import heart, inbox, watch
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
+from agui_gate.readers import wake_ups
+from agui_gate.runs import heartbeat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.bus.distant import DistantBus
@@ -34,9 +36,9 @@ AT_WORK = "agui-gate:at_work"
 @pytest.fixture(autouse=True)
 def nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is seen is told by signals and by the bus: nothing looks by itself in the time of a test."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(wake_ups, "LOOK_SECONDS", 3600.0)
     monkeypatch.setattr(inbox, "LOOK_SECONDS", 3600.0)
-    monkeypatch.setattr(heart, "STOP_MS", 3_600_000)
+    monkeypatch.setattr(heartbeat, "STOP_MS", 3_600_000)
 
 
 class Till:

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from agui_gate import Agent, ToolContext, ToolError, adapter, create_app, tool
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ProviderUnavailable
-from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.spec import breaches
 from tests.conforming import DEPARTURES, conforms
 from tests.product.inprocess import Parrot, request, run, run_body, says, started, user

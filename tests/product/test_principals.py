@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.kit import CARD_TOOL, Product, product
 from tests.product.shop import Shop, refund, script, users
 from tests.requirements import shows

@@ -7,7 +7,7 @@ import pytest
 from ag_ui.core import AgentCapabilities, RunAgentInput
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.conforming import conforms
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, product

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
 from tests.product.inprocess import run, run_body, started, user

@@ -10,7 +10,7 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.bus.log import PATIENCE
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.live import cancel, frame_id, frames, over, quiet, rest, resuming, starting

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, cancel, frame_id, frames, starting
 from tests.product.poison import AT_THE_DOOR

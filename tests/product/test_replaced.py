@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import tool
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.conforming import conforms
 from tests.product.kit import TIMEOUT, Product, Stream, product
 from tests.product.live import cancel, over, rest, starting

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field, RootModel, create_model
 
 from agui_gate import Agent, ConfigurationError, LastRounds, adapter, create_app
 from agui_gate.adapter import Adapter
+from agui_gate.agents.state_form import Unfit
+from agui_gate.agents.structured_output import OutputForm
+from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import TurnEntry
-from agui_gate.engine.answering import Answering
-from agui_gate.output_form import OutputForm
-from agui_gate.settings import Settings
-from agui_gate.state_form import Unfit
+from agui_gate.extras.structured_output import StructuredOutput
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.openai_chat import OpenAIChat
@@ -196,13 +196,13 @@ async def test_a_form_that_the_provider_refuses_is_told_in_words_from_then_on(na
 def test_a_form_is_known_to_be_refused_once_the_request_is_taken_without_it() -> None:
     """Another part of the request may have been meant."""
     form, model = OutputForm(Order), MODELS["llama_cpp"]("http://127.0.0.1:9")
-    failed = Answering(form, model, tools=False)
+    failed = StructuredOutput(form, model, tools=False)
     assert failed.tell_in_words()
     assert not failed.tell_in_words()
-    again = Answering(form, model, tools=False)
+    again = StructuredOutput(form, model, tools=False)
     assert again.tell_in_words()
     again.judged(TurnEntry("t", ()), adapter.TurnDone())
-    assert not Answering(form, model, tools=False).tell_in_words()
+    assert not StructuredOutput(form, model, tools=False).tell_in_words()
 
 
 async def test_suggestions_are_no_answers_of_that_form() -> None:

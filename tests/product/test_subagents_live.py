@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agui_gate.tool import Tool
+from agui_gate.agents.tool import Tool
 from tests.conforming import conforms
 from tests.interop.validate import assert_valid
 from tests.product.kit import Json

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
-from agui_gate.engine import endings
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
+from agui_gate.runs import stop_and_delete
 from tests.product.kit import TIMEOUT, Product, product
 from tests.product.shop import Shop, call, refund, say, script
 from tests.requirements import shows
@@ -286,7 +286,7 @@ async def test_the_events_of_a_deleted_threads_runs_are_gone_too(store: str) -> 
 
 async def test_a_thread_whose_decision_is_at_work_is_busy(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tool has begun and can't be taken back: deleting would lose what became of it."""
-    monkeypatch.setattr(endings, "DELETE_SECONDS", 0.3)
+    monkeypatch.setattr(stop_and_delete, "DELETE_SECONDS", 0.3)
     async with digging(script=script(call("bury")), store=store, settings=tokens()) as (p, begun):
         asked = await p.chat(thread_id="t", headers=ALICE).say("bury")
         decision = asyncio.create_task(p.decide(asked.interrupts[0]["id"], YES, ALICE))

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from tests.conforming import conforms
 from tests.product.inprocess import Answer, Json, Parrot, request, run_body, started
 from tests.requirements import shows

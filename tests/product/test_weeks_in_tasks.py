@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, Chat, Json, Product, Stream, client_of, running

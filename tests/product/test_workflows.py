@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agui_gate import Agent, ConfigurationError, create_app, parallel, pipeline
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, Json, Product, client_of, running

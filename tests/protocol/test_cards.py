@@ -4,10 +4,10 @@ import jsonschema
 import pytest
 from referencing import Registry
 
+from agui_gate.agents.tool import Gate, Tool
 from agui_gate.core.approvals import Approval
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.json_text import parse_object
 from agui_gate.protocol.cards import NotAllowed, card_arguments, checked_edit, interrupt, iso
-from agui_gate.tool import Gate, Tool
 from tests.requirements import shows
 
 

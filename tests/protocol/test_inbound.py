@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agui_gate.core.transcript import Media, Text
 from agui_gate.errors import AguiGateError, InvalidRequest, TooLarge
-from agui_gate.protocol import inbound, reading, shapes, spelling
+from agui_gate.protocol import member_names, request_decoder, request_shapes, run_input
 
 MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
 JSON = st.recursive(
@@ -19,15 +19,18 @@ JSON = st.recursive(
 
 
 def decode(**more):
-    return reading.decode(json.dumps({**MINIMAL, **more}).encode())
+    return request_decoder.decode(json.dumps({**MINIMAL, **more}).encode())
 
 
 @settings(max_examples=400)
-@given(st.dictionaries(st.sampled_from(sorted(spelling.members_of(shapes.InputShape).names)), JSON), st.booleans())
+@given(
+    st.dictionaries(st.sampled_from(sorted(member_names.members_of(request_shapes.InputShape).names)), JSON),
+    st.booleans(),
+)
 def test_anything_is_read_or_refused(fields, complete) -> None:
     body = json.dumps({**(MINIMAL if complete else {}), **fields}).encode()
     try:
-        run = reading.decode(body)
+        run = request_decoder.decode(body)
     except AguiGateError as error:
         assert len(error.message) < 300  # noqa: PT017
     else:
@@ -38,7 +41,7 @@ def test_anything_is_read_or_refused(fields, complete) -> None:
 @settings(max_examples=400)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(body) -> None:
-    for read in (reading.decode, reading.decode_json):
+    for read in (request_decoder.decode, request_decoder.decode_json):
         try:
             read(body)
         except InvalidRequest as error:
@@ -46,7 +49,7 @@ def test_any_bytes_are_read_or_refused(body) -> None:
 
 
 def test_what_is_absent_or_null() -> None:
-    bare = reading.decode(json.dumps(MINIMAL).encode())
+    bare = request_decoder.decode(json.dumps(MINIMAL).encode())
     nulls = decode(tools=None, context=None, resume=None, state=None, forwardedProps=None, protocolVersion=None)
     assert bare == nulls
     assert bare.client_tools == {}
@@ -105,7 +108,9 @@ def test_depth(place) -> None:
     with pytest.raises(InvalidRequest, match="nested deeper"):
         decode(**place(nested(80)))
     with pytest.raises(InvalidRequest):
-        reading.decode(json.dumps({**MINIMAL}).encode()[:-1] + b',"state":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
+        request_decoder.decode(
+            json.dumps({**MINIMAL}).encode()[:-1] + b',"state":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+        )
 
 
 FILE = {"type": "file", "value": "f"}
@@ -142,7 +147,7 @@ PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
     ],
 )
 def test_content(content, expected) -> None:
-    assert inbound.parts(content) == expected
+    assert run_input.parts(content) == expected
 
 
 @pytest.mark.parametrize(
@@ -178,11 +183,11 @@ def test_errors_name_the_path_and_never_the_content() -> None:
 )
 def test_any_other_body_that_is_no_json_or_too_deep_is_refused_too(body: bytes) -> None:
     with pytest.raises(InvalidRequest):
-        reading.decode_json(body)
+        request_decoder.decode_json(body)
 
 
 def test_a_number_that_none_can_hold_is_told_in_words_that_fit_any_body() -> None:
-    for read in (reading.decode, reading.decode_json):
+    for read in (request_decoder.decode, request_decoder.decode_json):
         with pytest.raises(InvalidRequest) as caught:
             read(b'{"editedArgs": {"amount": 1e999}}')
         assert (caught.value.message, caught.value.well_formed) == ("The body has a number that is out of range.", True)
@@ -191,9 +196,9 @@ def test_a_number_that_none_can_hold_is_told_in_words_that_fit_any_body() -> Non
 @pytest.mark.parametrize(
     ("field", "one", "most"),
     [
-        ("tools", {"name": "t", "description": "", "parameters": {}}, inbound.MAX_TOOLS),
-        ("context", {"description": "d", "value": "v"}, inbound.MAX_CONTEXT),
-        ("resume", {"interruptId": "i", "status": "resolved"}, inbound.MAX_ANSWERS),
+        ("tools", {"name": "t", "description": "", "parameters": {}}, run_input.MAX_TOOLS),
+        ("context", {"description": "d", "value": "v"}, run_input.MAX_CONTEXT),
+        ("resume", {"interruptId": "i", "status": "resolved"}, run_input.MAX_ANSWERS),
     ],
 )
 def test_there_is_a_most_of_each(field: str, one: dict[str, object], most: int) -> None:

@@ -28,8 +28,8 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.core.view import View
-from agui_gate.engine.conversation import Conversation
 from agui_gate.protocol.messages import agui_messages, result_id
+from agui_gate.threads.conversation import Conversation
 from tests.conforming import conforms
 from tests.core.histories import CHECKED, conversations, histories
 from tests.requirements import shows

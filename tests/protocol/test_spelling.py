@@ -9,8 +9,9 @@ from ag_ui.core import RunAgentInput, types
 
 from agui_gate.core.transcript import Media
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol import inbound, reading, shapes
-from agui_gate.protocol.spelling import members_of
+from agui_gate.protocol import request_decoder, run_input
+from agui_gate.protocol import request_shapes as shapes
+from agui_gate.protocol.member_names import members_of
 
 OWN = {"thread_id": 1, "toolCallId": 2, "nested": [{"run_id": {"tool_calls": [], "mimeType": "m"}}]}
 """What is the user's own: its names look like the protocol's, and are not."""
@@ -41,9 +42,9 @@ MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
 
 def decode(value):
     """What is read, content as the parts that it is taken for."""
-    read = reading.decode(json.dumps(value).encode())
+    read = request_decoder.decode(json.dumps(value).encode())
     read.messages[:] = [
-        m if m.role == "activity" else msgspec.structs.replace(m, content=inbound.parts(m.content))
+        m if m.role == "activity" else msgspec.structs.replace(m, content=run_input.parts(m.content))
         for m in read.messages
     ]
     return read
@@ -153,4 +154,4 @@ def test_two_deep_values_are_refused_before_they_are_compared() -> None:
     deep = "[" * 900 + "]" * 900
     body = json.dumps(MINIMAL)[:-1] + f', "forwardedProps": {deep}, "forwarded_props": {deep}}}'
     with pytest.raises(InvalidRequest, match="nested deeper"):
-        reading.decode(body.encode())
+        request_decoder.decode(body.encode())

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol.inbound import RunInput
-from agui_gate.protocol.reading import decode
-from agui_gate.protocol.tolerant import MOST_NAME, MOST_PATHS
+from agui_gate.protocol.lenient_request import MOST_NAME, MOST_PATHS
+from agui_gate.protocol.request_decoder import decode
+from agui_gate.protocol.run_input import RunInput
 from tests.conforming import conforms
 
 pytestmark = conforms("PROC-1", "PROC-2", "PROC-3", "PROC-4", "PROC-5", "IN-9", "VER-9")

@@ -10,12 +10,12 @@ from ag_ui.core import Message as OfficialMessage
 from pydantic import TypeAdapter
 
 from agui_gate.core.sanitizer import sanitize
-from agui_gate.core.stored import decode_entries, encode_entries
+from agui_gate.core.stored_values import decode_entries, encode_entries
 from agui_gate.core.transcript import Text
-from agui_gate.engine.importing import import_history
-from agui_gate.protocol import inbound, reading
-from agui_gate.protocol.for_v0 import FILES, RESULTS, for_v0, for_v0_json
+from agui_gate.protocol import request_decoder, run_input
+from agui_gate.protocol.message_shapes import FILES, RESULTS, for_v0, for_v0_json
 from agui_gate.protocol.messages import agui_messages
+from agui_gate.threads.history_import import import_history
 from tests.conforming import conforms
 
 OFFICIAL = TypeAdapter(list[OfficialMessage])
@@ -69,7 +69,7 @@ HISTORY: list[dict[str, Any]] = [
 def restated(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     """``messages`` after they were imported, stored and read again."""
     body = {"threadId": "t", "runId": "r", "messages": messages, "protocolVersion": "1.0"}
-    run = reading.decode(json.dumps(body).encode())
+    run = request_decoder.decode(json.dumps(body).encode())
     ids = (f"minted-{number}" for number in itertools.count())
     entries = list(import_history(run.messages, ids.__next__, ["paint"]))
     return agui_messages(decode_entries(encode_entries(entries)), ())
@@ -89,7 +89,7 @@ def test_each_message_alone_comes_back_too(message: dict[str, Any]) -> None:
 
 def test_nothing_of_it_reaches_a_model() -> None:
     body = {"threadId": "t", "runId": "r", "messages": HISTORY}
-    entries = list(import_history(reading.decode(json.dumps(body).encode()).messages, lambda: "x", ["paint"]))
+    entries = list(import_history(request_decoder.decode(json.dumps(body).encode()).messages, lambda: "x", ["paint"]))
     told = msgspec.json.encode([turn.parts for turn in sanitize(entries, {}) if hasattr(turn, "parts")]).decode()
     assert "Hm." not in told
     assert [turn.id for turn in sanitize(entries, {})] == ["s1", "d1", "u1", "a1", "u2", "a3", "a4", "u4"]
@@ -106,12 +106,12 @@ def test_what_no_schema_has_is_not_restated(odd: dict[str, Any]) -> None:
 
 
 def restated_leniently(*messages: dict[str, Any]) -> list[dict[str, Any]]:
-    run = reading.decode(json.dumps({"threadId": "t", "runId": "r", "messages": messages}).encode())
+    run = request_decoder.decode(json.dumps({"threadId": "t", "runId": "r", "messages": messages}).encode())
     return agui_messages(list(import_history(run.messages, lambda: "x")), ())
 
 
 def test_ordinary_messages_cost_nothing_more_in_store() -> None:
-    run = reading.decode(
+    run = request_decoder.decode(
         json.dumps({"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "hi"}]}).encode()
     )
     assert msgspec.json.encode(list(import_history(run.messages, lambda: "x"))) == (
@@ -121,7 +121,7 @@ def test_ordinary_messages_cost_nothing_more_in_store() -> None:
 
 def test_deep_metadata_is_refused_at_the_door() -> None:
     deep: Any = {}
-    for _ in range(inbound.MAX_DEPTH + 1):
+    for _ in range(run_input.MAX_DEPTH + 1):
         deep = {"a": deep}
     for message in (
         {"id": "u", "role": "user", "content": "hi", "metadata": deep},
@@ -171,4 +171,4 @@ def test_a_conversation_as_json_is_brought_into_its_shapes_too() -> None:
 
 
 def test_a_text_part_is_a_text() -> None:
-    assert [part.text for part in inbound.parts([{"type": "text", "text": "a"}]) if isinstance(part, Text)] == ["a"]
+    assert [part.text for part in run_input.parts([{"type": "text", "text": "a"}]) if isinstance(part, Text)] == ["a"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent
-from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
+from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
 from agui_gate.http.app import create_app
 from agui_gate.stores import lease
 from tests import patience

@@ -39,14 +39,14 @@ NEWER: Edits = {
             "    parts: tuple[TextPart | ReasoningPart | CallPart | AsidePart, ...]\n",
         ),
     ],
-    "engine/intake.py": [
+    "threads/reconciliation.py": [
         (
             "        self.intake.entries += admitted(entry)\n",
             "        from agui_gate.core.transcript import MoodEntry\n\n"
             '        self.intake.entries += [MoodEntry("curious"), *admitted(entry)]\n',
         ),
     ],
-    "engine/recorder.py": [
+    "turns/turn_recorder.py": [
         (
             "        return TurnEntry(",
             "        from agui_gate.core.transcript import AsidePart\n\n"
@@ -68,13 +68,13 @@ NEWER: Edits = {
         ),
         ('    was: str = ""\n', '    was: str = ""\n    weight: str = "heavy"\n'),
     ],
-    "engine/verdicts.py": [
+    "approvals/answer_validation.py": [
         (
             "Verdict(approval, _TO[answer.choice], decision)",
             'Verdict(approval, State.SNOOZED if answer.reason == "later" else _TO[answer.choice], decision)',
         ),
     ],
-    "engine/gated_calls.py": [
+    "approvals/execution.py": [
         (
             "        output = outcomes.closed(verdict.to, verdict.decision.reason)\n",
             "        if verdict.to is State.SNOOZED:\n"
@@ -82,7 +82,7 @@ NEWER: Edits = {
             "        output = outcomes.closed(verdict.to, verdict.decision.reason)\n",
         ),
     ],
-    "engine/decisions.py": [("if done.is_pending:", "if done.state is State.PENDING:")],
+    "approvals/out_of_band.py": [("if done.is_pending:", "if done.state is State.PENDING:")],
     "stores/outbox.py": [
         ('NoticeKind = Literal["approval_pending", ', 'NoticeKind = Literal["snooze", "approval_pending", '),
         ('    "asked": "approval_pending",\n', '    "asked": "approval_pending",\n    "snoozed": "snooze",\n'),

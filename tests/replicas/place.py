@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from agui_gate import Agent
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import Chat, Product, client_of

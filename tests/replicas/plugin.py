@@ -29,7 +29,7 @@ from tools.marks import TESTS
 
 HERE = Path(__file__).parent
 LOADED = (
-    "agui_gate.bus.redis", "agui_gate.bus.shared.bus", "agui_gate.stores.postgres", "psycopg_pool", "redis.asyncio",
+    "agui_gate.bus.redis", "agui_gate.bus.replicas.bus", "agui_gate.stores.postgres", "psycopg_pool", "redis.asyncio",
     "uvicorn.lifespan.on", "uvicorn.loops.auto", "uvloop",
 )  # fmt: skip
 FLEETS = "2:postgres,4:postgres+valkey"

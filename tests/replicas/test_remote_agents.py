@@ -10,7 +10,7 @@ import pytest
 
 from agui_gate import Agent
 from agui_gate.client import Limits
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
 from agui_gate_adapters.testkit import Emulator, serve

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agui_gate import Agent
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.client import Connection
 from tests.bench.processes import Child

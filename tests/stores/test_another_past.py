@@ -11,7 +11,7 @@ from agui_gate.core.approvals import Decision, State
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.postgres.link import Link, parameters
-from agui_gate.stores.sql.steps import Last, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite.backup import back_up
 from tests.requirements import shows

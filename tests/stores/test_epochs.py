@@ -8,7 +8,7 @@ from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import LeaseLost, NotFound
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.epochs import Epoch
-from agui_gate.stores.sql import epochs, many
+from agui_gate.stores.sql import epochs, rows
 from tests.stores.support import Clock, ask, gated, pending, said
 from tests.stores.test_newer import written
 from tests.stores.trails import kinds, whole_trail
@@ -127,7 +127,7 @@ async def test_a_conversation_that_its_provider_keeps_is_not_continued(store: St
 
 async def test_it_goes_by_pages_and_nothing_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(epochs, "PAGE", 4)
-    monkeypatch.setattr(many, "AT_ONCE", 3)
+    monkeypatch.setattr(rows, "AT_ONCE", 3)
     numbers = {"t": 1, "u": 5, "v": 3, "w": 2}
     ref = ConversationRef(turn_id="x", origin="o", conversation_id="c")
     for name, number in numbers.items():

@@ -54,7 +54,7 @@ async def test_a_thread_and_its_approvals(store: Store, hard: str) -> None:
 
 
 async def test_a_text_that_is_none_changes_nothing(store: Store) -> None:
-    """An unpaired surrogate: nothing that comes in has one (core/jsontext.py), so it is a bug of ours."""
+    """An unpaired surrogate: nothing that comes in has one (core/json_text.py), so it is a bug of ours."""
     thread = await store.lease_thread("alice", "t", "support", "r1")
     try:
         await store.commit(thread, Change(entries=[UserEntry("\ud800", (Text("x"),))], status="finished"), "r1")

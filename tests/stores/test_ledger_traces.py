@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
+from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.orphan_job import OrphanJob
+from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core.approvals import Approval
-from agui_gate.engine.consents import Consents
-from agui_gate.engine.gated_calls import GatedCalls
-from agui_gate.engine.lease import Lease
-from agui_gate.engine.orphan_job import OrphanJob
 from agui_gate.stores import clock as boot
 from agui_gate.stores.base import Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.threads.lease import Lease
 from tests.ledger_model.calls import Calls
 from tests.ledger_model.replay import Replay
 from tests.ledger_model.search import Found, Step, Trace, follow, search
@@ -199,11 +199,11 @@ MUTANTS: dict[str, tuple[Variant, Any, str, Any]] = {
     "who slept before the tool starts doesn't ask": ("local", Lease, "confirm_if_old", nothing),
     "who slept before the request doesn't ask": ("hosted", Lease, "confirm_if_old", nothing),
     "a claim that was stopped is left as it is": ("sub-agent", GatedCalls, "_call_off", only_waits),
-    "a request that was never made is left as it is": ("hosted", Consents, "_not_run", nothing),
-    "what is passed on isn't recorded": ("hosted", Consents, "accepted", nothing),
+    "a request that was never made is left as it is": ("hosted", ProviderApprovals, "_not_run", nothing),
+    "what is passed on isn't recorded": ("hosted", ProviderApprovals, "accepted", nothing),
     "orphans stay": ("local", OrphanJob, "_settle", nothing),
     "edits are forgotten": ("local", Approval, "effective_arguments", property(lambda self: self.arguments)),
-    "who is dead is believed": ("hosted", Consents, "recover", nothing),
+    "who is dead is believed": ("hosted", ProviderApprovals, "recover", nothing),
 }
 
 

@@ -10,7 +10,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ConversationRef
 from agui_gate.errors import InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import LEASE_MS, Change, Store, ThreadHead
-from agui_gate.stores.paging import MAX_CURSOR, PAGE_BYTES, Place, from_cursor, to_cursor
+from agui_gate.stores.cursor import MAX_CURSOR, PAGE_BYTES, Place, from_cursor, to_cursor
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from agui_gate.core.approvals import State
-from agui_gate.core.stored import NOT_READ, decode_entries
+from agui_gate.core.stored_values import NOT_READ, decode_entries
 from agui_gate.core.transcript import Text, UnreadEntry, UserEntry
 from agui_gate.errors import IllegalMove, Unreadable
 from agui_gate.stores.base import Change, Store, Thread

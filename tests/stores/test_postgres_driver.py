@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from agui_gate.errors import Unavailable
 from agui_gate.stores.postgres import link as links
 from agui_gate.stores.postgres import pool as pools
+from agui_gate.stores.postgres.errors import OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
-from agui_gate.stores.postgres.quoting import MARK, bind, literal
-from agui_gate.stores.postgres.troubles import OutcomeUnknown, Trouble
-from agui_gate.stores.sql.steps import Conflict, Kind, Last, Operation, Statement, Steps
+from agui_gate.stores.postgres.literals import MARK, bind, literal
+from agui_gate.stores.sql.operations import Conflict, Kind, Last, Operation, Statement, Steps
 from tests.servers import Postgres
 from tests.stores.breaking import lose, spy
 

@@ -10,7 +10,7 @@ from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.stores.base import Change
 from agui_gate.stores.clock import wall_clock
-from agui_gate.stores.postgres import PostgresStore, schema, standing
+from agui_gate.stores.postgres import PostgresStore, readiness, schema
 from tests.servers import Postgres, free_port
 from tests.stores.support import ask, gated, ids, said
 
@@ -123,10 +123,10 @@ async def test_clocks_that_are_more_than_a_minute_apart(database: str, monkeypat
     wall = wall_clock
     async with opened(database) as store:
         for ahead in (59_000, -59_000):
-            monkeypatch.setattr(standing, "wall_clock", lambda ahead=ahead: wall() + ahead)
+            monkeypatch.setattr(readiness, "wall_clock", lambda ahead=ahead: wall() + ahead)
             await store.check()
         for ahead in (105_000, -105_000):  # far enough for a look at the clocks that takes long
-            monkeypatch.setattr(standing, "wall_clock", lambda ahead=ahead: wall() + ahead)
+            monkeypatch.setattr(readiness, "wall_clock", lambda ahead=ahead: wall() + ahead)
             with pytest.raises(Unavailable, match=r"1\d\d seconds apart"):
                 await store.check()
     assert "seconds apart" in await refusal(database)

@@ -12,11 +12,11 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove, LeaseLost, NotFound, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.postgres import PostgresStore
-from agui_gate.stores.postgres import sure as sure_module
-from agui_gate.stores.postgres.sure import Sure
-from agui_gate.stores.postgres.troubles import OutcomeUnknown
+from agui_gate.stores.postgres import commit_check as sure_module
+from agui_gate.stores.postgres.commit_check import Sure
+from agui_gate.stores.postgres.errors import OutcomeUnknown
 from agui_gate.stores.sql.ledger import Move
-from agui_gate.stores.sql.steps import Kind, Operation, Steps
+from agui_gate.stores.sql.operations import Kind, Operation, Steps
 from tests.stores.breaking import lose, spy
 from tests.stores.support import ask, gated, ids, said
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_gate.stores.sql.steps import Conflict, Last, Result, Statement, Steps, run
+from agui_gate.stores.sql.operations import Conflict, Last, Result, Statement, Steps, run
 
 
 def counting(statement: Statement) -> Result:

@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 
 from agui_gate import Agent, tool
 from agui_gate.cli.commands.audit import _verify
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import ApprovalRefused, Unavailable
-from agui_gate.protocol.inbound import RunInput
-from agui_gate.settings import Settings
+from agui_gate.protocol.run_input import RunInput
+from agui_gate.runs.engine import Engine
 from agui_gate.stores import Store, open_store
 from agui_gate.stores.base import Change
 from agui_gate.stores.postgres import PostgresStore

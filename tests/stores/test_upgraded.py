@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable
-from agui_gate.settings import Settings
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import Parrot, request, started

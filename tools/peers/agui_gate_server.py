@@ -5,7 +5,7 @@ import asyncio
 import uvicorn
 
 from agui_gate import Agent, Gate, create_app, tool
-from agui_gate.settings import load_settings
+from agui_gate.config.settings import load_settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 

@@ -12,7 +12,7 @@ import anyio
 from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.large import work_through
+from agui_gate_adapters.common.large_requests import work_through
 from agui_gate_adapters.common.names import LONGEST, stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent

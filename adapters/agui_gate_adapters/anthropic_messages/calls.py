@@ -3,9 +3,9 @@
 import msgspec
 
 from agui_gate.adapter import CallDelta, CallEnd, CallResult, CallStart, Private
-from agui_gate_adapters.common.decoding import decode_any
+from agui_gate_adapters.common.json_decoder import decode_any
 
-from .hosted import shown, shown_name
+from .server_tools import shown, shown_name
 from .states import BlockState, Events, OtherState, RedactedState, Take, TextState, ThinkingState
 from .wire import Body, Delta
 

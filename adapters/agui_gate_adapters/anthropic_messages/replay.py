@@ -17,12 +17,12 @@ import re
 from typing import Any, NamedTuple
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
-from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.edits import output_text
 from agui_gate_adapters.common.ids import stable_id
+from agui_gate_adapters.common.json_decoder import decode_any
 
 from .content import as_text, result_blocks, text_block, user_blocks
-from .thinking import is_whole, private
+from .thinking_blocks import is_whole, private
 from .wire import Body
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")

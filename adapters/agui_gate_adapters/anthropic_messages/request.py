@@ -10,7 +10,7 @@ from agui_gate_adapters.common.output_schemas import strict_schema
 from .content import text_block
 from .machine import Paused
 from .replay import replay
-from .thinking import Thinking, decide
+from .thinking_blocks import Thinking, decide
 from .wire import Body
 
 MAX_ROUNDS = 5

@@ -20,7 +20,7 @@ from agui_gate.adapter import (
     TextEnd,
     TextStart,
 )
-from agui_gate_adapters.common.decoding import decode_any
+from agui_gate_adapters.common.json_decoder import decode_any
 
 from .wire import Body, Delta
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.adapter import token_count
-from agui_gate_adapters.common.decoding import ABSENT, decode_any, decode_or, event_decoder, inside
+from agui_gate_adapters.common.json_decoder import ABSENT, decode_any, decode_or, event_decoder, inside
 
 Body = dict[str, Any]
 """A JSON object, as the provider sent it or on its way there."""

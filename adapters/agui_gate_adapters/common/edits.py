@@ -4,7 +4,7 @@ import msgspec
 
 from agui_gate.adapter import SettledCall
 
-from .decoding import decode_any
+from .json_decoder import decode_any
 
 
 def output_text(call: SettledCall) -> str:

@@ -20,7 +20,7 @@ from agui_gate.errors import ConfigurationError
 
 from .error_bodies import bound
 from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
-from .large import Pieces
+from .large_requests import Pieces
 from .transport import CONNECT_SECONDS, MAX_CONNECTIONS, certificates, retry_after
 
 if TYPE_CHECKING:

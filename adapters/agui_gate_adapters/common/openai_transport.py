@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agui_gate.errors import ProviderAuth
 
 from .failures import Api, ErrorReply, Failure
-from .large import Pieces
-from .repeating import Repeater
+from .large_requests import Pieces
+from .request_template import Repeater
 from .transport import Transport
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from agui_gate.adapter import ModelEvent, SSESplitter, TurnRequest, collector_pa
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
 
 from .failures import Failure, Kind, unreachable
-from .halves import Halves
-from .large import Pieces, in_pieces, work_through
+from .large_requests import Pieces, in_pieces, work_through
 from .recovery import Ladder
+from .surrogates import Halves
 from .transport import read
 
 if TYPE_CHECKING:

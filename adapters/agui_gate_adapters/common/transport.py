@@ -26,7 +26,7 @@ from agui_gate.errors import ConfigurationError, ProviderAuth, ProviderRejected
 
 from .error_bodies import bound
 from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
-from .large import Pieces
+from .large_requests import Pieces
 
 if TYPE_CHECKING:
     import httpx2

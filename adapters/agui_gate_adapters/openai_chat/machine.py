@@ -23,8 +23,8 @@ from agui_gate.adapter import (
     Usage,
 )
 from agui_gate.errors import ProviderUnavailable
-from agui_gate_adapters.common.decoding import ABSENT, inside
 from agui_gate_adapters.common.failures import Api, Failure, Kind, classify_code, classify_status
+from agui_gate_adapters.common.json_decoder import ABSENT, inside
 
 from .calls import Calls
 from .reasoning import DETAILS, merge

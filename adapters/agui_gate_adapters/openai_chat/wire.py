@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from agui_gate_adapters.common.decoding import ABSENT, decode_any, decode_or, event_decoder
 from agui_gate_adapters.common.failures import ErrorReply
+from agui_gate_adapters.common.json_decoder import ABSENT, decode_any, decode_or, event_decoder
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):

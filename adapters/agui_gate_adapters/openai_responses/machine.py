@@ -17,11 +17,11 @@ from collections.abc import Callable
 
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
-from agui_gate_adapters.common.decoding import decode_any, inside
 from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classify_code
+from agui_gate_adapters.common.json_decoder import decode_any, inside
 
 from .failures import API
-from .hosted import NOT_HOSTING, HeldState, HostedState, Hosting, ToolListState, new_state
+from .hosted_tools import NOT_HOSTING, HeldState, HostedState, Hosting, ToolListState, new_state
 from .states import CallState, ItemState, MessageState, ReasoningState
 from .wire import (
     ErrorBody,

@@ -19,7 +19,7 @@ from typing import Any
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
 from agui_gate_adapters.common.ids import stable_id
 
-from . import consent
+from . import held_calls
 from .content import Body, result, user_message
 
 MAX_CALL_ID = 64
@@ -44,7 +44,7 @@ def replay(
             items.append(user_message(turn))
         else:
             ours = turn.origin == origin
-            asked = consent.requests(turn, transcript) if ours and answers else {}
+            asked = held_calls.requests(turn, transcript) if ours and answers else {}
             items += _assistant(turn, used, asked, ours=ours, sealed=turn.id in sealed)
     return items
 
@@ -62,7 +62,7 @@ def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool
     else:
         items = _by_value(turn.parts, call_ids, asked, ours=ours)
     items += [output(call_id, result(call.output)) for call_id, call in zip(call_ids, calls, strict=True)]
-    return items + (consent.responses(turn) if asked else [])
+    return items + (held_calls.responses(turn) if asked else [])
 
 
 def _call_id(call: SettledCall, place: str, used: set[str]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate_adapters.common.decoding import ABSENT, decode_or, event_decoder
+from agui_gate_adapters.common.json_decoder import ABSENT, decode_or, event_decoder
 
 
 class WireEvent(msgspec.Struct, frozen=True, gc=False):

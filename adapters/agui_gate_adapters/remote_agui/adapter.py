@@ -13,7 +13,7 @@ from agui_gate.adapter import Finding, ModelEvent, TurnRequest
 from agui_gate.client import ClientError, Json, Limits, Run, Unreachable, events
 from agui_gate.client.connection import Connection
 from agui_gate.errors import ProviderUnavailable
-from agui_gate_adapters.common.large import work_through
+from agui_gate_adapters.common.large_requests import work_through
 
 from .failures import ended_with, failed
 from .machine import Machine

@@ -35,7 +35,7 @@ from agui_gate.client import Fold, Json, Malformed, Question, TooMuch, events
 from agui_gate.client.fold import bounded
 from agui_gate.client.questions import LEGACY, of_cards, of_confirmation, of_interrupts, of_legacy, of_paused
 
-from .ending import answering, done
+from .run_end import answering, done
 
 CARD_TOOL = "confirm_changes"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")

@@ -30,8 +30,8 @@ from agui_gate.adapter import (
     UserTurn,
 )
 from agui_gate_adapters.common.consents import reason_of
-from agui_gate_adapters.common.decoding import decode_any, inside
 from agui_gate_adapters.common.edits import output_text
+from agui_gate_adapters.common.json_decoder import decode_any, inside
 
 Json = dict[str, Any]
 VERSION = "1.0"

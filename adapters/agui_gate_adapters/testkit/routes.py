@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from agui_gate_adapters.testkit.anthropic import Messages
 from agui_gate_adapters.testkit.api import Api, Create, Handle, routes_of
 from agui_gate_adapters.testkit.api import Request as Asking
+from agui_gate_adapters.testkit.asgi_response import AnswerResponse
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
 from agui_gate_adapters.testkit.openai.violations import no_such_model, no_such_route
@@ -25,7 +26,6 @@ from agui_gate_adapters.testkit.responses.api import Responses
 from agui_gate_adapters.testkit.responses.conversations import ROUTES as CONVERSATIONS
 from agui_gate_adapters.testkit.responses.routes import ROUTES as RESPONSES
 from agui_gate_adapters.testkit.script import ScriptError
-from agui_gate_adapters.testkit.streaming import AnswerResponse
 from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json, decode, encode
 

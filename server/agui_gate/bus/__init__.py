@@ -34,13 +34,13 @@ def open_bus(url: str, *, kept_seconds: float, run_bytes: int) -> Bus:
 
 def _redis(url: str, kept_seconds: float, run_bytes: int) -> Bus:
     from agui_gate.bus.redis import RedisWire
-    from agui_gate.bus.shared.bus import SharedBus
+    from agui_gate.bus.replicas.bus import SharedBus
 
     return SharedBus(RedisWire(url, kept_seconds), kept_seconds=kept_seconds, run_bytes=run_bytes)
 
 
 def _postgres(url: str, kept_seconds: float, run_bytes: int) -> Bus:
-    from agui_gate.bus.shared.bus import SharedBus
+    from agui_gate.bus.replicas.bus import SharedBus
 
     try:
         from agui_gate.bus.postgres import PostgresWire

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from agui_gate import defaults
 from agui_gate.bus.base import FellBehind, Opening, Tell
+from agui_gate.config import defaults
 from agui_gate.protocol.encoder import PING
 
 BLOCK = 32 * 1024

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from agui_gate import defaults
 from agui_gate.bus.base import Hear, Published, Reader, Signal, Tell
 from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
+from agui_gate.config import defaults
 
 KEPT_SECONDS = defaults.EVENTS_SECONDS
 """How long the events of a run that ended can be read again."""

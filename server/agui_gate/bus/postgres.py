@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from agui_gate.bus.postgres_lines import Ear, Line
-from agui_gate.bus.shared.wire import Batch, Head, Note, Piece, Run, Said, Wanted
+from agui_gate.bus.replicas.wire import Batch, Head, Note, Piece, Run, Said, Wanted
 from agui_gate.errors import Unavailable, Unusable
 from agui_gate.stores.postgres.link import parameters
-from agui_gate.stores.postgres.quoting import MARK, bind, literal
-from agui_gate.stores.sql.steps import Statement
+from agui_gate.stores.postgres.literals import MARK, bind, literal
+from agui_gate.stores.sql.operations import Statement
 
 CHANNEL = "agui_gate"
 """Of what every process is told; that of one process has its address at the end."""

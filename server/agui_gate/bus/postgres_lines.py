@@ -11,11 +11,11 @@ from collections.abc import Callable
 import structlog
 
 from agui_gate.errors import Unavailable
-from agui_gate.stores.postgres import presence
+from agui_gate.stores.postgres import readiness
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
+from agui_gate.stores.postgres.errors import AWAY, Trouble, reason
 from agui_gate.stores.postgres.link import connect
-from agui_gate.stores.postgres.troubles import AWAY, Trouble, reason
-from agui_gate.stores.sql.steps import Result
+from agui_gate.stores.sql.operations import Result
 
 QUIET_SECONDS = 10.0
 """After so long without a note PostgreSQL is asked whether it is there."""
@@ -78,7 +78,7 @@ class Ear:
         self, conninfo: str, channels: list[str], hear: Callable[[bytes], None], again: Callable[[], None]
     ) -> None:
         self._conninfo, self._hear, self._again = conninfo, hear, again
-        self._listen = b";".join([*(b"LISTEN %b" % channel.encode() for channel in channels), presence.HERE])
+        self._listen = b";".join([*(b"LISTEN %b" % channel.encode() for channel in channels), readiness.HERE])
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 

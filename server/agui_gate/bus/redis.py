@@ -28,7 +28,7 @@ import msgspec
 import structlog
 
 from agui_gate.bus.redis_client import SOCKET_SECONDS, away, client_of, refusal, without_secrets
-from agui_gate.bus.shared.wire import Batch, Head, Note, Piece, Run, Said, Wanted
+from agui_gate.bus.replicas.wire import Batch, Head, Note, Piece, Run, Said, Wanted
 from agui_gate.errors import Unusable
 
 PREFIX = b"agui-gate:"

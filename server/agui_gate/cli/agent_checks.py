@@ -7,7 +7,7 @@ from contextlib import aclosing
 import msgspec
 
 from agui_gate.adapter import Finding, Text, TurnRequest, UserTurn
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError
 
 ASK_SECONDS = 60.0

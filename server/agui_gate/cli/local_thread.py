@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
+from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
+from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
+from agui_gate.config.settings import load_settings
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
 from agui_gate.core.journal import Journal
 from agui_gate.core.sse import SSESplitter
-from agui_gate.core.stopping import stopped
-from agui_gate.engine.belonging import tool_of
-from agui_gate.engine.engine import Engine
-from agui_gate.from_settings import bus_from, engine_limits, store_from
-from agui_gate.protocol.earlier import already_ran
-from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
-from agui_gate.settings import load_settings
+from agui_gate.core.stop_reasons import stopped
+from agui_gate.protocol.earlier_calls import already_ran
+from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput, check_id
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Thread
 
 STOP_SECONDS = 8.0

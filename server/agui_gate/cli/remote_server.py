@@ -8,12 +8,12 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from agui_gate.cli.interruptible import Runner
+from agui_gate.cli.interrupts import Runner
 from agui_gate.cli.program import Failure
 from agui_gate.cli.terminal.console import short
 from agui_gate.client import BrokenOff, ClientError, Limits, Refused, TooMuch, TooSlow, Unreachable
 from agui_gate.client.connection import Connection, Frames
-from agui_gate.core.jsontext import is_deeper
+from agui_gate.core.json_text import is_deeper
 from agui_gate.errors import ConfigurationError
 
 CONNECT_SECONDS = 5.0

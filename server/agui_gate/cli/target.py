@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.model_names import adapter_for
+from agui_gate.agents.team import with_model
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.models import adapter_for
-from agui_gate.team import with_model
 
 PLAIN = "assistant"
 """The agent that there is when a model is named and nothing else: no instructions, no tools."""

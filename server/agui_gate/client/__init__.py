@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from agui_gate.agents.tool import Tool
 from agui_gate.client import events
 from agui_gate.client.connection import Connection, Limits
 from agui_gate.client.errors import (
@@ -38,7 +39,6 @@ from agui_gate.client.fold import Fold
 from agui_gate.client.questions import Answer, Question
 from agui_gate.client.run import Outcome, Run
 from agui_gate.client.thread import CARD, Thread
-from agui_gate.tool import Tool
 
 if TYPE_CHECKING:
     import httpx2

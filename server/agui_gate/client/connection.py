@@ -27,7 +27,7 @@ from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, 
 from agui_gate.client.events import Json
 from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ConfigurationError, ProviderUnavailable
-from agui_gate.off_loop import off_loop
+from agui_gate.worker_thread import off_loop
 
 if TYPE_CHECKING:
     import httpx2

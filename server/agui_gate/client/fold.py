@@ -6,8 +6,8 @@ nothing, as it does there; a patch that can't be applied changes nothing.
 Texts and arguments grow by small pieces. They are kept as pieces, and joined when somebody looks (`messages`). Messages
 are kept in groups, each with the results that follow it: so a result finds its place however many messages there are.
 
-What a run's events may cause is bounded (`core/work.py`): what goes through a patch's value or through all messages
-takes from one budget. Raises `TooMuch` when that is used up.
+What a run's events may cause is bounded (`core/work_budget.py`): what goes through a patch's value or through all
+messages takes from one budget. Raises `TooMuch` when that is used up.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ from agui_gate.client import events as ev
 from agui_gate.client.errors import TooMuch
 from agui_gate.client.events import Json
 from agui_gate.client.placement import Placement
-from agui_gate.core.json_patch import NotApplicable, patched
-from agui_gate.core.work import PER_VALUE, TooMuchWork, Work
+from agui_gate.core.json_changes import NotApplicable, patched
+from agui_gate.core.work_budget import PER_VALUE, TooMuchWork, Work
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from agui_gate.client.events import Custom, Json
-from agui_gate.core.jsontext import parse, parse_object
+from agui_gate.core.json_text import parse, parse_object
 from agui_gate.core.transcript import CARD_TOOL
 
 LEGACY = "on_interrupt"

@@ -12,11 +12,11 @@ from agui_gate.client import events as ev
 from agui_gate.client.chunks import Chunks
 from agui_gate.client.connection import Connection, Frames, word
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
+from agui_gate.client.event_decoder import LARGE, Reader
 from agui_gate.client.events import Json
-from agui_gate.client.reading import LARGE, Reader
 from agui_gate.errors import Interrupted
 from agui_gate.fairness import Breath
-from agui_gate.off_loop import collector_paused, off_loop
+from agui_gate.worker_thread import collector_paused, off_loop
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.agents.tool import Tool
 from agui_gate.client import events as ev
 from agui_gate.client import questions as asked
 from agui_gate.client.connection import Connection
@@ -20,9 +21,8 @@ from agui_gate.client.run import Outcome, Run
 from agui_gate.client.tools import result_of
 from agui_gate.core.dialect import PROTOCOL_VERSION
 from agui_gate.core.transcript import CARD_TOOL
-from agui_gate.core.work import Work
-from agui_gate.off_loop import LARGE, LARGE_BYTES
-from agui_gate.tool import Tool
+from agui_gate.core.work_budget import Work
+from agui_gate.worker_thread import LARGE, LARGE_BYTES
 
 MAX_FOLLOW_UPS = 16
 """Runs in a row that bring nothing but results of our own tools."""

@@ -5,10 +5,10 @@ import logging
 
 import msgspec
 
+from agui_gate.agents.tool import Tool
 from agui_gate.client.events import Json
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.json_text import parse_object
 from agui_gate.errors import ToolError
-from agui_gate.tool import Tool
 
 TIMEOUT = 300.0
 """Seconds, for tools that set none."""

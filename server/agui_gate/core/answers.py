@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agui_gate.core.jsontext import canonical, parse_object
-from agui_gate.core.replies import NotUnderstood, read
+from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.reply_schema import NotUnderstood, read
 
 Target = Literal["approval", "call", "card"]
 """What an answer's id is the id of."""

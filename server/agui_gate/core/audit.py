@@ -25,7 +25,7 @@ from typing import Literal, cast, get_args
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError
 

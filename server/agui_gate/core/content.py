@@ -5,7 +5,8 @@ from typing import Literal, dataclass_transform
 import msgspec
 
 More = str | None
-"""What came in with something and says nothing to a model: JSON, shown again as it came. See `protocol/kept.py`."""
+"""What came in with something and says nothing to a model: JSON, shown again as it came. See
+`protocol/message_shapes.py`."""
 
 
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.

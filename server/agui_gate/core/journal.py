@@ -20,10 +20,9 @@ is a matter of the conversation.
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
+from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
-from agui_gate.core.cards_shown import CardsShown
-from agui_gate.core.messages_shown import MessagesShown
-from agui_gate.core.perspective import Viewpoint
+from agui_gate.core.shown_history import CardsShown, MessagesShown
 from agui_gate.core.transcript import (
     ActionEntry,
     ActivityEntry,

@@ -17,8 +17,8 @@ import msgspec
 
 from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval
-from agui_gate.core.fitting import misfit
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.json_text import parse_object
+from agui_gate.core.schema_match import misfit
 
 ASKED, SCHEMA, ANSWER = "asked", "schema", "answer"
 YES = {"approved": True}

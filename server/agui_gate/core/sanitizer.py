@@ -31,9 +31,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.client_results import after, told
+from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.media import FOREIGN, is_foreign, normal, note
-from agui_gate.core.results import after, told
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from agui_gate.core.jsontext import canonical
+from agui_gate.core.json_text import canonical
 
 MAX_REFERENCES = 100
 """How many references and alternatives of one place are followed."""
 
 MAX_DEPTH = 64
-"""As `agui_gate.core.jsontext`."""
+"""As `agui_gate.core.json_text`."""
 
 
 def of_arguments(schema: Any) -> dict[str, Any]:

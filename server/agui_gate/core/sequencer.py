@@ -24,7 +24,7 @@ import msgspec
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect
 from agui_gate.core.lane import Emit, Lane, Stream
-from agui_gate.core.stopping import ASKED, Stop
+from agui_gate.core.stop_reasons import ASKED, Stop
 
 UNFINISHED = '{"status":"unknown","message":"What became of this call was not recorded. Check before trying again."}'
 """Content of the result of a call that nobody finished: what it came to, if it ran, could not be saved."""

@@ -12,21 +12,21 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from agui_gate import failpoints
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
+from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
 from agui_gate.core.dialect import Deployment
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.from_settings import bus_from, engine_limits, store_from
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Bearer, Guard
 from agui_gate.http.routes import Routes
 from agui_gate.logs import ensure_configured
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 
 if TYPE_CHECKING:
-    from agui_gate.settings import Settings
+    from agui_gate.config.settings import Settings
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -53,7 +53,7 @@ def create_app(
     settings are wrong.
     """
     if settings is None:
-        from agui_gate.settings import load_settings
+        from agui_gate.config.settings import load_settings
 
         settings = load_settings()
     ensure_configured(settings.log_level)

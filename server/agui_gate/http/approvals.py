@@ -7,17 +7,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agui_gate.approvals.out_of_band import Decided
 from agui_gate.core.answers import Way
-from agui_gate.engine.decisions import Decided
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
 from agui_gate.http.auth import Guard, admission_of
-from agui_gate.http.decoding import json_value
+from agui_gate.http.body_decoder import json_value
 from agui_gate.http.limits import json_body
 from agui_gate.http.threads import limit_of
 from agui_gate.http.views import approval_view, json_response, listed_view, tombstone_view
-from agui_gate.protocol.inbound import check_id
-from agui_gate.protocol.records import already
+from agui_gate.protocol.approval_records import already
+from agui_gate.protocol.run_input import check_id
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Which
 
 

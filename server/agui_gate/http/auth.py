@@ -22,9 +22,9 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from agui_gate.core.approvals import LOCAL
-from agui_gate.engine.tool_threads import NoSlot, tool_threads
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.http.limits import check_declared
+from agui_gate.turns.tool_threads import NoSlot, tool_threads
 
 Auth = Callable[[Request], str | None | Awaitable[str | None]]
 """Returns the principal's id, or None for 401."""

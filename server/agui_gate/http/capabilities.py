@@ -1,17 +1,17 @@
 """What an agent can do, as AG-UI's `AgentCapabilities`: what holds and is known. The rest is left out (CAP-1, CAP-2).
 
 What the server does itself holds for every agent. What the model can do its adapter declares
-(`agui_gate.core.abilities`). It binds nobody: the stream counts.
+(`agui_gate.core.model_capabilities`). It binds nobody: the stream counts.
 """
 
 from typing import Any
 
 import msgspec
 
-from agui_gate.agent import Agent
-from agui_gate.core.abilities import Abilities, abilities_of
-from agui_gate.delegation import Delegation
-from agui_gate.team import Team
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.delegation import Delegation
+from agui_gate.agents.team import Team
+from agui_gate.core.model_capabilities import Abilities, abilities_of
 
 Json = dict[str, Any]
 

@@ -24,23 +24,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agui_gate.agent import Agent
-from agui_gate.engine.budget import Reservation
-from agui_gate.engine.endings import Ended
-from agui_gate.engine.engine import Engine
+from agui_gate.agents.agent import Agent
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
 from agui_gate.http import copilotkit_views as views
 from agui_gate.http.auth import Guard
-from agui_gate.http.decoding import decoded, run_input
+from agui_gate.http.body_decoder import decoded, run_input
 from agui_gate.http.errors import on_own_error
 from agui_gate.http.limits import json_body
 from agui_gate.http.runs import begun_before, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, large_response
-from agui_gate.protocol.inbound import check_id
-from agui_gate.protocol.spelling import agreed
+from agui_gate.protocol.member_names import agreed
+from agui_gate.protocol.run_input import check_id
+from agui_gate.runs.engine import Engine
+from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.base import Thread, ThreadHead
+from agui_gate.threads.memory_budget import Reservation
 
 BASE = "/copilotkit"
 DEFAULT = "default"

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.datastructures import QueryParams
 
+from agui_gate.agents.team import Team
 from agui_gate.errors import InvalidRequest
 from agui_gate.http.capabilities import capabilities
 from agui_gate.http.threads import MAX_PAGE, PAGE
 from agui_gate.http.views import Agents, thread_view
-from agui_gate.off_loop import json_list
 from agui_gate.protocol.cards import iso
-from agui_gate.protocol.inbound import MAX_DEPTH
+from agui_gate.protocol.run_input import MAX_DEPTH
 from agui_gate.stores.base import Thread, ThreadHead
-from agui_gate.team import Team
+from agui_gate.worker_thread import json_list
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ import structlog
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.types import Receive, Scope, Send
 
+from agui_gate.approvals.inbox import Gone, Told, Waiting
 from agui_gate.core.approvals import Approval
-from agui_gate.engine.inbox import Gone, Told, Waiting
 from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.http.auth import ENDED, Admission
 from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up

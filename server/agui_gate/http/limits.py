@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from starlette.requests import ClientDisconnect, Request
 
-from agui_gate import defaults
+from agui_gate.config import defaults
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
 
 MAX_BODY = defaults.MAX_BODY_BYTES

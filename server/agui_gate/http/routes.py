@@ -4,20 +4,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from agui_gate.agent import Agent
-from agui_gate.engine.engine import Engine
+from agui_gate.agents.agent import Agent
 from agui_gate.errors import NotFound
 from agui_gate.http.approvals import ApprovalRoutes
 from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
+from agui_gate.http.body_decoder import run_input
 from agui_gate.http.capabilities import capabilities
 from agui_gate.http.copilotkit import CopilotKitRoutes
-from agui_gate.http.decoding import run_input
 from agui_gate.http.limits import json_body
 from agui_gate.http.runs import RunRoutes, begun_before, knows_us, stops_alone, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
 from agui_gate.http.views import agent_view, json_response
+from agui_gate.runs.engine import Engine
 
 
 class Routes:

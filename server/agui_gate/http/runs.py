@@ -5,17 +5,17 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Published
-from agui_gate.engine.again import repeated
-from agui_gate.engine.endings import Ended
-from agui_gate.engine.engine import Engine
-from agui_gate.engine.live import LiveRun
 from agui_gate.errors import Gone, InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.sse import EventStream
 from agui_gate.http.views import json_response
-from agui_gate.protocol.inbound import RunInput, check_id
+from agui_gate.protocol.run_input import RunInput, check_id
+from agui_gate.runs.engine import Engine
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.runs.replayed_request import repeated
+from agui_gate.runs.stop_and_delete import Ended
 
 LEAVING = "agui-gate-leaving"
 """The header by which a client says what it means when it closes a run's stream: ``continue``, or ``cancel``."""

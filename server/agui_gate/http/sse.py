@@ -16,8 +16,8 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agui_gate import defaults
 from agui_gate.bus.base import FellBehind, Reader
+from agui_gate.config import defaults
 from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.http.auth import ENDED, Admission, admission_of
 

@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agui_gate.engine.engine import Engine
 from agui_gate.errors import InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
 from agui_gate.http.views import calls_view, head_view, json_response, thread_response, unless_known
-from agui_gate.protocol.inbound import check_id
-from agui_gate.protocol.reading import decode_json
+from agui_gate.protocol.request_decoder import decode_json
+from agui_gate.protocol.run_input import check_id
+from agui_gate.runs.engine import Engine
 
 MAX_PAGE = 100
 PAGE = 50

@@ -9,23 +9,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.delegation import Delegation
+from agui_gate.agents.state_form import DICT
+from agui_gate.agents.team import Team
+from agui_gate.agents.tool import Tool
+from agui_gate.approvals.answer_validation import tool_of
+from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
-from agui_gate.delegation import Delegation
-from agui_gate.engine import outcomes
-from agui_gate.engine.belonging import tool_of
-from agui_gate.engine.budget import Reservation
-from agui_gate.engine.conversation import heaviness
-from agui_gate.off_loop import if_large, json_list
+from agui_gate.protocol.approval_records import record
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
-from agui_gate.protocol.records import record
-from agui_gate.state_form import DICT
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
-from agui_gate.team import Team
-from agui_gate.tool import Tool
+from agui_gate.threads.conversation import heaviness
+from agui_gate.threads.memory_budget import Reservation
+from agui_gate.worker_thread import if_large, json_list
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -105,7 +105,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
 
 
 def window_view(entries: Sequence[Entry]) -> dict[str, Any] | None:
-    """What the model was sent last of the conversation, where that was less than all of it (`core/windows.py`).
+    """What the model was sent last of the conversation, where that was less than all of it (`core/context_windows.py`).
 
     ``from`` and ``then`` are ids of messages.
     """

@@ -1,6 +1,6 @@
 """Confirm cards and interrupts: how a gated call is shown.
 
-An interrupt has the schema of its answer (`core/replies.py`), with the tool's own schema for `editedArgs`. An edit
+An interrupt has the schema of its answer (`core/reply_schema.py`), with the tool's own schema for `editedArgs`. An edit
 replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema. A question that wants
 more than a yes or a no has the schema that came with it (`core/open_questions.py`).
 """
@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core import open_questions, replies
+from agui_gate.core import open_questions, reply_schema
 from agui_gate.core.approvals import Approval
-from agui_gate.core.browser import for_browser, schema_for_browser
+from agui_gate.core.browser_numbers import for_browser, schema_for_browser
 from agui_gate.core.events import METADATA, Interrupt
-from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.json_text import canonical, parse_object
 
 RESTORED = "(From a restored backup: it may have been answered before, and may have run then.)"
 
@@ -40,7 +40,7 @@ def card_arguments(
 ) -> str:
     """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema.
 
-    ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `protocol/earlier.py`.
+    ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `protocol/earlier_calls.py`.
     ``asker``: the agent that the card names; "" for none (`Team.asker`).
     """
     arguments = shown(approval.arguments, parameters)
@@ -103,7 +103,7 @@ def interrupt(
         reason="tool_call" if wanted is None else "input_required",
         tool_call_id=approval.call_id,
         message=_sentences(approval, refused, asked, ran),
-        response_schema=wanted or replies.schema(_for_edits(approval, parameters) if approval.editable else None),
+        response_schema=wanted or reply_schema.schema(_for_edits(approval, parameters) if approval.editable else None),
         expires_at=expires_at,
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,

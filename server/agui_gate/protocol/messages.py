@@ -5,10 +5,10 @@ it started. A result follows the message that holds its call, and the results th
 clients put TOOL_CALL_RESULT. A call that still waits has no result, for a result is what ends its chip. Results come
 from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them. A gated call has
 the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
-says (`protocol/records.py`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
+says (`protocol/approval_records.py`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
 
-What a client sent is restated as it came (`protocol/kept.py`). Values are JSON-ready, in camelCase and without nulls,
-and of the shapes of 1.x. For clients of 0.x, see `protocol/for_v0.py`.
+What a client sent is restated as it came (`protocol/message_shapes.py`). Values are JSON-ready, in camelCase and
+without nulls, and of the shapes of 1.x. For clients of 0.x, see `protocol/message_shapes.py`.
 
 Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema allows any text), because clients parse
 them while rendering.
@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import Approval
-from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.events import METADATA
-from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.sanitizer import distinct, pair
+from agui_gate.core.shown_history import REPLACED
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -44,10 +44,9 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.core.view import Place, View
+from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.cards import in_order
-from agui_gate.protocol.kept import with_more
-from agui_gate.protocol.records import metadata
-from agui_gate.protocol.restating import Message, content_of, tool_message
+from agui_gate.protocol.message_shapes import Message, content_of, tool_message, with_more
 
 PARAGRAPH = "\n\n"
 """Between the paragraphs of visible reasoning, in the stream as here."""
@@ -168,7 +167,7 @@ class _Shown:
         place = self._users.setdefault(entry.id, len(self._groups))
         if place == len(self._groups):
             self._groups.append(shown)
-        else:  # changed while a call waited, so that the model was told both (`engine/silence.py`)
+        else:  # changed while a call waited, so that the model was told both (`approvals/unanswered_policy.py`)
             self._groups[place] = shown
 
     def _said(self, part: TextPart | ReasoningPart, turn: TurnEntry) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agui_gate.adapter import NamedTool, ToolChoice
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.run_input import RunInput
 
 SUGGEST = "copilotkitSuggest"
 """The tool that CopilotKit's client forces where it asks for suggestions."""

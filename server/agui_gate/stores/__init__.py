@@ -76,7 +76,7 @@ async def schema_of(url: str) -> int:
         return of_file(path)
     if url.startswith("postgres"):
         _postgres(url)  # which says what is wrong with it
-        from agui_gate.stores.postgres.standing import schema_of as of_database
+        from agui_gate.stores.postgres.readiness import schema_of as of_database
 
         return await of_database(url)
     return 0

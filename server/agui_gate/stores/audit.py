@@ -14,7 +14,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head
-from agui_gate.stores.paging import Place, from_cursor, to_cursor
+from agui_gate.stores.cursor import Place, from_cursor, to_cursor
 
 
 class EventPage(msgspec.Struct, frozen=True):

@@ -11,8 +11,11 @@ to be dead. So a crash doesn't lock a thread. A run whose lease ended without be
 
 All times are ms since the epoch by the *store's* clock, which never goes back (`stores.clock`). Every method is atomic:
 it happens wholly or not at all, and cancelling the caller does not undo a change that was under way.
+
+The keys of threads in a store.
 """
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -377,3 +380,12 @@ class Store(
 def provider_id(ref: ConversationRef | None) -> str | None:
     """The provider's own id in ``ref``, if any: a thread's alias."""
     return (ref.conversation_id or ref.previous_response_id) if ref else None
+
+
+def new_key() -> int:
+    """A fresh key for a thread, in 62 bits.
+
+    Random rather than counted, because a key must not come twice even where threads were deleted or the whole store
+    was. Idempotency keys are made of it, and other systems remember them.
+    """
+    return secrets.randbits(62)

@@ -4,7 +4,7 @@ A backup is the past. What waited in it may have been answered since, and may ha
 in histories that clients send again, and in other systems. So a restore begins an *epoch*, and in one transaction:
 
 * What waits is asked again: its record gets another id (`asked_again`), and says which it had (`Approval.was`). No
-  answer that names the old id, its call, or a card of before is taken (`core/approval_index.py`).
+  answer that names the old id, its call, or a card of before is taken (`core/registry.py`).
 * What was claimed, and not ended, is ``unknown``, also where its tool is idempotent. So is what the provider had not
   acted on (``given_back``): it may have been told again since.
 * A yes to a task keeps, in `Approval.was`, that it is of before (`agreed_before`). If nothing of the task had begun, it

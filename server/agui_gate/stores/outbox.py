@@ -13,7 +13,7 @@ from typing import Literal, Protocol, get_args
 import msgspec
 
 from agui_gate.core.audit import Happened
-from agui_gate.core.jsontext import canonical
+from agui_gate.core.json_text import canonical
 from agui_gate.stores.lease import DECIDES, DELETES
 
 TAKE_MS = 10_000

@@ -8,7 +8,7 @@ import msgspec
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, TurnRequest, UserTurn
 from agui_gate_adapters.anthropic_messages.request import Plan, Settings, plan
 from agui_gate_adapters.testkit.anthropic import ANTHROPIC_PROFILES, check_messages
-from agui_gate_adapters.testkit.anthropic.signing import Signed, digest, sign
+from agui_gate_adapters.testkit.anthropic.signatures import Signed, digest, sign
 from tests.adapters.support import WEATHER, Json, Part, call, user
 
 ORIGIN = "anthropic-messages:h:m"

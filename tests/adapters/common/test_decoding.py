@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agui_gate.errors import ProviderUnavailable
-from agui_gate_adapters.common.decoding import ABSENT, decode_any, decode_or, event_decoder
+from agui_gate_adapters.common.json_decoder import ABSENT, decode_any, decode_or, event_decoder
 
 
 class Leaf(msgspec.Struct, frozen=True):

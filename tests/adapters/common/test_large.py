@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate_adapters.common import large
-from agui_gate_adapters.common.large import PIECE, Pieces, in_pieces
+from agui_gate_adapters.common import large_requests
+from agui_gate_adapters.common.large_requests import PIECE, Pieces, in_pieces
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T15")]
@@ -23,8 +23,8 @@ JSON = st.recursive(
 def test_pieces_are_the_json_that_the_encoder_makes(body: dict[str, Any], piece: int, many: int) -> None:
     """However small the pieces are: texts are cut anywhere, also between characters that are escaped."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large, "PIECE", piece)
-        patch.setattr(large, "MANY", many)
+        patch.setattr(large_requests, "PIECE", piece)
+        patch.setattr(large_requests, "MANY", many)
         made = in_pieces(body)
     assert made.joined() == msgspec.json.encode(body)
     assert made.length == len(made.joined())

@@ -8,7 +8,7 @@ from cli_shop import agent
 from fastapi import FastAPI
 
 from agui_gate import create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 
 gate = create_app(agent, settings=Settings(store=os.environ.get("HOSTS_STORE", "memory://")))
 

@@ -20,8 +20,8 @@ from agui_gate.adapter import (
     TurnDone,
     TurnRequest,
 )
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ProviderAuth
-from agui_gate.settings import Settings
 from agui_gate_adapters.mcp import MCPTools
 
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from agui_gate import Agent, create_app
-from agui_gate.settings import Settings
+from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
 agent = Agent(name="one", model=OpenAIResponses("gpt-5.4-mini", api_key="k", base_url="http://127.0.0.1:9/v1"))

@@ -10,8 +10,8 @@ It behaves as the real clients do. It pins its thread id, replays its full histo
 history by the events it is sent.
 """
 
+from agui_gate_adapters.testkit.agui.asgi_server import serving
 from agui_gate_adapters.testkit.agui.client import CARD_TOOL, AGUIClient, connecting
-from agui_gate_adapters.testkit.agui.serving import serving
 from agui_gate_adapters.testkit.agui.stream import Stream, parse
 
 __all__ = ["CARD_TOOL", "AGUIClient", "Stream", "connecting", "parse", "serving"]

@@ -17,7 +17,7 @@ from agui_gate_adapters.testkit.anthropic.profiles import (
 )
 from agui_gate_adapters.testkit.anthropic.record import Record
 from agui_gate_adapters.testkit.anthropic.shapes import LATEST, size_of
-from agui_gate_adapters.testkit.anthropic.thinking import mode_of
+from agui_gate_adapters.testkit.anthropic.thinking_blocks import mode_of
 from agui_gate_adapters.testkit.api import Create
 from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply
 from agui_gate_adapters.testkit.host import Host, parse_object

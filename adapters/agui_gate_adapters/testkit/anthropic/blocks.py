@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from agui_gate_adapters.testkit.anthropic.complete import block_view
-from agui_gate_adapters.testkit.anthropic.merging import THINKING, blocks_of
-from agui_gate_adapters.testkit.anthropic.signing import Signed, digest, prefix_digest, sign
+from agui_gate_adapters.testkit.anthropic.message_merge import THINKING, blocks_of
+from agui_gate_adapters.testkit.anthropic.signatures import Signed, digest, prefix_digest, sign
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Maker", "StreamedBlock", "block_events"]

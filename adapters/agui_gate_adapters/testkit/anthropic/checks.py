@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
-from agui_gate_adapters.testkit.anthropic import pairing, thinking
 from agui_gate_adapters.testkit.anthropic import rule_violations as rv
+from agui_gate_adapters.testkit.anthropic import thinking_blocks, tool_pairs
 from agui_gate_adapters.testkit.anthropic import violations as v
 from agui_gate_adapters.testkit.anthropic.media import check_media
-from agui_gate_adapters.testkit.anthropic.merging import Merged, blocks_of, merge
+from agui_gate_adapters.testkit.anthropic.message_merge import Merged, blocks_of, merge
 from agui_gate_adapters.testkit.anthropic.profiles import ANTHROPIC_PROFILES, AnthropicProfile
 from agui_gate_adapters.testkit.anthropic.record import Record
 from agui_gate_adapters.testkit.anthropic.shapes import LATEST, check_body, check_ids, size_of
@@ -62,17 +62,17 @@ def _steps(
 ) -> Iterator[Iterator[Violation]]:
     """Yield the steps lazily, so that each runs only after the one before it found nothing; the shape is right."""
     yield _check_model(body, models)
-    yield thinking.check_settings(body, profile, betas)
+    yield thinking_blocks.check_settings(body, profile, betas)
     yield _check_limits(body, profile)
     yield check_media(body)
     messages = merge(body["messages"], merged_indices=profile.merged_indices)
-    yield pairing.check_contents(messages, profile)
-    yield pairing.check_places(messages, latest=version >= LATEST)
+    yield tool_pairs.check_contents(messages, profile)
+    yield tool_pairs.check_places(messages, latest=version >= LATEST)
     yield check_ids(body)
-    yield pairing.check_unique(messages)
-    yield pairing.check_pairs(messages, profile)
-    yield pairing.check_server_tools(messages)
-    yield thinking.check_blocks(messages, body, profile, record)
+    yield tool_pairs.check_unique(messages)
+    yield tool_pairs.check_pairs(messages, profile)
+    yield tool_pairs.check_server_tools(messages)
+    yield thinking_blocks.check_blocks(messages, body, profile, record)
     yield _check_texts(messages, body)
     yield _check_end(messages, profile, record)
     yield _check_size(body, messages, profile)

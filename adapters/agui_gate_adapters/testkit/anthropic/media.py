@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from agui_gate_adapters.testkit.anthropic import violations as v
-from agui_gate_adapters.testkit.anthropic.merging import blocks_of
+from agui_gate_adapters.testkit.anthropic.message_merge import blocks_of
 from agui_gate_adapters.testkit.media import IMAGES, is_gone, look_at_address, look_at_data
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json

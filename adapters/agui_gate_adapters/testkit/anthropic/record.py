@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from agui_gate_adapters.testkit.anthropic.merging import THINKING, Block, Merged
-from agui_gate_adapters.testkit.anthropic.signing import unsign
+from agui_gate_adapters.testkit.anthropic.message_merge import THINKING, Block, Merged
+from agui_gate_adapters.testkit.anthropic.signatures import unsign
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Issued", "Record"]

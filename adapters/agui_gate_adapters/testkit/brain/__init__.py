@@ -15,10 +15,10 @@ from agui_gate_adapters.testkit.approvals import asks, proceed
 from agui_gate_adapters.testkit.brain import replies
 from agui_gate_adapters.testkit.brain.arguments import units_of
 from agui_gate_adapters.testkit.brain.earlier import ran_before
-from agui_gate_adapters.testkit.brain.matching import is_lookup
-from agui_gate_adapters.testkit.brain.planning import Call, Plan, Situation, plan_calls
-from agui_gate_adapters.testkit.brain.reading import asks_what_happened, read
+from agui_gate_adapters.testkit.brain.intents import is_lookup
+from agui_gate_adapters.testkit.brain.plan import Call, Plan, Situation, plan_calls
 from agui_gate_adapters.testkit.brain.results import Result, parse_output
+from agui_gate_adapters.testkit.brain.sentences import asks_what_happened, read
 from agui_gate_adapters.testkit.kinds import kind_of
 from agui_gate_adapters.testkit.player import Asked, last_user_text, text_of
 from agui_gate_adapters.testkit.script import Turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from agui_gate_adapters.testkit.brain.reading import (
+from agui_gate_adapters.testkit.brain.sentences import (
     STOP_WORDS,
     Number,
     Reading,

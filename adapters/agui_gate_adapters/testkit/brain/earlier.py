@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from agui_gate_adapters.testkit.brain.arguments import units_of
-from agui_gate_adapters.testkit.brain.matching import is_lookup
-from agui_gate_adapters.testkit.brain.planning import Call
+from agui_gate_adapters.testkit.brain.intents import is_lookup
+from agui_gate_adapters.testkit.brain.plan import Call
 from agui_gate_adapters.testkit.brain.results import Result, parse_output
 from agui_gate_adapters.testkit.wire import Json
 

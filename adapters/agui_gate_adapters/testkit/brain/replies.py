@@ -9,11 +9,8 @@ import re
 from typing import Any, Final
 
 from agui_gate_adapters.testkit.brain.arguments import id_parameter, properties_of
-from agui_gate_adapters.testkit.brain.matching import is_lookup
-from agui_gate_adapters.testkit.brain.planning import Call
-from agui_gate_adapters.testkit.brain.reading import past, verb_of
-from agui_gate_adapters.testkit.brain.results import Result
-from agui_gate_adapters.testkit.brain.wording import (
+from agui_gate_adapters.testkit.brain.intents import is_lookup
+from agui_gate_adapters.testkit.brain.phrases import (
     amount,
     heir,
     id_name,
@@ -25,6 +22,9 @@ from agui_gate_adapters.testkit.brain.wording import (
     thing,
     words,
 )
+from agui_gate_adapters.testkit.brain.plan import Call
+from agui_gate_adapters.testkit.brain.results import Result
+from agui_gate_adapters.testkit.brain.sentences import past, verb_of
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["already", "ask_for", "chat", "earlier", "preamble", "recap", "summarise", "thought"]

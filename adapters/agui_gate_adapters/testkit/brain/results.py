@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from agui_gate_adapters.testkit.brain.planning import Call
-from agui_gate_adapters.testkit.brain.reading import stem, stems_of_name
+from agui_gate_adapters.testkit.brain.plan import Call
+from agui_gate_adapters.testkit.brain.sentences import stem, stems_of_name
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Outcome", "Result", "parse_output"]

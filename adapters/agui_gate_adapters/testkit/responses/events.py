@@ -14,7 +14,7 @@ import msgspec
 
 from agui_gate_adapters.testkit.kinds import HOSTED, KINDS
 from agui_gate_adapters.testkit.openai.pieces import argument_pieces, pieces_of
-from agui_gate_adapters.testkit.responses.sealing import SealedReasoning, seal
+from agui_gate_adapters.testkit.responses.encrypted_reasoning import SealedReasoning, seal
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Piece", "Sealer", "build_piece"]

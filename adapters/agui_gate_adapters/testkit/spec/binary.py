@@ -3,7 +3,7 @@
 import json
 
 from agui_gate_adapters.testkit.spec.finding import Breach, Finding, finding
-from agui_gate_adapters.testkit.spec.framing import Frame
+from agui_gate_adapters.testkit.spec.frames import Frame
 from agui_gate_adapters.testkit.spec.protobuf import Undecodable, decode
 
 BINARY = "application/vnd.ag-ui.event+proto"

@@ -7,18 +7,18 @@ is brought up to date after the event.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agui_gate_adapters.testkit.spec import binary, passing, usage
+from agui_gate_adapters.testkit.spec import binary, passthrough, usage
 from agui_gate_adapters.testkit.spec.calls import Calls
 from agui_gate_adapters.testkit.spec.chunks import Chunks
+from agui_gate_adapters.testkit.spec.fault_rules import breach
 from agui_gate_adapters.testkit.spec.finding import Breach, Finding, Json, finding
-from agui_gate_adapters.testkit.spec.framing import Frame, framed, frames
+from agui_gate_adapters.testkit.spec.frames import Frame, framed, frames
 from agui_gate_adapters.testkit.spec.items import Items
 from agui_gate_adapters.testkit.spec.lifecycle import Lifecycle
 from agui_gate_adapters.testkit.spec.page import Page
 from agui_gate_adapters.testkit.spec.shapes import EVENTS, faults
 from agui_gate_adapters.testkit.spec.snapshots import Snapshots
 from agui_gate_adapters.testkit.spec.subagents import Subagents
-from agui_gate_adapters.testkit.spec.wording import breach
 
 JUDGED = frozenset(
     (
@@ -72,7 +72,7 @@ class _Fold:
             Snapshots(self.page).judge,
             Subagents().judge,
             usage.judge,
-            passing.judge,
+            passthrough.judge,
         )
 
     def judge(self, read: Sequence[Frame]) -> Iterator[Finding]:

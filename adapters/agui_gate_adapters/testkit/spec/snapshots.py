@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.json_changes import NotApplicable, patched
 from agui_gate_adapters.testkit.spec.finding import Breach, Json, listed, word
 from agui_gate_adapters.testkit.spec.page import Page
 from agui_gate_adapters.testkit.spec.rules import Strength

@@ -13,10 +13,9 @@ import msgspec
 
 from agui_gate.cli.program import FAILED, Failure, debug_option
 from agui_gate.cli.remote_server import Gone, Json, News, Outcome, Record, RemoteServer, Waiting
-from agui_gate.cli.terminal.argument_edits import edited_arguments
-from agui_gate.cli.terminal.asking import REASON, can_ask, read_line, show_arguments
 from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
+from agui_gate.cli.terminal.prompts import REASON, can_ask, edited_arguments, read_line, show_arguments
 from agui_gate.errors import ConfigurationError
 
 SHOWN_ID = 12

@@ -11,19 +11,19 @@ from typing import IO, Any
 import click
 import msgspec
 
-from agui_gate.cli.interruptible import run as run_interruptible
-from agui_gate.cli.opened_store import opened
+from agui_gate.cli.interrupts import run as run_interruptible
 from agui_gate.cli.program import FAILED, config_option, debug_option
+from agui_gate.cli.store_access import opened
 from agui_gate.cli.terminal.console import dim
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.core.accounts import Ledger
+from agui_gate.config.settings import Settings, load_settings
 from agui_gate.core.audit import Break, Chains, Event, Head
+from agui_gate.core.audit_comparison import Ledger
 from agui_gate.errors import ConfigurationError
-from agui_gate.settings import Settings, load_settings
 from agui_gate.stores import Store
 from agui_gate.stores.audit import AuditStore
-from agui_gate.stores.paging import Place as After
-from agui_gate.stores.paging import to_cursor
+from agui_gate.stores.cursor import Place as After
+from agui_gate.stores.cursor import to_cursor
 
 PAGE = 500
 EVERY_SECONDS = 2.0

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.interruptible import in_order
+from agui_gate.cli.interrupts import in_order
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import dim
 from agui_gate.cli.terminal.layout import fit
+from agui_gate.config.settings import load_settings
 from agui_gate.errors import ConfigurationError
-from agui_gate.settings import load_settings
 
 EVERY_SECONDS = 2.0
 """How often a copy that takes long says how far it is."""

@@ -11,17 +11,16 @@ from typing import Any, TypeVar
 
 import click
 
-from agui_gate.cli.chatting import Policy, Talk, tell
-from agui_gate.cli.interruptible import Runner
+from agui_gate.cli.chat_session import Policy, Talk, header_option, read_headers, tell
+from agui_gate.cli.interrupts import Runner
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, debug_option
 from agui_gate.cli.refusals import explained
-from agui_gate.cli.request_headers import header_option, read_headers
-from agui_gate.cli.terminal.asking import can_ask, read_line, tell_lost, tell_pending
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note, short
 from agui_gate.cli.terminal.layout import fit, whole_line
+from agui_gate.cli.terminal.prompts import can_ask, read_line, tell_lost, tell_pending
 from agui_gate.client import CARD, Answer, Client, ClientError, Limits, Outcome
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol.inbound import check_id
+from agui_gate.protocol.run_input import check_id
 
 MAX_ROUNDS = 50
 """How often in a row questions are answered; an agent that never stops asking ends there."""

@@ -5,9 +5,9 @@ import sys
 
 import click
 
-from agui_gate.cli.interruptible import run
+from agui_gate.cli.chat_session import header_option, read_headers
+from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, MISUSED, Failure, debug_option
-from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.console import short
 from agui_gate.cli.terminal.layout import fit
 
@@ -66,7 +66,7 @@ def command(
     sentences: tuple[str, ...],
 ) -> None:
     """Check, and print what came out."""
-    from agui_gate_adapters.testkit.spec.checking import CantCheck, check
+    from agui_gate_adapters.testkit.spec.check import CantCheck, check
 
     told, head = _sentences(sentences), read_headers(headers)
     if not url.startswith(("http://", "https://")):
@@ -96,7 +96,7 @@ def _progress(scenario: str) -> None:
 
 
 def _sentences(given: tuple[str, ...]) -> dict[str, str]:
-    from agui_gate_adapters.testkit.spec.checking import SENTENCES
+    from agui_gate_adapters.testkit.spec.check import SENTENCES
 
     pairs = [sentence.partition("=") for sentence in given]
     for what, equals, text in pairs:

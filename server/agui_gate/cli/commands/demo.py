@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from agui_gate.cli.interruptible import in_order
+from agui_gate.cli.interrupts import in_order
 from agui_gate.cli.program import debug_option
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note
 
@@ -38,8 +38,8 @@ def command(ctx: click.Context, port: int | None, store: str | None) -> None:
     """Run the demo."""
     if sys.stderr.isatty():
         dim("Starting the demo…", err=True)  # on a busy machine it loads for several seconds
-    from agui_gate.cli.demo.serving import HOST, serve_demo
-    from agui_gate.cli.serving.uvicorn_server import bind, bind_near
+    from agui_gate.cli.demo.application import HOST, serve_demo
+    from agui_gate.cli.server.uvicorn_server import bind, bind_near
 
     log_to_stderr(ctx)
     with (

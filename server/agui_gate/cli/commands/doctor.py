@@ -9,16 +9,16 @@ from pathlib import Path
 import click
 
 from agui_gate.adapter import Finding
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
 from agui_gate.cli.agent_checks import check_agent
-from agui_gate.cli.interruptible import run
+from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.engine.roster import Roster
+from agui_gate.config.settings import DEFAULT, Settings, load_settings
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.settings import DEFAULT, Settings, load_settings
+from agui_gate.runs.roster import Roster
 from agui_gate.stores.orphans import Named
 from agui_gate.stores.retention import DAY_MS, Tally
 
@@ -223,7 +223,7 @@ def _age(oldest: int | None, now: int) -> str:
 
 async def _bus(settings: Settings) -> Finding:
     """Connect and close."""
-    from agui_gate.from_settings import bus_from
+    from agui_gate.config.engine_settings import bus_from
     from agui_gate.stores import schema_of
 
     try:

@@ -52,7 +52,7 @@ def command(
     ctx: click.Context, port: int, host: str, script: Path | None, profile: Profile, chat: str, anthropic: str
 ) -> None:
     """Serve the emulator."""
-    from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure, serve_forever
+    from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, serve_forever
     from agui_gate_adapters.testkit import ANTHROPIC_PROFILES, CHAT_PROFILES, Emulator, ScriptError
 
     log_to_stderr(ctx)

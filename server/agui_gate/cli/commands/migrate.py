@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.interruptible import run
-from agui_gate.cli.opened_store import opened
+from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import config_option, debug_option
+from agui_gate.cli.store_access import opened
 from agui_gate.cli.terminal.layout import fit
+from agui_gate.config.settings import Settings, load_settings
 from agui_gate.errors import ConfigurationError
-from agui_gate.settings import Settings, load_settings
 from agui_gate.stores import schema_of
 from agui_gate.stores.epochs import Epoch
 

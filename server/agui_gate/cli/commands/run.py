@@ -9,18 +9,18 @@ from typing import Literal, NamedTuple
 
 import click
 
-from agui_gate.cli.interruptible import Runner
+from agui_gate.cli.interrupts import Runner
 from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
-from agui_gate.cli.terminal.asking import Asker, tell_lost, tell_pending
-from agui_gate.cli.terminal.chat_printing import ChatPrinter
+from agui_gate.cli.terminal.chat_printer import ChatPrinter
 from agui_gate.cli.terminal.console import dim, failure, log_to_stderr, note
 from agui_gate.cli.terminal.layout import whole_line
-from agui_gate.cli.terminal.printing import JsonPrinter
+from agui_gate.cli.terminal.prompts import Asker, tell_lost, tell_pending
+from agui_gate.cli.terminal.run_printer import JsonPrinter
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Interrupted, InvalidRequest
-from agui_gate.protocol.inbound import check_id
+from agui_gate.protocol.run_input import check_id
 
 MAX_ROUNDS = 50
 """How often approvals are asked for and the run goes on; a model that never stops asking ends there."""

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from agui_gate.cli.program import config_option, debug_option
-from agui_gate.cli.serving.plan import Plan, prepare
+from agui_gate.cli.server.plan import Plan, prepare
 from agui_gate.cli.target import model_option
 from agui_gate.cli.terminal.console import log_to_stderr
-from agui_gate.setting_values import LEVELS
+from agui_gate.config.setting_values import LEVELS
 
 HELP = """Serve TARGET, which is module:object: an Agent, a list of agents, or an ASGI application.
 
@@ -63,7 +63,7 @@ def command(
     options["log_level"] = log_level
     plan = Plan(target, config, options, model)
     if reload:
-        from agui_gate.cli.serving.reloading import reload_forever
+        from agui_gate.cli.server.reload import reload_forever
 
         reload_forever(plan)
     else:
@@ -71,8 +71,8 @@ def command(
 
 
 def _serve(ctx: click.Context, plan: Plan) -> None:
-    from agui_gate.cli.serving.connections import limits_from, raise_descriptors
-    from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure, serve_forever
+    from agui_gate.cli.server.connections import limits_from, raise_descriptors
+    from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, serve_forever
 
     ready = prepare(plan)
     log_to_stderr(ctx, ready.settings.log_level)

@@ -7,7 +7,7 @@ import click
 
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import table
-from agui_gate.settings import PREFIX, load_settings, names
+from agui_gate.config.settings import PREFIX, load_settings, names
 
 HELP = """Print each setting, its value and its source. Secrets are masked.
 

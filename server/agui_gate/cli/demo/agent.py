@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agui_gate.adapter import Adapter
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.tool import Gate, Tool, ToolContext, tool
 from agui_gate.cli.demo.shop import Shops
-from agui_gate.tool import Gate, Tool, ToolContext, tool
 
 INSTRUCTIONS = "You help the staff of a small shop with its orders. Look things up before you change them. Be brief."
 

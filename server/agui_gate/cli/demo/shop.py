@@ -8,8 +8,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
+from agui_gate.agents.tool import ToolContext
 from agui_gate.errors import ToolError
-from agui_gate.tool import ToolContext
 
 MAX_SHOPS = 500
 """The chat that was quiet for longest loses its shop first."""

@@ -4,10 +4,10 @@ It is there to be looked at: who speaks, what sub-agents do and ask, a state tha
 """
 
 from agui_gate.adapter import Adapter
-from agui_gate.agent import Agent
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.tool import Gate, ToolContext, tool
 from agui_gate.cli.demo.agent import shop_tools
 from agui_gate.cli.demo.shop import Shops
-from agui_gate.tool import Gate, ToolContext, tool
 
 EXAMPLES = (
     "Ask the clerk to refund order 1001",

@@ -13,7 +13,7 @@ import click
 
 from agui_gate.cli.program import debugging
 from agui_gate.cli.terminal.layout import columns, fit, folded
-from agui_gate.core.visible import visible
+from agui_gate.core.visible_text import visible
 
 
 def dim(text: str, *, err: bool = False) -> None:

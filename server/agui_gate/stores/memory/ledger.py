@@ -12,11 +12,11 @@ from agui_gate.core.approvals import UNFINISHED, Approval, Decision, State, chec
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import ApprovalPage, Which
+from agui_gate.stores.cursor import Place, fitting, size_of, to_cursor
 from agui_gate.stores.epochs import OUTCOMES, Epoch, agreed_before, asked_again
 from agui_gate.stores.expiry import Expired
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.orphans import Named
-from agui_gate.stores.paging import Place, fitting, size_of, to_cursor
 
 
 class MemoryLedger:

@@ -8,7 +8,7 @@ import msgspec
 from agui_gate.core.transcript import ConversationRef, Entry
 from agui_gate.stores.base import Change, RunStatus, StopRequest, Thread
 from agui_gate.stores.clock import Moment
-from agui_gate.stores.paging import Place
+from agui_gate.stores.cursor import Place
 
 
 class Record(msgspec.Struct):

@@ -25,18 +25,17 @@ from agui_gate.stores.base import (
     Thread,
     ThreadHead,
     Which,
+    new_key,
     provider_id,
 )
 from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
+from agui_gate.stores.cursor import from_cursor, to_cursor
 from agui_gate.stores.epochs import Epoch, not_continued
-from agui_gate.stores.memory.kept_beside import KeptBeside
 from agui_gate.stores.memory.ledger import MemoryLedger
 from agui_gate.stores.memory.record import Record, bare, changed_fields, grown
-from agui_gate.stores.memory.tombs import Tombs
-from agui_gate.stores.memory.trail import Trail
+from agui_gate.stores.memory.side_records import KeptBeside
+from agui_gate.stores.memory.trail import Tombs, Trail
 from agui_gate.stores.outbox import is_run, run_ended
-from agui_gate.stores.paging import from_cursor, to_cursor
-from agui_gate.stores.thread_keys import new_key
 from agui_gate.stores.tombstones import Tombstone
 
 MAX_PENDING = 1000

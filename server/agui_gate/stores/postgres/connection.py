@@ -14,8 +14,8 @@ from typing import Any
 from psycopg import AsyncConnection, Error, OperationalError, pq
 from psycopg.pq.abc import PGresult
 
-from agui_gate.stores.postgres.quoting import readers
-from agui_gate.stores.sql.steps import Result
+from agui_gate.stores.postgres.literals import readers
+from agui_gate.stores.sql.operations import Result
 
 ANSWER_SECONDS = 20.0
 """How long an answer may take. PostgreSQL gives up earlier (`transaction.STATEMENT_MS`); a network may say nothing."""

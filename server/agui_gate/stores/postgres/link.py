@@ -10,10 +10,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from agui_gate.errors import Unavailable, Unusable
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
+from agui_gate.stores.postgres.errors import AWAY, OutcomeUnknown, Trouble, may_go_well, not_let_in, reason
 from agui_gate.stores.postgres.pool import Pool
 from agui_gate.stores.postgres.transaction import Transaction, unguarded
-from agui_gate.stores.postgres.troubles import AWAY, OutcomeUnknown, Trouble, may_go_well, not_let_in, reason
-from agui_gate.stores.sql.steps import Kind, Operation
+from agui_gate.stores.sql.operations import Kind, Operation
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
-from agui_gate.stores.postgres.troubles import BUSY, CLOSED, Trouble
+from agui_gate.stores.postgres.errors import BUSY, CLOSED, Trouble
 
 SIZE = 8
 """Connections at most. A transaction takes a millisecond or two, so that is some thousand of them a second."""

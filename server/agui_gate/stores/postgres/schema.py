@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from agui_gate.errors import Unavailable
 from agui_gate.stores.epochs import ANOTHER_PAST
-from agui_gate.stores.sql.steps import Last, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 
 OLDEST_READER = 1
 """The oldest version that can work with the tables that the newest migration makes."""

@@ -15,12 +15,12 @@ from agui_gate.errors import IllegalMove, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
 from agui_gate.stores.clock import Clock
 from agui_gate.stores.lease import LeaseOwner
-from agui_gate.stores.postgres import presence, schema, standing, sure
-from agui_gate.stores.postgres.dialect import PostgresDialect
+from agui_gate.stores.postgres import commit_check, readiness, schema
+from agui_gate.stores.postgres.errors import CLOSED, OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
-from agui_gate.stores.postgres.troubles import CLOSED, OutcomeUnknown, Trouble
+from agui_gate.stores.postgres.variant import PostgresDialect
 from agui_gate.stores.sql.ledger import Move
-from agui_gate.stores.sql.steps import Kind, Operation
+from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
 
 T = TypeVar("T")
@@ -39,9 +39,9 @@ class PostgresStore(SQLStore):
     ) -> None:
         super().__init__(PostgresDialect(), bounds)
         self._parameters, self.bus_url = parameters(url), url
-        self._clock = standing.DatabaseClock(clock)
+        self._clock = readiness.DatabaseClock(clock)
         self._tables = schema.Tables(any_past)
-        self._sure = sure.Sure()
+        self._sure = commit_check.Sure()
         self._link: Link | None = None
         self._owner: LeaseOwner | None = None
         self.neighbours: Sequence[int] = ()
@@ -52,18 +52,18 @@ class PostgresStore(SQLStore):
             return
         link = Link(self._parameters, self._clock.given)
         try:
-            await standing.prepare(link, self._clock, self._tables)
-            self.neighbours = await link.run("read", presence.servers)
+            await readiness.prepare(link, self._clock, self._tables)
+            self.neighbours = await link.run("read", readiness.servers)
         except BaseException:
             await link.aclose()
             raise
         if not self._tables.any_past:
-            link.guard = standing.GUARD
+            link.guard = readiness.GUARD
         self._link, self._owner = link, LeaseOwner(shared=True)
 
     async def check(self) -> None:
         """Raise `Unavailable` unless a read and a write work now, and the clocks agree."""
-        await standing.check(self._open, self._clock, self._tables)
+        await readiness.check(self._open, self._clock, self._tables)
 
     def now(self) -> int:
         """See `StoreLifecycle`."""
@@ -107,7 +107,7 @@ class PostgresStore(SQLStore):
             return change
 
         async def look(tried: Change) -> Change | None:
-            return tried if await self._do("write", lambda: sure.committed(key, tried, run_key)) else None
+            return tried if await self._do("write", lambda: commit_check.committed(key, tried, run_key)) else None
 
         done = await self._sure.do(("commit", run_key), change, commit, look)
         if done == change or done.status is not None:
@@ -116,7 +116,7 @@ class PostgresStore(SQLStore):
             if approval not in change.approvals:
                 with suppress(IllegalMove):
                     await self.move(approval.id, State.CANCELLED, run_key=run_key)
-        await self.commit(thread, sure.left_of(change, done), run_key)
+        await self.commit(thread, commit_check.left_of(change, done), run_key)
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
@@ -126,7 +126,10 @@ class PostgresStore(SQLStore):
             return True
 
         await self._sure.do(
-            ("delete", run_key), None, delete, lambda _: self._do("write", lambda: sure.deleted(int(thread.key)))
+            ("delete", run_key),
+            None,
+            delete,
+            lambda _: self._do("write", lambda: commit_check.deleted(int(thread.key))),
         )
 
     async def move(
@@ -149,7 +152,7 @@ class PostgresStore(SQLStore):
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`. The clock and the tables' version are read along with it."""
-        await standing.beat(self._open, self._clock, self._tables)
+        await readiness.beat(self._open, self._clock, self._tables)
         return await super().renew(run_keys)
 
     # --- the driver

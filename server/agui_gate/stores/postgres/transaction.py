@@ -12,9 +12,9 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
-from agui_gate.stores.postgres.quoting import bind
-from agui_gate.stores.postgres.troubles import is_conflict, is_doubtful
-from agui_gate.stores.sql.steps import Conflict, Kind, Last, Result, Statement, Steps
+from agui_gate.stores.postgres.errors import is_conflict, is_doubtful
+from agui_gate.stores.postgres.literals import bind
+from agui_gate.stores.sql.operations import Conflict, Kind, Last, Result, Statement, Steps
 
 T = TypeVar("T")
 

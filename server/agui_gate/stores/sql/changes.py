@@ -10,12 +10,12 @@ from agui_gate.core.approvals import Approval, State, after_move, dated
 from agui_gate.errors import IllegalMove, LeaseLost
 from agui_gate.stores.base import MAX_LISTED, Change, provider_id
 from agui_gate.stores.outbox import is_run
-from agui_gate.stores.sql.dialect import Dialect
-from agui_gate.stores.sql.ends import Ends
+from agui_gate.stores.sql.deletions import Ends
 from agui_gate.stores.sql.journal import AS_KNOWN, UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
-from agui_gate.stores.sql.steps import Conflict, Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Conflict, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.sql.variant import Dialect
 from agui_gate.stores.tombstones import KEPT
 
 _encode = msgspec.json.encode

@@ -14,12 +14,11 @@ from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.audit import Head
 from agui_gate.stores.epochs import OUTCOMES, Epoch, asked_again, not_continued
 from agui_gate.stores.lease import DECIDES, DELETES
-from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ledger import Ledger
-from agui_gate.stores.sql.many import many
-from agui_gate.stores.sql.rows import read_ref
-from agui_gate.stores.sql.steps import Statement, Steps
+from agui_gate.stores.sql.operations import Statement, Steps
+from agui_gate.stores.sql.rows import many, read_ref
 from agui_gate.stores.sql.trail import Trail, ended, telling_end
+from agui_gate.stores.sql.variant import Dialect
 
 PAGE = 200
 """Rows that are read at once, about."""

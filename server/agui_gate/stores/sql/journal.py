@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from agui_gate.core.stored import decode_entries, encode_entries, first_entries
+from agui_gate.core.stored_values import decode_entries, encode_entries, first_entries
 from agui_gate.core.transcript import Entry
-from agui_gate.stores.sql.dialect import Dialect
-from agui_gate.stores.sql.steps import Result, Statement
+from agui_gate.stores.sql.operations import Result, Statement
+from agui_gate.stores.sql.variant import Dialect
 
 UNDER_LEASE = "tenant = :tenant AND key = :key AND run_key = :run_key AND run_status = 'running'"
 """The row of ``threads`` whose lease that run holds: what every write by a run asks for."""

@@ -13,14 +13,14 @@ import msgspec
 
 from agui_gate.core import audit
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, after_move, sources
-from agui_gate.core.stored import decode_approvals
+from agui_gate.core.stored_values import decode_approvals
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
 from agui_gate.stores.base import MAX_LISTED
 from agui_gate.stores.expiry import Expired
-from agui_gate.stores.sql.dialect import Dialect
-from agui_gate.stores.sql.steps import NOTHING, Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.sql.variant import Dialect
 
 COLUMNS = Approval.__struct_fields__
 """Of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""

@@ -3,7 +3,7 @@
 from agui_gate.core.approvals import State
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.orphans import Named, Orphans
-from agui_gate.stores.sql.steps import Last, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 
 UNSETTLED = "state IN ('claimed', 'passed', 'given_back', 'unknown')"
 """As the index says it: SQLite takes it for nothing else."""

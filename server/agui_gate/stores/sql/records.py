@@ -6,11 +6,11 @@ import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.stores.base import ApprovalPage, Which
-from agui_gate.stores.paging import Place, fitting, to_cursor
-from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.cursor import Place, fitting, to_cursor
 from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
-from agui_gate.stores.sql.steps import Last, Statement, Steps
+from agui_gate.stores.sql.variant import Dialect
 
 _LAST = 2**63 - 1
 
@@ -85,7 +85,7 @@ class Records:
         shown = places[: min(limit, fitting(size.get(seq, 0) for seq in places))]
         (read,) = yield Last([Statement(self._shown, {"seqs": self._dialect.listed(shown)})])
         approvals = self._ledger.approvals(read)
-        # What can't be read may say `pending` in its row, and is not (`core/stored.py`).
+        # What can't be read may say `pending` in its row, and is not (`core/stored_values.py`).
         ordered = [one for one in approvals if one.is_pending] if which == "pending" else approvals[::-1]
         return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > len(shown) else None)
 

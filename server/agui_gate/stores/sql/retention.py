@@ -10,10 +10,10 @@ from agui_gate.stores.base import Bounds
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.retention import LOOK, READ, Ages, Place, Swept, Tally, awaits_page
 from agui_gate.stores.sql.changes import Changes
-from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger
-from agui_gate.stores.sql.steps import Last, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.variant import Dialect
 
 _SETTLED = ", ".join(repr(state.value) for state in State if state not in UNFINISHED)
 _THREADS = (

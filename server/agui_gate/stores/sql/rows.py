@@ -1,12 +1,21 @@
-"""Rows of SQL tables, as they are read, and what they become."""
+"""Rows of SQL tables, as they are read, and what they become.
 
+One statement for many rows: where there may be a hundred thousand of them, each statement counts.
+
+Threads as a list shows them, in SQL.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast, get_args
 
 import msgspec
 
 from agui_gate.core.transcript import ConversationRef
-from agui_gate.stores.base import RunStatus, Thread, ThreadHead
+from agui_gate.stores.base import Page, RunStatus, Thread, ThreadHead
+from agui_gate.stores.cursor import Place, to_cursor
 from agui_gate.stores.lease import lapsed
+from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.variant import Dialect
 
 _decode_ref = msgspec.json.Decoder(ConversationRef).decode
 _STATUSES: frozenset[str] = frozenset(get_args(RunStatus))
@@ -113,3 +122,62 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     def values(self) -> dict[str, str | bool]:
         """What must be equal, by column."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+
+
+AT_ONCE = 25
+"""Rows of one statement at most."""
+
+
+def many(text: str, rows: Sequence[Mapping[str, object]]) -> Iterator[Statement]:
+    """Statements for all ``rows``, which have the same names: ``{rows}`` in ``text`` is the list that VALUES takes."""
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        listed = ", ".join(f"({', '.join(f':{name}{i}' for name in row)})" for i, row in enumerate(some))
+        values = {f"{name}{i}": value for i, row in enumerate(some) for name, value in row.items()}
+        yield Statement(text.format(rows=listed), values)
+
+
+_PENDING = (
+    "(SELECT count(*) FROM approvals WHERE tenant = :tenant AND thread = threads.key AND state = 'pending' "
+    "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
+)
+_COLUMNS = ", ".join((*HeadRow.__struct_fields__[:-1], _PENDING))
+_START = Place(2**63 - 1, 2**63 - 1)
+
+_decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
+
+
+class Heads:
+    """Its statements and steps."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._rows = dialect.arrays(HeadRow.__struct_fields__)
+
+    def reading(self, rows: str) -> str:
+        """What reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""
+        return f"SELECT {self._rows}, :ticks FROM (SELECT {_COLUMNS} FROM threads {rows}) AS found"  # noqa: S608 our names
+
+    @staticmethod
+    def heads(result: Result) -> list[ThreadHead]:
+        """What was read."""
+        ((body, ticks),) = result.rows
+        return [row.head(ticks) for row in _decode_rows(body)]
+
+    def page(self, wanted: Wanted, after: Place | None, limit: int) -> Steps[Page]:
+        """One page; it asks for one thread more than it shows, to know whether there is another page."""
+        equal = wanted.values()
+        conditions = " AND ".join(("tenant = :tenant", *(f"{column} = :{column}" for column in equal)))
+        text = self.reading(
+            f"WHERE {conditions} AND (updated_at, key) < (:updated_at, :key) "
+            "ORDER BY updated_at DESC, key DESC LIMIT :limit"
+        )
+        place = msgspec.structs.asdict(after or _START)
+        (found,) = yield Last([Statement(text, {**equal, **place, "limit": limit + 1})])
+        ((body, ticks),) = found.rows
+        rows = _decode_rows(body)
+        shown = rows[:limit]
+        more = len(rows) > limit
+        return Page(
+            [row.head(ticks) for row in shown],
+            to_cursor(Place(shown[-1].updated_at, shown[-1].key)) if more else None,
+        )

@@ -24,26 +24,25 @@ from agui_gate.stores.base import (
     ThreadHead,
     Which,
 )
+from agui_gate.stores.cursor import from_cursor
 from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.expiry import EXPIRE, Expired
 from agui_gate.stores.orphans import ORPHANS, Named, Orphans
 from agui_gate.stores.outbox import Notice
-from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
 from agui_gate.stores.sql import orphans
 from agui_gate.stores.sql.changes import Changes
-from agui_gate.stores.sql.dialect import Dialect
-from agui_gate.stores.sql.ends import Ends
+from agui_gate.stores.sql.deletions import Ends
 from agui_gate.stores.sql.epochs import Epochs
-from agui_gate.stores.sql.heads import Heads
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
+from agui_gate.stores.sql.operations import Kind, Operation, Steps
 from agui_gate.stores.sql.records import Records
 from agui_gate.stores.sql.retention import Retention
-from agui_gate.stores.sql.rows import Wanted
-from agui_gate.stores.sql.steps import Kind, Operation, Steps
+from agui_gate.stores.sql.rows import Heads, Wanted
 from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.sql.variant import Dialect
 from agui_gate.stores.tombstones import Tombstone
 
 T = TypeVar("T")

@@ -5,18 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable, Unreadable
-from agui_gate.off_loop import collector_paused
-from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead
+from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead, new_key
 from agui_gate.stores.lease import LEASE_MS, lapsed
 from agui_gate.stores.outbox import is_run
-from agui_gate.stores.sql.dialect import Dialect
-from agui_gate.stores.sql.heads import Heads
 from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
-from agui_gate.stores.sql.rows import ThreadRow
-from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.rows import Heads, ThreadRow
 from agui_gate.stores.sql.trail import ended, telling_end
-from agui_gate.stores.thread_keys import new_key
+from agui_gate.stores.sql.variant import Dialect
+from agui_gate.worker_thread import collector_paused
 
 _ROW = f"SELECT {', '.join(ThreadRow.__struct_fields__[:-2])}, :now, :ticks FROM threads WHERE "  # noqa: S608 our names
 _BY_KEY = "tenant = :tenant AND key = :key"

@@ -13,10 +13,10 @@ from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, place_after
 from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
-from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.journal import AS_KNOWN
-from agui_gate.stores.sql.many import many
-from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.rows import many
+from agui_gate.stores.sql.variant import Dialect
 
 _EVENT = Event.__struct_fields__
 _ADD = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.sqlite.database import APPLICATION_ID
-from agui_gate.stores.sqlite.dialect import COPY
+from agui_gate.stores.sqlite.variant import COPY
 
 PAGES = 512
 """Pages that are copied between two reports of how far it is."""

@@ -13,8 +13,8 @@ from importlib.resources import files
 from types import TracebackType
 
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.stores.sql.steps import GIVEN, NAME, Conflict, Result, Statement
-from agui_gate.stores.sqlite.dialect import COPY
+from agui_gate.stores.sql.operations import GIVEN, NAME, Conflict, Result, Statement
+from agui_gate.stores.sqlite.variant import COPY
 
 BUSY_MS = 5_000
 """How long to wait for another process's transaction."""

@@ -10,7 +10,7 @@ from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.clock import Clock, StoreClock
 from agui_gate.stores.epochs import ANOTHER_PAST
 from agui_gate.stores.lease import LeaseOwner
-from agui_gate.stores.sql.steps import Kind, Operation, run
+from agui_gate.stores.sql.operations import Kind, Operation, run
 from agui_gate.stores.sql.store import Operations
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable

@@ -14,12 +14,12 @@ from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
 from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.epochs import Epoch
-from agui_gate.stores.sql.steps import Kind, Operation
+from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database
-from agui_gate.stores.sqlite.dialect import SQLiteDialect
 from agui_gate.stores.sqlite.file import StoreFile
+from agui_gate.stores.sqlite.variant import SQLiteDialect
 
 T = TypeVar("T")
 

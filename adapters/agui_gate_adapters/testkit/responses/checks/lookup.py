@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from agui_gate_adapters.testkit.kinds import HOSTED, awaits_output, kind_of
 from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.responses import violations as sv
+from agui_gate_adapters.testkit.responses.encrypted_reasoning import unseal
 from agui_gate_adapters.testkit.responses.profiles import Profile
-from agui_gate_adapters.testkit.responses.sealing import unseal
 from agui_gate_adapters.testkit.responses.state import ProviderState, StoredResponse
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json

@@ -1,0 +1,290 @@
+"""Tools: Python functions that a model may call, and the gates in front of them."""
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from agui_gate.agents.signature import Signature
+from agui_gate.agents.tool_events import Emitter, Tell
+from agui_gate.core.argument_preview import Place, place_of
+from agui_gate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from agui_gate.agents.tool_events import Emittable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RESERVED_NAMES = frozenset({"confirm_changes"})
+"""Names that mean something else on the wire (the confirm card)."""
+
+MAX_EXPIRY = 1_000_000_000
+"""Seconds, about 30 years: well within what a store's clock and a date can say."""
+
+
+PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+"""An argument's place in a gate's message."""
+
+_FIELD_NAME = re.compile(r"[A-Za-z_][\w-]*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gate:
+    """What has to happen before a tool runs: a person agrees.
+
+    The arguments of a gated tool are validated once, exactly as its schema says, and defaults are filled in. That one
+    value is what ``when`` gets, what people see, what is recorded, and what runs. Arguments that don't fit are an error
+    for the model; nobody is asked about them.
+
+    ``when(arguments)`` gates only some calls; it is a function, sync or async. It gets a copy of the arguments as JSON
+    has them (a date is a text), and has a few seconds. Only False lets the call run: one that raises, takes too long or
+    returns anything else asks. ``editable`` names the arguments that the person may change before agreeing.
+    ``expires_after`` is in seconds, by the store's clock. ``message`` is what the person is asked; ``{argument}``
+    placeholders are filled in. Where a placeholder names no argument, the tool can't be made.
+    """
+
+    when: Callable[[dict[str, Any]], bool | Awaitable[bool]] | None = None
+    editable: Sequence[str] = ()
+    expires_after: float | None = None
+    message: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.editable, str):
+            raise ConfigurationError("Gate(editable=…) takes a list of argument names, not one string")
+        if self.expires_after is not None and not 0 < self.expires_after <= MAX_EXPIRY:
+            raise ConfigurationError(
+                f"Gate(expires_after=…) is a number of seconds above 0, up to {MAX_EXPIRY:,}; None means never"
+            )
+        object.__setattr__(self, "editable", tuple(self.editable))
+
+    def unknown_places(self, names: Collection[str]) -> list[str]:
+        """The placeholders of ``message`` that look like arguments, and name none of ``names``.
+
+        Braces around anything else are text. A format, as in ``{amount:.2f}``, is no placeholder either.
+        """
+        places = PLACEHOLDER.findall(self.message or "")
+        formats = (_FIELD_NAME.match(place) for place in places)
+        return [
+            place
+            for place, begins in zip(places, formats, strict=True)
+            if begins is not None and place not in names and (begins[0] == place or begins[0] in names)
+        ]
+
+
+@dataclass(kw_only=True, slots=True)
+class ToolContext:
+    """What a tool may know about the call it serves. A parameter annotated with this class is injected.
+
+    It is the same whichever way the call was approved. ``thread_id`` is the id under which `GET /threads/{id}` has the
+    thread. ``run_id`` is the client's id of the run in which the model made the call. A person may have agreed to it in
+    a later one, or in none. ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for
+    every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's shared state:
+    a dict, or an instance of the model of `Agent(state=…)`. It is one object for all tools at work on the thread.
+    What a tool changes in it is saved and sent to the client after the tool ended; what doesn't fit is undone. Another
+    object in its place means nothing.
+    """
+
+    thread_id: str
+    run_id: str
+    call_id: str
+    principal: str
+    idempotency_key: str
+    state: Any = field(default_factory=dict)
+    tell: Tell | None = field(default=None, repr=False)
+    """Where `activity` and `emit` go. None goes nowhere, for contexts that tests make."""
+    _emitter: Emitter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._emitter = Emitter(self.call_id, self.tell)
+
+    def activity(self, kind: str, content: dict[str, Any]) -> Awaitable[None]:
+        """Show progress: an activity message of ``kind`` on the client's page, which the next of its kind changes.
+
+        ``content`` is a JSON object, all of it each time; what has changed is sent. It is for people only: the model
+        doesn't get it. What was shown last stays in the thread, saved with the next commit. It does so after a decision
+        out of band, too, where nobody watches.
+
+        A call may show 100 activities, of 1 MiB together. Raises TypeError for what is not a dict, and ValueError for
+        one that is not JSON, too large or too deep; then nothing is shown. It is shown at once: a sync tool calls it
+        from its thread, without ``await``.
+        """
+        self._emitter.activity(kind, content)
+        return _Done()
+
+    def emit(self, event: "Emittable") -> None:
+        """Put an event of the protocol's own types (`ag_ui.core`) into the run's stream, between the server's own.
+
+        A ``CustomEvent`` is sent as it is; names that begin with ``agui-gate:`` are the server's. A
+        ``StateSnapshotEvent`` or ``StateDeltaEvent`` changes `state`, which is saved after the tool returned. A delta
+        is sent as a snapshot where this call has not told the client what it changes. An ``ActivitySnapshotEvent`` or
+        ``ActivityDeltaEvent`` shows progress as `activity` does, under a message id of the call's own.
+
+        May be called from any thread. What comes after the tool's end goes nowhere. Readers who come while the run is
+        kept get all of it; of a run that is over the state and the activities stay. Outside of a run (a decision over
+        HTTP) nobody watches, and the state changes all the same.
+
+        Raises TypeError for another kind of event. Raises ValueError for one that is not JSON, is too large, changes
+        what is not there, or has members besides (``timestamp``, ``rawEvent``, …). Then nothing was sent or changed.
+        """
+        self._emitter.emit(event, self.state)
+
+
+class _Done:
+    """To be awaited, or not."""
+
+    def __await__(self) -> Generator[None]:
+        yield from ()
+
+
+class Tool:
+    """A function as a tool. Call it like the function it wraps; what reads arguments and schemas is for the engine.
+
+    ``parameters`` is a JSON Schema of type object, made from the signature by pydantic. ``timeout`` is in seconds;
+    None means five minutes. ``idempotent`` says that running a call twice does no harm, so an interrupted one may be
+    run again. ``streams_to`` is a place in the shared state, as ``/draft/text`` or ``draft.text``: there the page is
+    shown the arguments while they arrive (docs/state.md#previews-while-arguments-stream). ``place`` has it in parts.
+    """
+
+    origin: str = ""
+    """The name of the source it comes from; empty for the agent's own."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        gate: bool | Gate = False,
+        timeout: float | None = None,
+        idempotent: bool = False,
+        streams_to: str | None = None,
+    ) -> None:
+        self.fn = fn
+        self.name = name or fn.__name__
+        self.description = inspect.cleandoc(description or fn.__doc__ or "")
+        self.gate: Gate | None = Gate() if gate is True else gate or None
+        self.timeout = timeout
+        self.idempotent = idempotent
+        self.place = None if streams_to is None else self._placed(streams_to)
+        self.is_async = inspect.iscoroutinefunction(fn)
+        self.__doc__ = fn.__doc__
+        self._take_signature()
+        self._check()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, as if it weren't a tool."""
+        return self.fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}{' gated' if self.gate else ''}>"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, as the model sees it."""
+        return self._signature.schema
+
+    @cached_property
+    def schema_digest(self) -> str:
+        """SHA-256 of the JSON Schema: an approval is good for the tool as it was when it was asked for."""
+        text = json.dumps(self.parameters, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments for the function. Raises `ToolError` that says what is wrong, without the values.
+
+        Models are sloppy with types, so "5" passes for a number. For tools without a gate.
+        """
+        return self._signature.read(arguments)
+
+    def judged(self, arguments: Mapping[str, Any]) -> str:
+        """The arguments that will run, as canonical JSON: validated exactly, with defaults. Raises `ToolError`."""
+        return self._signature.judged(arguments)
+
+    def exactly(self, judged: str) -> dict[str, Any]:
+        """The keyword arguments that `judged` ones stand for. Raises `ToolError` if they mean something else by now."""
+        return self._signature.exactly(judged)
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether a `ToolContext` is injected. Without it a tool can't touch the shared state."""
+        return bool(self._context_name)
+
+    def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Validated arguments plus the injected context, if the function asks for one."""
+        extra = {self._context_name: context} if self._context_name else {}
+        return {**kwargs, **extra}
+
+    def _placed(self, path: str) -> Place:
+        try:
+            return place_of(path)
+        except ValueError as error:
+            raise ConfigurationError(f"tool {self.name}: streams_to={error}") from None
+
+    def _take_signature(self) -> None:
+        self._signature, self._context_name = Signature.of(self.name, self.fn, ToolContext)
+
+    def _check(self) -> None:
+        if not is_tool_name(self.name):
+            raise ConfigurationError(f"tool name {self.name!r}: up to 64 ASCII letters, digits, _ and - are allowed")
+        if self.name in RESERVED_NAMES and not self.origin:
+            raise ConfigurationError(f"tool name {self.name!r} is reserved for confirm cards")
+        if self.gate is not None:
+            self._check_gate(self.gate)
+
+    def _check_gate(self, gate: Gate) -> None:
+        """Raise `ConfigurationError` for a gate that can't be kept, or asks about what isn't there."""
+        names = list(self.parameters["properties"])
+        self._check_editable(gate, names)
+        self._check_message(gate, names)
+        self._signature.check_shown()
+
+    def _check_editable(self, gate: Gate, names: Sequence[str]) -> None:
+        unknown = sorted(set(gate.editable) - set(names))
+        if unknown:
+            raise ConfigurationError(f"tool {self.name}: Gate(editable=…) names no argument: {', '.join(unknown)}")
+
+    def _check_message(self, gate: Gate, names: Sequence[str]) -> None:
+        if places := gate.unknown_places(names):
+            unknown = ", ".join(f"{{{place}}}" for place in places)
+            known = ", ".join(f"{{{name}}}" for name in names) or "none"
+            raise ConfigurationError(
+                f"tool {self.name}: Gate(message=…) has {unknown}, which is no argument. There are: {known}"
+            )
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether every provider takes this as a tool's name: up to 64 ASCII letters, digits, _ and -."""
+    return name.isascii() and len(name) <= 64 and name.replace("_", "").replace("-", "").isalnum()
+
+
+@overload
+def tool(fn: F, /) -> Tool: ...
+@overload
+def tool(
+    fn: None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    gate: bool | Gate = False,
+    timeout: float | None = None,
+    idempotent: bool = False,
+    streams_to: str | None = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a tool of a sync or async function, as ``@tool`` or ``@tool(gate=True, …)``.
+
+    The JSON Schema comes from the signature, the description from the docstring. Sync functions run in threads. What
+    the function returns is the result: a string as it is, anything else as JSON. Raise `ToolError` to tell the model
+    and the user what went wrong.
+
+    Arguments of a tool without a gate are read as models mean them ("5" passes for a number). Those of a tool with a
+    ``gate`` are taken exactly as the schema says: see `Gate`. Raises `ConfigurationError` for a signature that can't be
+    a tool, and for a gated one whose arguments could not be shown as they are.
+    """
+    if fn is None:
+        return lambda function: Tool(function, **options)
+    return Tool(fn, **options)

@@ -1,0 +1,188 @@
+"""Tools that are found rather than written: where they come from, and what one looks like.
+
+A source is asked at the start of each run (`Agent.ready`). So a server that was started later, or that changed its
+tools, needs no restart here.
+
+Who has which tool's name: the agent itself first, then its sources in the order in which it names them.
+
+A source may come to list any name at any time. It must not end the agent's runs with it, nor take the place of another
+tool. So what is listed under a taken name is left out, with one warning. A source that is away keeps the names that it
+had: its tools are not swapped for another server's while it can't be reached.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import structlog
+
+from agui_gate.adapter import Finding
+from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolContext
+from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.schemas import with_defaults
+from agui_gate.errors import ToolError
+
+
+@runtime_checkable
+class ToolSource(Protocol):
+    """Tools of somewhere else, such as an MCP server. One instance serves any number of runs and agents.
+
+    An approval is good for a tool of the very source that it was asked for. The name tells one source from another, so
+    the sources of an agent have different ones. A source may say more in an attribute ``identity``, a text that is the
+    same after a restart. Then an approval is good for tools of that identity alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it, as in "the tools of docs"."""
+        ...
+
+    async def tools(self) -> Sequence[Tool]:
+        """The tools as they are now. Bounded in time, and cheap when nothing changed.
+
+        One whose name is taken is left out of the agent, with a warning. It may be taken by the agent's own, by a
+        source that the agent names earlier, or in this list.
+
+        Raises `Unavailable`, in words for people, while they can't be had, and `ConfigurationError` when they can't be
+        the tools of an agent. Cancelling harms no other caller.
+        """
+        ...
+
+    async def check(self) -> Sequence[Finding]:
+        """Say whether the tools can be had, for `agui-gate doctor`. Bounded; never raises."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections and end processes, in bounded time. Safe to call twice; `tools` opens again."""
+        ...
+
+
+class SchemaTool(Tool):
+    """A tool with a given JSON Schema, called as ``await call(arguments, context)``.
+
+    ``check(arguments)`` says what is wrong with them, without the values, or None; without it any JSON object passes.
+    Where there is a gate, the schema's own defaults are filled in, so that what is shown is what is called.
+    ``origin`` is the name of the source. Raises `ConfigurationError` for a name that models can't use.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[dict[str, Any], ToolContext], Awaitable[Any]],
+        *,
+        name: str,
+        description: str,
+        parameters: Mapping[str, Any],
+        check: Callable[[Mapping[str, Any]], str | None] | None = None,
+        gate: bool | Gate = False,
+        timeout: float | None = None,
+        idempotent: bool = False,
+        origin: str = "",
+    ) -> None:
+        properties = parameters.get("properties")
+        known = properties if isinstance(properties, Mapping) else {}
+        self._parameters = {**parameters, "properties": known, "type": "object"}
+        self._problem_with = check or (lambda _: None)
+
+        async def fn(arguments: dict[str, Any], context: ToolContext) -> Any:
+            return await call(arguments, context)
+
+        self.origin = origin
+        super().__init__(fn, name=name, description=description, gate=gate, timeout=timeout, idempotent=idempotent)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, as the model sees it."""
+        return self._parameters
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments for the function. Raises `ToolError`. A schema has no sloppy reading."""
+        problem = self._problem_with(arguments)
+        if problem is not None:
+            raise ToolError(f"Invalid arguments for {self.name}: {problem}")
+        return {"arguments": dict(arguments)}
+
+    def judged(self, arguments: Mapping[str, Any]) -> str:
+        """The arguments that will run, as canonical JSON, with those of the schema's defaults that fit it."""
+        self.validate(arguments)
+        whole = dict(arguments)
+        for name, value in with_defaults(self._parameters, arguments).items():
+            more = {**whole, name: value}
+            whole = more if _is_json(more) and self._problem_with(more) is None else whole
+        return canonical(whole)
+
+    def exactly(self, judged: str) -> dict[str, Any]:
+        """As `validate`."""
+        return self.validate(parse_object(judged) or {})
+
+    def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Validated arguments and the context."""
+        return {**kwargs, "context": context}
+
+    @property
+    def takes_context(self) -> bool:
+        """See `Tool`. It always is given one."""
+        return True
+
+    def _take_signature(self) -> None:
+        """There is no signature to take: the schema is given."""
+
+    def _check_gate(self, gate: Gate) -> None:
+        """A message is for all the tools that a gate is given to: a place that one of them can't fill is left alone."""
+        self._check_editable(gate, list(self.parameters["properties"]))
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        canonical(value)
+    except ValueError:
+        return False
+    return True
+
+
+Found = tuple[ToolSource, Sequence[Tool] | None]
+"""A source, and what it lists now; None while it can't be reached."""
+
+log = structlog.get_logger("agui_gate.tools")
+
+
+def identity(source: ToolSource) -> str:
+    """What tells a source from any other: more than its name, where it says more."""
+    return str(getattr(source, "identity", None) or source.name)
+
+
+class Names:
+    """The names of one agent's tools, over all its runs. ``own`` are the agent's own."""
+
+    def __init__(self, agent: str, own: Iterable[str]) -> None:
+        self._agent = agent
+        self._own = frozenset(own)
+        self._transfers: tuple[str, ...] = ()
+        self._kept: dict[str, list[str]] = {}
+        self._warned: set[tuple[str, str]] = set()
+
+    def reserve(self, transfers: Iterable[str]) -> None:
+        """No source gets these names: they are tools that hand off to another agent."""
+        self._transfers = tuple(transfers)
+
+    def share(self, found: Sequence[Found]) -> list[list[Tool]]:
+        """The tools of each source that may keep their names."""
+        takers = dict.fromkeys(self._own, "the agent itself") | dict.fromkeys(RESERVED_NAMES, "confirm cards")
+        takers |= dict.fromkeys(self._transfers, "a hand-off")
+        shared = []
+        for source, listed in found:
+            left = [tool for tool in listed or () if self._takes(tool.name, source, takers)]
+            if listed is None:
+                takers = dict.fromkeys(self._kept.get(identity(source), ()), source.name) | takers
+            else:
+                self._kept[identity(source)] = [tool.name for tool in left]
+            shared.append(left)
+        return shared
+
+    def _takes(self, name: str, source: ToolSource, takers: dict[str, str]) -> bool:
+        """Whether ``source`` gets ``name``; it is taken then."""
+        if name not in takers:
+            takers[name] = source.name
+            return True
+        if (identity(source), name) not in self._warned:
+            self._warned.add((identity(source), name))
+            log.warning("tool_name_taken", agent=self._agent, source=source.name, tool=name, taken_by=takers[name])
+        return False

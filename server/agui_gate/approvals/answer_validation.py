@@ -1,0 +1,282 @@
+"""Answers → verdicts: what is to be done about the calls that are answered. Pure, and it fails closed.
+
+What a person changed, held against what was asked: the one place where an edit is read.
+
+An edit replaces all arguments. It is judged as the call itself was (`Tool.judged`). So it is compared, recorded and run
+as the same kind of value. A default that is left out is the default, a number is no text.
+
+An approval belongs to the tool that it was asked for: of that agent, from that source, with that schema.
+
+What was agreed to with one tool must not run another that happens to have its name. That may be one of another MCP
+server, or the same one after it changed what its arguments mean.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.tool import Tool
+from agui_gate.core import open_questions
+from agui_gate.core.answers import Answer, Way
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.browser_numbers import from_browser
+from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.registry import ApprovalIndex, Status
+from agui_gate.core.schemas import below
+from agui_gate.errors import AguiGateError, ApprovalRefused, ToolError, Unavailable
+from agui_gate.protocol.cards import NotAllowed, checked_edit
+
+WhyNot = Callable[[Approval], AguiGateError | None]
+"""Why an approved call can't be carried out now, if it can't: see `agui_gate.approvals.answer_validation`."""
+
+ToolOf = Callable[[Approval], Tool | None]
+"""The tool of ours that runs a call: see `agui_gate.approvals.answer_validation`."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What is to be done about one pending record: move it to ``to`` (claimed means: then run it)."""
+
+    approval: Approval
+    to: State
+    decision: Decision
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Why an approval's answers could not be taken; ``way`` is how the last of them came."""
+
+    approval: Approval
+    error: AguiGateError
+    way: Way
+
+
+class AnswerValidation(msgspec.Struct, frozen=True):
+    """``verdicts`` to carry out; ``refused`` says which answers could not be taken, and why."""
+
+    verdicts: tuple[Verdict, ...]
+    refused: tuple[Refused, ...]
+
+
+_TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCELLED}
+
+_REFUSED: dict[Status, str] = {
+    "missing": "This call is no longer pending.",
+    "name_mismatch": "The answer is about another tool than the one that was asked about.",
+    "arguments_mismatch": "The answer is about other arguments than those that were asked about.",
+}
+
+
+def validate_answers(
+    answers: Iterable[Answer], index: ApprovalIndex, tool_of: ToolOf, principal: str, why_not: WhyNot
+) -> AnswerValidation:
+    """What ``answers`` (whose ids are approval ids) amount to. Contradicting answers decide nothing.
+
+    A verdict uses its approval up in ``index``. An approved call that can't be carried out by the very tool that it was
+    asked for is refused here, before any claim.
+    """
+    grouped: dict[str, list[Answer]] = {}
+    for answer in answers:
+        grouped.setdefault(answer.id, []).append(answer)
+    verdicts: list[Verdict] = []
+    refused: list[Refused] = []
+    for approval_id, said in grouped.items():
+        if (approval := index.find(approval_id, "approval")) is None:
+            continue
+        try:
+            verdicts.append(_verdict(approval, said, index, tool_of(approval), principal, why_not))
+        except AguiGateError as error:
+            refused.append(Refused(approval, error, said[-1].way))
+    return AnswerValidation(tuple(verdicts), tuple(refused))
+
+
+def _verdict(
+    approval: Approval,
+    said: Sequence[Answer],
+    index: ApprovalIndex,
+    tool: Tool | None,
+    principal: str,
+    why_not: WhyNot,
+) -> Verdict:
+    """The one thing that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
+
+    An answer that can't be taken says nothing, rather than spoiling those beside it. Clients replay refused tool
+    messages with their history, and a proper answer has to count all the same (B2).
+    """
+    verdicts: list[Verdict] = []
+    refused: list[AguiGateError] = []
+    for sent in said:
+        answer = open_questions.read(approval, sent)
+        about = None if answer.arguments is None else meant(approval, answer.arguments, tool)
+        try:
+            edited = _edit(approval, answer, index.check(approval, answer.name, about), tool, why_not)
+        except (ApprovalRefused, Unavailable) as error:
+            refused.append(error)
+        else:
+            decision = Decision(answer.choice == "approve", principal, answer.reason, edited, answer.way)
+            verdicts.append(Verdict(approval, _TO[answer.choice], decision))
+    if not verdicts:
+        raise refused[-1]
+    if len({(verdict.to, verdict.decision.edited_arguments) for verdict in verdicts}) > 1:
+        raise ApprovalRefused("The answers to this call contradict each other.")
+    if (status := index.consume(approval)) != "ok":
+        raise ApprovalRefused(_REFUSED[status])
+    return verdicts[0]
+
+
+def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None, why_not: WhyNot) -> str | None:
+    """The arguments that one answer changes, if it can be taken by itself. Raises as `_verdict`.
+
+    ``status``: whether the answer is about the call that was asked about.
+    """
+    if answer.problem is not None:
+        raise ApprovalRefused(f"The answer was not understood: {answer.problem}.")
+    if status in ("missing", "name_mismatch"):
+        raise ApprovalRefused(_REFUSED[status])
+    if answer.choice == "approve" and (reason := why_not(approval)) is not None:
+        raise reason
+    if status != "ok":
+        raise ApprovalRefused(_REFUSED[status])
+    return None if answer.edited is None else edited(approval, answer.edited, tool)
+
+
+def agrees(answer: Answer, approval: Approval) -> bool:
+    """Whether an answer that comes too late says what was decided: then it is one that was sent twice.
+
+    An answer that was not understood says nothing at all, so there is nothing to set right.
+    """
+    made, answer = approval.decision, open_questions.read(approval, answer)
+    if answer.problem is not None:
+        return True
+    if made is None or (answer.choice == "approve") is not made.approved or answer.way != made.way:
+        return False
+    if not made.approved or answer.edited is None:
+        return not made.approved or made.edited_arguments is None
+    return is_what_ran(approval, answer.edited)
+
+
+Json = dict[str, Any]
+
+MAX_EDIT = 128 * 1024
+"""Bytes, as JSON, by which an edit may make a call's arguments larger."""
+
+
+def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
+    """Canonical JSON of all arguments after the edit ``sent``; None if it changes nothing. Raises `ApprovalRefused`.
+
+    ``tool`` is the one that would run; None if there is none here.
+    """
+    try:
+        changed = checked_edit(approval, _meant(approval, sent, tool))
+        limit = len(approval.arguments.encode()) + MAX_EDIT
+        if changed is not None and len(changed.encode()) > limit:
+            raise NotAllowed(f"the arguments may have at most {limit:,} bytes as JSON")
+        return changed
+    except ToolError as error:
+        raise ApprovalRefused(f"The edit was refused: {error.message}") from None
+    except ValueError as error:
+        reason = str(error) if isinstance(error, NotAllowed) else "the edited arguments are not JSON"
+        raise ApprovalRefused(f"The edit was refused: {reason}.") from None
+
+
+def meant(approval: Approval, claimed: str, tool: Tool | None) -> str:
+    """The arguments, as canonical JSON, that an answer means which names its arguments (``claimed``, JSON).
+
+    A client may name them as the model issued them or as they were shown. What can't be read so stands for itself.
+    """
+    if claimed == approval.arguments:
+        return claimed
+    try:
+        return canonical(_meant(approval, parse_object(claimed) or {}, tool))
+    except (ToolError, ValueError):
+        return claimed
+
+
+def is_what_ran(approval: Approval, sent: Json) -> bool:
+    """Whether the edit ``sent`` names just the arguments that ran."""
+    ran = parse_object(approval.effective_arguments) or {}
+    try:
+        return canonical(from_browser(sent, ran, {})) == approval.effective_arguments
+    except ValueError:
+        return False
+
+
+def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:
+    """The arguments that ``sent`` stands for. Raises `ToolError` and `NotAllowed`."""
+    shown = parse_object(approval.arguments) or {}
+    schema = tool.parameters if tool else {}
+    meant: Json = from_browser(sent, shown, schema)
+    if missing := [name for name in schema.get("required", ()) if name not in meant]:
+        raise NotAllowed(f"it gives all arguments, and {', '.join(missing)[:200]} is missing")
+    if tool is None:
+        return meant
+    judged = parse_object(tool.judged(meant)) or {}
+    if approval.schema_digest is None:  # asked before arguments were judged: shown, and run, as the model wrote them
+        return meant
+    kept: Json = _kept(meant, judged, shown, [schema], schema)
+    return kept if kept == judged else parse_object(tool.judged(kept)) or {}
+
+
+def _kept(sent: Any, judged: Any, shown: Any, places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Any:
+    """``judged``, where what the edit left out and has no fixed default stays as it was shown.
+
+    Such a default (an id, a time) is made anew each time: nobody would have seen the one that ran.
+    """
+    if not (isinstance(sent, dict) and isinstance(judged, dict) and isinstance(shown, dict)):
+        return judged
+    whole = {}
+    for name, value in judged.items():
+        rules = below(places, name, root)
+        if name in sent:
+            whole[name] = _kept(sent[name], value, shown.get(name), rules, root)
+        else:
+            whole[name] = value if any("default" in rule for rule in rules) else shown.get(name, value)
+    return whole
+
+
+_ASK_AGAIN = "Nothing was run. Reject this and ask again."
+
+
+def signed(approval: Approval, agent: Agent) -> Approval:
+    """``approval``, saying which of the agent's tools it is for."""
+    digest = agent.by_name[approval.tool].schema_digest
+    return msgspec.structs.replace(approval, source=agent.source_of(approval.tool), schema_digest=digest)
+
+
+def why_not(agent: Agent | None, approval: Approval) -> AguiGateError | None:
+    """Why ``agent`` can't carry out ``approval`` now; it goes on waiting then.
+
+    ``agent`` is the member that asked, as it is now; None where the team has none of its name. The answer is None also
+    where the tool is gone for good: the call fails then, which says so.
+    """
+    if agent is None or approval.agent != agent.name:
+        return ApprovalRefused(f"Only the agent {approval.agent}, which asked, can run this; answer it there.")
+    if approval.is_held:
+        return None
+    source = None if approval.schema_digest is None else approval.source
+    if (away := agent.why_not(approval.tool, source)) is not None:
+        return Unavailable(away)
+    tool = agent.by_name.get(approval.tool)
+    if tool is None or approval.schema_digest is None:
+        return None
+    if agent.source_of(approval.tool) != approval.source:
+        return ApprovalRefused(f"{approval.tool} is another tool than the one this was asked for. {_ASK_AGAIN}")
+    if tool.schema_digest != approval.schema_digest:
+        return ApprovalRefused(f"{approval.tool} has changed since this was asked. {_ASK_AGAIN}")
+    return None
+
+
+def tool_of(agent: Agent | None, approval: Approval) -> Tool | None:
+    """The tool of ours that runs the call: of ``agent``, the member that asked, and of no other.
+
+    None if there is none: the provider runs it, the tool is gone, or the agent is.
+    """
+    if agent is None or approval.agent != agent.name or approval.is_held:
+        return None
+    return agent.by_name.get(approval.tool)
+
+
+def may_repeat(agent: Agent | None, approval: Approval) -> bool:
+    """Whether a call that was interrupted may simply run again: its very tool is here, and it is idempotent."""
+    tool = tool_of(agent, approval)
+    return tool is not None and tool.idempotent and why_not(agent, approval) is None

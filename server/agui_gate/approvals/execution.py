@@ -1,0 +1,211 @@
+"""Verdicts → outcomes: the only place where a gated call is decided and run.
+
+The record is moved first: `claimed` before the tool starts, the output before anybody sees it. Each move is one
+conditional update. So of any number of clicks, replays and replicas exactly one gets through.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import structlog
+
+from agui_gate import log_events
+from agui_gate.approvals.answer_validation import Verdict
+from agui_gate.cancellation import PATIENCE, to_the_end, undisturbed
+from agui_gate.core import outcomes
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
+from agui_gate.threads.lease import Lease
+from agui_gate.turns.tool_start import ToolStart
+
+log = structlog.get_logger("agui_gate.gated_calls")
+
+RunCall = Callable[[Approval, ToolStart], Awaitable[Output]]
+"""Runs the tool of a claimed approval with its effective arguments, if it may start."""
+
+Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
+"""Records what came of a claimed approval, patiently: `Keeper.keep`."""
+
+MayRepeat = Callable[[Approval], bool]
+"""Whether a call that was interrupted may run again."""
+
+
+class GatedCalls:
+    """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
+
+    def __init__(
+        self,
+        lease: Lease,
+        run_call: RunCall,
+        on_closed: Callable[[Approval], None],
+        keep: Keep,
+    ) -> None:
+        self._lease = lease
+        self._keep = keep
+        self._run_call = run_call
+        self._on_closed = on_closed
+        self._working = 0
+
+    @property
+    def working(self) -> bool:
+        """Whether a call is between its claim and the record of what came of it."""
+        return self._working > 0
+
+    async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
+        """Decide and run, approved calls in parallel: see `decide`. What they raise is in an `ExceptionGroup`.
+
+        None is cut off because another could not be decided: all of them have ended then.
+        """
+        ended = await asyncio.gather(*map(self.decide, verdicts), return_exceptions=True)
+        if errors := [error for error in ended if isinstance(error, Exception)]:
+            raise ExceptionGroup("not all answers were carried out", errors)
+
+    async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
+        """Close records without (another) decision of a person."""
+        return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
+
+    async def shift(self, held: Sequence[Approval], to: State) -> None:
+        """Move held calls between the states in which nothing has come of them yet."""
+        for approval in held:
+            try:
+                self._on_closed(await self._lease.move(approval.id, to))
+            except IllegalMove:
+                await self._as_it_is(approval)
+
+    async def record_outcome(self, passed: Sequence[Approval], to: State, output: Output) -> None:
+        """Record what came of a request that told the provider to run held calls."""
+        for approval in passed:
+            await self._record(approval, to, output)
+
+    async def recover(self, claimed: Sequence[Approval], may_repeat: MayRepeat) -> list[Approval]:
+        """Records that a dead process left claimed: unknown, unless the tool may simply run again. Tasks begin."""
+        found = []
+        for approval in claimed:
+            if approval.opens_task:
+                found.append(await self._begin(approval))
+            elif may_repeat(approval) and await self._is_agreed(approval):
+                await self._lease.confirm()
+                with self._at_work():
+                    found.append(await self._execute(approval, again=True))
+            else:
+                found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
+        return found
+
+    async def _is_agreed(self, approval: Approval) -> bool:
+        """Whether a person agreed to just this. If not, somebody has changed the store, which is told."""
+        agreed = await self._lease.is_agreed(approval)
+        if not agreed:
+            log_events.not_agreed(approval)
+        return agreed
+
+    async def decide(self, verdict: Verdict) -> Approval:
+        """Decide, and run what was approved; the outcome is reported once it is recorded.
+
+        Cancelling records what came of it before it goes on: a claim that was under way is seen through, and a call
+        whose tool has not begun is `failed`, not executed. One that was running is `unknown`.
+        """
+        if verdict.to is State.CLAIMED:
+            return await self._approve(verdict)
+        output = outcomes.closed(verdict.to, verdict.decision.reason)
+        return await self._move(verdict.approval, verdict.to, verdict.decision, output)
+
+    async def _approve(self, verdict: Verdict) -> Approval:
+        with self._at_work():
+            claim = asyncio.ensure_future(self._claim(verdict))
+            try:
+                record, runs_here = await undisturbed(claim)
+            except asyncio.CancelledError:
+                calling_off = asyncio.ensure_future(self._call_off(claim))
+                await to_the_end(_within(PATIENCE, calling_off))
+                raise
+            return await self._execute(record) if runs_here else record
+
+    async def _call_off(self, claim: "asyncio.Future[tuple[Approval, bool]]") -> None:
+        """Nobody waits for this claim any more: when it is made, its tool doesn't start, and the record says so."""
+        with self._at_work(), suppress(AguiGateError):  # it was not made; or saving that goes on without us
+            record, runs_here = await claim
+            if runs_here:
+                await self._record(record, State.FAILED, outcomes.NOT_STARTED)
+
+    async def _claim(self, verdict: Verdict) -> tuple[Approval, bool]:
+        """The record then, and whether we have claimed it and its tool is ours to run."""
+        try:
+            claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
+        except IllegalMove:
+            return await self._as_it_is(verdict.approval), False
+        if claimed.is_held:  # approving it is all that is done here: see `approvals/provider_approvals.py`
+            log_events.moved(claimed)
+            self._on_closed(claimed)
+            return claimed, False
+        if claimed.opens_task:
+            return await self._begin(claimed), False
+        return claimed, True
+
+    async def _begin(self, claimed: Approval) -> Approval:
+        """Say that its task may begin, which is all that was asked: see `extras/teams/tasks.py`."""
+        return await self._moved(claimed, self._lease.move(claimed.id, State.DONE))
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self._working += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
+
+    async def _execute(self, claimed: Approval, *, again: bool = False) -> Approval:
+        """Run its tool, and record what came of it. ``again``: it may have run before, in a process that died."""
+        start = ToolStart(self._lease, claimed.id)
+        try:
+            output = await self._run_call(claimed, start)
+        except asyncio.CancelledError:
+            with suppress(NotSaved):  # which goes on without us
+                if start.call_off() and not again:
+                    await self._record(claimed, State.FAILED, outcomes.NOT_STARTED)
+                else:
+                    await self._record(claimed, State.UNKNOWN, outcomes.INTERRUPTED)
+            raise
+        if output == outcomes.NOT_STARTED and again:
+            return await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
+        # Seen through as well: who stops it now is told what came of it.
+        return await to_the_end(self._record(claimed, State.FAILED if output.is_error else State.DONE, output))
+
+    async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
+        """What only the holder of the lease may say, and may be wrong about: a decision, or that nobody knows."""
+        return await self._moved(approval, self._lease.move(approval.id, to, decision=decision, output=output))
+
+    async def _record(self, claimed: Approval, to: State, output: Output) -> Approval:
+        """What came of a call that was run here, or passed on from here: true, whoever holds the lease now."""
+        return await self._moved(claimed, self._keep(claimed, to, output))
+
+    async def _moved(self, approval: Approval, move: Awaitable[Approval]) -> Approval:
+        try:
+            moved = await move
+        except IllegalMove:
+            return await self._as_it_is(approval)
+        log_events.moved(moved)
+        self._on_closed(moved)
+        return moved
+
+    async def _as_it_is(self, approval: Approval) -> Approval:
+        """Somebody else decided first, or it expired: report what is true now.
+
+        Returns ``approval`` as it was if that can't be read. Raises nothing: other calls are at work beside this one.
+        """
+        try:
+            now = await self._lease.approval(approval.id)
+        except AguiGateError:
+            now = None
+        now = outcomes.completed(now) if now is not None else None
+        if now is None or outcomes.on_cards(now) is None:
+            log.warning("approval_not_read", approval=approval.id, state=str(now.state) if now else "missing")
+            return now or approval
+        self._on_closed(now)
+        return now
+
+
+async def _within(seconds: float, work: "asyncio.Future[None]") -> None:
+    """Wait for ``work``, so long at most. It goes on."""
+    await asyncio.wait([work], timeout=seconds)

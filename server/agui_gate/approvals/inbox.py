@@ -1,0 +1,243 @@
+"""A principal's approvals as they come and go, for whoever decides: pages, terminals, other people's inboxes.
+
+The store is the only record. One look serves all who watch in this process: at once where something was written here
+(`changed`), and every `LOOK_SECONDS` for what other processes write. It reads ids, and records only of what is new or
+has changed, once for all who watch that principal. A call that was asked about and decided between two looks may never
+be told.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Sequence
+from contextlib import suppress
+
+import msgspec
+import structlog
+
+from agui_gate.core.approvals import MOVES, Approval, State
+from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown, Unavailable
+from agui_gate.stores.base import ApprovalStore
+from agui_gate.stores.cursor import size_of
+
+LOOK_SECONDS = 3.0
+"""How often it looks for what no one in this process has written."""
+
+MAX_WATCHERS = 50
+"""How many watch one principal's approvals at once."""
+
+MAX_FOLLOWED = 1000
+"""How many approvals are followed of one principal: the oldest that wait. Others are told as these go."""
+
+MAX_AT_WORK = 100
+"""How many calls a new watcher hears of that were approved before it came, and are at work."""
+
+MAX_BEHIND = 2 * MAX_FOLLOWED
+"""How many news one watcher may not have taken yet. Over it, its stream ends, and its client connects again."""
+
+MAX_BEHIND_BYTES = 16 * 1024 * 1024
+"""How large these may be: a stream that is read slowly keeps them in memory."""
+
+log = structlog.get_logger("agui_gate.engine")
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """All that waits was told: these are the ids. What somebody knew from before and isn't among them waits no more."""
+
+    ids: list[str]
+
+
+class Gone(msgspec.Struct, frozen=True):
+    """The thread of this approval was deleted, or it is asked again under another id (`stores/epochs.py`)."""
+
+    id: str
+
+
+Told = Approval | Waiting | Gone
+
+
+class Watcher:
+    """One stream. ``known``: what it was told of and may hear of again; ``news``: what it is to be told."""
+
+    def __init__(self) -> None:
+        self.news: deque[Approval | Gone] = deque()
+        self.known: set[str] = set()
+        self.wake = asyncio.Event()
+        self.is_behind = False
+        self._bytes = 0
+
+    def begin(self, known: Iterable[str]) -> None:
+        """It is told what waits now, by itself; and hears of that again, and of what is at work."""
+        self.known, self.is_behind, self._bytes = set(known), False, 0
+        self.news.clear()
+
+    def tell(self, told: Approval | Gone) -> None:
+        """Something has changed. Of what it doesn't know it hears only if that waits."""
+        if isinstance(told, Approval) and told.is_pending:
+            self.known.add(told.id)
+        elif told.id not in self.known:
+            return
+        elif isinstance(told, Gone) or not MOVES[told.state]:
+            self.known.discard(told.id)
+        self._bytes += _size(told)
+        self.is_behind = self.is_behind or len(self.news) >= MAX_BEHIND or self._bytes > MAX_BEHIND_BYTES
+        if not self.is_behind:
+            self.news.append(told)
+        self.wake.set()
+
+    def take(self) -> Approval | Gone:
+        """The oldest of the news."""
+        told = self.news.popleft()
+        self._bytes -= _size(told)
+        return told
+
+
+def _size(told: Approval | Gone) -> int:
+    return size_of(told) if isinstance(told, Approval) else 0
+
+
+class Followed:
+    """What is known of one principal's approvals: the ids that wait, as the store gave them (None: nobody looked yet),
+    and those at work.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[str] | None = None
+        self.at_work: dict[str, State] = {}
+
+
+class Inbox:
+    """Watchers of one store's approvals."""
+
+    def __init__(self, store: ApprovalStore) -> None:
+        self._store = store
+        self._watchers: defaultdict[str, set[Watcher]] = defaultdict(set)
+        self._followed: dict[str, Followed] = {}
+        self._changed: set[str] = set()
+        self._news, self._lock = asyncio.Event(), asyncio.Lock()
+        self._looking: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def changed(self, principal: str) -> None:
+        """Something was written about this principal's approvals."""
+        if principal in self._watchers:
+            self._changed.add(principal)
+            self._news.set()
+
+    def open(self) -> None:
+        """Take watchers (again)."""
+        self._closed = False
+
+    def close(self) -> None:
+        """End every watcher's stream, and take no more."""
+        self._closed = True
+        self._news.set()
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.wake.set()
+
+    def watch(self, principal: str) -> AsyncGenerator[Told, None]:
+        """First each approval that waits, oldest first, and `Waiting`; then each that comes, and each further state.
+
+        Ends with `close`. Close it. Raises `RateLimited` if too many watch already, `ShuttingDown` after `close`.
+        """
+        if self._closed:
+            raise ShuttingDown
+        if len(self._watchers.get(principal, ())) >= MAX_WATCHERS:
+            raise RateLimited(f"{MAX_WATCHERS} streams of your approvals are open, which is the limit. Close some.")
+        return self._watch(principal)
+
+    async def _watch(self, principal: str) -> AsyncGenerator[Told, None]:
+        watcher = Watcher()
+        self._watchers[principal].add(watcher)
+        followed = self._followed.setdefault(principal, Followed())
+        try:
+            await self._look([principal])
+            for record in await self._at_work(principal):
+                followed.at_work.setdefault(record.id, record.state)
+            watcher.begin([*(followed.waiting or ()), *followed.at_work])
+            waiting = list[str]()
+            async for approval in self._records(principal, followed.waiting or ()):
+                if approval.is_pending:
+                    waiting.append(approval.id)
+                    yield approval
+            yield Waiting(waiting)
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look_on(), name="agui-gate inbox")
+            while not self._closed:
+                while watcher.news:
+                    yield watcher.take()
+                if watcher.is_behind:
+                    raise Unavailable("Too much has happened since this stream took something. Connect again.")
+                await watcher.wake.wait()
+                watcher.wake.clear()
+        finally:
+            self._watchers[principal].discard(watcher)
+            if not self._watchers[principal]:
+                del self._watchers[principal], self._followed[principal]
+                self._news.set()  # perhaps nobody watches any more
+
+    async def _look_on(self) -> None:
+        """Look as long as anybody watches. A store that is away is looked at again later."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + LOOK_SECONDS
+        while self._watchers and not self._closed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._news.wait()
+            self._news.clear()
+            changed, self._changed = self._changed, set()
+            if loop.time() >= due:
+                changed, due = set(self._watchers), loop.time() + LOOK_SECONDS
+            try:
+                await self._look(changed & self._watchers.keys())
+            except AguiGateError:
+                continue
+            except Exception:
+                log.exception("look_failed")
+
+    async def _look(self, principals: Collection[str]) -> None:
+        """One look, for all who watch these. One at a time: what was read before another one ended is old."""
+        async with self._lock:
+            for principal, waiting in (await self._store.waiting_ids(principals, MAX_FOLLOWED)).items():
+                if (followed := self._followed.get(principal)) is not None:
+                    await self._compare(principal, followed, waiting)
+
+    async def _compare(self, principal: str, followed: Followed, waiting: list[str]) -> None:
+        """Tell what is different from what was seen before; at the first look, nothing is."""
+        seen = followed.waiting
+        if seen is not None and (waiting != seen or followed.at_work):
+            before, now = set(seen), set(waiting)
+            asked = [each for each in seen if each not in now]
+            asked += [*followed.at_work, *(each for each in waiting if each not in before)]
+            found = set[str]()
+            async for record in self._records(principal, asked):
+                found.add(record.id)
+                self._tell_state(principal, followed, record)
+            for approval_id in asked:
+                if approval_id not in found:
+                    followed.at_work.pop(approval_id, None)
+                    self._tell(principal, Gone(approval_id))
+        followed.waiting = waiting
+
+    async def _at_work(self, principal: str) -> list[Approval]:
+        """What somebody is at work at, or was: its process may have died. The newest page of it."""
+        page = await self._store.list_approvals(principal, limit=MAX_AT_WORK, which="claimed")
+        return [record for record in page.approvals if not record.is_agreed]
+
+    async def _records(self, principal: str, approval_ids: Sequence[str]) -> AsyncIterator[Approval]:
+        """These records, a page at a time."""
+        while approval_ids:
+            found, approval_ids = await self._store.read_approvals(principal, approval_ids)
+            for record in found:
+                yield record
+
+    def _tell_state(self, principal: str, followed: Followed, record: Approval) -> None:
+        if followed.at_work.get(record.id) is not record.state:
+            self._tell(principal, record)
+        followed.at_work.pop(record.id, None)
+        if MOVES[record.state] and not record.is_pending:
+            followed.at_work[record.id] = record.state
+
+    def _tell(self, principal: str, told: Approval | Gone) -> None:
+        for watcher in self._watchers.get(principal, ()):
+            watcher.tell(told)

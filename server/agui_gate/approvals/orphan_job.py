@@ -1,0 +1,156 @@
+"""Settles calls that a person approved and whose process has died, though nobody asks (`stores/orphans.py`).
+
+The next run of a thread does that too, before anything else (`Conversing.recover`). This is for threads that get none.
+All processes of a store do it; who gets the thread's lease settles its calls, and a call is settled once.
+
+It starts no tool: one that ends its process would end one process after the other. So a tool of ours is ``unknown``,
+since nothing that is saved says whether it had begun. One that may simply run again is left to the next run, which
+runs it; for `LEFT_MS`, after which it is ``unknown`` as well. That a task may begin is recorded, and it begins with the
+next run.
+
+A process that was suspended together with its leases renews them within `RENEW_SECONDS` after it goes on. So an orphan
+is settled when it has been one for longer than that.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from itertools import groupby
+
+import structlog
+
+from agui_gate.approvals import answer_validation
+from agui_gate.approvals.execution import GatedCalls
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
+from agui_gate.runs.heartbeat import RENEW_SECONDS
+from agui_gate.runs.roster import Roster
+from agui_gate.stores.base import Store
+from agui_gate.stores.lease import DECIDES
+from agui_gate.stores.orphans import Named
+from agui_gate.stores.retention import DAY_MS
+from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.lease import Lease
+from agui_gate.turns.tool_start import ToolStart
+
+LOOK_SECONDS = 2.0
+"""From one look to the next."""
+GRACE_SECONDS = RENEW_SECONDS + 1.0
+"""How long a call has been an orphan before it is settled. With two looks that is less than ten seconds."""
+LEFT_MS = DAY_MS
+"""For how long after its approval a call is left to the next run of its thread, which may repeat it."""
+
+Place = tuple[str, str, str]
+"""A principal, a thread of theirs, and who had its lease last."""
+
+log = structlog.get_logger("agui_gate.engine")
+
+
+class OrphanJob:
+    """``leases`` gives the keys of those that are held here: they are renewed, whatever the store says now."""
+
+    def __init__(
+        self,
+        store: Store,
+        roster: Roster,
+        keeper: SaveRetrier,
+        new_id: Callable[[], str],
+        leases: Callable[[], Collection[str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._roster, self._keeper, self._new_id = store, roster, keeper, new_id
+        self._leases, self._clock = leases, clock
+        self._since: dict[Place, float] = {}
+        self._left: set[str] = set()
+        self._failing = False
+
+    async def work(self) -> None:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.step()
+            except Exception:
+                log.exception("look_failed")
+
+    async def step(self) -> None:
+        """One look. A store that is away is looked at again; that is told once."""
+        try:
+            found = await self._look()
+        except AguiGateError as error:
+            if not self._failing:
+                log.warning("orphans_not_read", error=error.message)
+            self._failing = True
+            return
+        self._failing = False
+        now, since = self._clock(), self._since
+        self._since = {place: since.get(place, now) for place in found}
+        self._left &= {approval_id for calls in found.values() for approval_id in calls}
+        for place, calls in found.items():
+            if now - self._since[place] >= GRACE_SECONDS:
+                try:
+                    await self._settle(place, calls)
+                except (ThreadBusy, NotFound):
+                    pass  # somebody is at work there again
+                except AguiGateError as error:
+                    log.warning("not_settled", thread=place[1], error=error.message)
+
+    async def _look(self) -> dict[Place, set[str]]:
+        """The ids of orphans, by their threads."""
+        found: list[Named] = []
+        after: int | None = 0
+        while after is not None:
+            page = await self._store.orphans(after)
+            found, after = found + list(page.found), page.after
+        here = self._leases()
+        named = sorted((one for one in found if one.run_key not in here), key=_place)
+        return {place: {one.id for one in calls} for place, calls in groupby(named, _place)}
+
+    async def _settle(self, place: Place, calls: Collection[str]) -> None:
+        """Take the thread's lease as a run does, and say of these what is known."""
+        principal, thread_id, _ = place
+        approvals, _ = await self._store.read_approvals(principal, list(calls))
+        orphans = [approval for approval in approvals if not await self._is_left(approval)]
+        if not orphans:
+            return
+        run_key = f"{DECIDES}{self._new_id()}"
+        agent = orphans[0].agent
+        thread = await self._store.lease_thread(principal, thread_id, agent, run_key, whole=False, create=False)
+        try:
+            lease = Lease(self._store, thread, run_key, self._keeper.written)
+            keep = partial(self._keeper.keep, run_key)
+            gated_calls = GatedCalls(lease, _run_nothing, lambda _: None, keep)
+            await gated_calls.close([a for a in orphans if a.state is State.PASSED], State.UNKNOWN)
+            await gated_calls.recover([a for a in orphans if a.state is State.CLAIMED], lambda _: False)
+        finally:
+            await self._keeper.give_back(thread, run_key)
+
+    async def _is_left(self, approval: Approval) -> bool:
+        """Whether the next run of its thread may simply run it again, and has time for that."""
+        if approval.state is not State.CLAIMED or approval.opens_task:
+            return False
+        if self._store.now() - (approval.decided_at or 0) >= LEFT_MS:
+            return False
+        agent = self._roster.members.get(approval.agent)
+        if agent is None or not answer_validation.may_repeat(await agent.ready(), approval):
+            return False
+        if approval.id not in self._left:
+            self._left.add(approval.id)
+            log.warning(
+                "left_to_next_run",
+                approval=approval.id,
+                tool=approval.tool,
+                thread=approval.thread_id,
+                means="Its process is gone. The tool is idempotent, and runs again with the thread's next run.",
+            )
+        return True
+
+
+def _place(named: Named) -> Place:
+    return named.principal, named.thread_id, named.run_key
+
+
+async def _run_nothing(approval: Approval, start: ToolStart) -> Output:
+    raise NotImplementedError("a call that nobody asked for is not repeated")

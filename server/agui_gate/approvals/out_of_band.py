@@ -1,0 +1,203 @@
+"""Decisions out of band: `POST /approvals/{id}` and the shell, outside any run."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from agui_gate import log_events
+from agui_gate.agents.agent import Agent
+from agui_gate.approvals import answer_validation
+from agui_gate.approvals.answer_validation import Verdict, validate_answers
+from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
+from agui_gate.approvals.execution import GatedCalls
+from agui_gate.core import answers as an
+from agui_gate.core import audit, outcomes
+from agui_gate.core.answers import Answer, Way
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.registry import ApprovalIndex
+from agui_gate.core.transcript import Output
+from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
+from agui_gate.readers.wake_ups import Watch
+from agui_gate.runs.roster import Roster
+from agui_gate.stores.base import RunStatus, Store
+from agui_gate.stores.lease import DECIDES
+from agui_gate.threads.durable_save import END_SECONDS
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.leaser import Leaser
+from agui_gate.threads.limits import DEFAULTS, Limits
+from agui_gate.threads.reconciliation import NewId
+from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.toolbox import Toolbox
+
+DECIDE_SECONDS = 10.0
+"""How long a decision waits for its thread, before it says that the thread is busy."""
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of deciding one approval: its record as it is now.
+
+    ``ours``: whether it was this decision that made it so. Else it had been decided before.
+    ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
+    that was wanted. If it couldn't be begun, ``not_continued`` says why. ``thread_agent`` is the thread's entry agent.
+    """
+
+    record: Approval
+    ours: bool
+    waits: bool = False
+    run_key: str | None = None
+    not_continued: str | None = None
+    thread_agent: str = ""
+
+
+class Decisions:
+    """Decides approvals under their threads' leases. ``working`` are the decisions that hold one now.
+
+    ``watch`` says when a thread may be free again. ``check_open`` raises `Unavailable` once the process takes nothing
+    new.
+    """
+
+    def __init__(
+        self,
+        roster: Roster,
+        store: Store,
+        new_id: NewId,
+        watch: Watch,
+        check_open: Callable[[], None],
+        leaser: Leaser,
+        limits: Limits = DEFAULTS,
+    ) -> None:
+        self._leaser, self._limits = leaser, limits
+        self._roster, self._store, self._new_id, self._watch = roster, store, new_id, watch
+        self._check_open = check_open
+        self.working = DecisionsInProgress()
+
+    async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+        """Decide one approval out of band, and run its tool now if it was approved.
+
+        While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most. A run
+        often ends in asking about this very call. It goes on at once when that ends in this process, or decides this
+        call; where it is in another process, within `LOOK_SECONDS`. Stopping the thread stops the tool, which is
+        `unknown` then.
+
+        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`,
+        `RateLimited` (see `Budget`) and `Unavailable`.
+        """
+        try:
+            return await self._decide(principal, approval_id, payload, way)
+        except ThreadBusy:
+            return await self._in_time(principal, approval_id, payload, way)
+
+    async def _in_time(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+        """As `decide`, for a thread that was busy."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + DECIDE_SECONDS
+        approval = await self._approval(principal, approval_id)
+        with self._watch.on((principal, approval.thread_id)) as watcher:
+            while True:
+                try:
+                    return await self._decide(principal, approval_id, payload, way)
+                except ThreadBusy:
+                    if loop.time() >= until or not await watcher.wait(until - loop.time()):
+                        raise
+
+    async def _approval(self, principal: str, approval_id: str) -> Approval:
+        approval = await self._store.approval(principal, approval_id)
+        if approval is None:
+            raise NotFound("There is no such approval.")
+        return approval
+
+    async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+        """As `decide`, without waiting."""
+        approval = await self._approval(principal, approval_id)
+        if not approval.is_pending:
+            return _decided_before(approval)
+        if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
+            refused = ApprovalRefused("The answer is to a question from before a backup was restored.")
+            await self._store.note([audit.refused(approval, principal, way, refused, "")])
+            return _decided_before(approval)
+        answer = an.from_payload("approval", approval_id, payload, way)
+        if answer.problem is not None:
+            raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
+        agent = None  # a rejection needs no tools, and no agent
+        if answer.choice == "approve":
+            agent = await self._roster.asker(approval).ready()
+        return await self._carry_out(agent, approval, answer)
+
+    async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer) -> Decided:
+        """Under the thread's lease, so that no run works on the same call."""
+        run_key = f"{DECIDES}{self._new_id()}"
+        opened, reservation = await self._leaser.lease(
+            approval.principal, approval.thread_id, approval.agent, run_key, create=False
+        )
+        thread = opened.thread
+        status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
+        with self.working.at((thread.principal, thread.id), run_key) as work:
+            try:
+                self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
+                index = ApprovalIndex(opened.approvals.values())
+                if (
+                    fresh := index.find(answer.id, "approval")
+                ) is None:  # its thread was deleted, and the id leads to another one
+                    raise NotFound("There is no such approval.")
+                if not fresh.is_pending:
+                    return _decided_before(fresh)
+                verdict = self._verdict(agent, opened, index, answer)
+                done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
+                if done.is_pending:  # somebody else was first, and the store can't say who
+                    raise Unavailable("The decision can't be read right now. Try again in a moment.")
+                ours = done.decision == verdict.decision
+                return Decided(
+                    record=outcomes.completed(done),
+                    ours=ours,
+                    waits=opened.journal.waits,
+                    thread_agent=opened.thread.agent,
+                )
+            finally:
+                await opened.end(status, END_SECONDS)
+                reservation.release()
+
+    def _verdict(self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
+        """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""
+        principal = opened.thread.principal
+
+        def why_not(approval: Approval) -> AguiGateError | None:
+            return answer_validation.why_not(agent or self._roster.asker(approval), approval)
+
+        judgement = validate_answers([answer], index, partial(answer_validation.tool_of, agent), principal, why_not)
+        for refused in judgement.refused:
+            opened.refused(refused)
+            raise refused.error
+        return judgement.verdicts[0]
+
+    async def _carry_out_unless_stopped(
+        self, agent: Agent | None, opened: LeasedThread, verdict: Verdict, work: Work
+    ) -> Approval:
+        """Carry it out, unless it is stopped meanwhile; then, what is true of it. A yes needs the ``agent``."""
+        if entry := self._roster.agents.get(opened.thread.agent):  # whose state the thread has, whoever asked
+            opened.shared.take_form(entry.state_form)
+        tools = Toolbox(opened)
+
+        async def run_call(claimed: Approval, start: ToolStart) -> Output:
+            return await tools.approved(answer_validation.tool_of(agent, claimed), claimed, start)
+
+        gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
+        try:
+            return await work.carry(gated_calls.decide(verdict))
+        except NotSaved as error:
+            claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
+            return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.not_saved(error))
+        except Stopped:
+            now = await self._store.approval(opened.thread.principal, verdict.approval.id)
+            if gated_calls.working or (now is not None and now.state is State.CLAIMED and not now.is_held):
+                raise Unavailable("This was stopped. What came of it is not saved yet: look again.") from None
+            if now is None or now.is_pending:
+                raise Unavailable("This was stopped before it was decided.") from None
+            return now
+
+
+def _decided_before(approval: Approval) -> Decided:
+    log_events.late(approval, approval.principal)
+    return Decided(record=outcomes.completed(approval), ours=False)

@@ -1,0 +1,133 @@
+"""Silence is no decision: what becomes of calls that wait when a run comes that doesn't answer them (ADR 0016).
+
+`Agent(on_unanswered=…)` may name one rule for all of them. Else the style in which a call was asked says it:
+
+| asked by | the user goes on without an answer |
+|---|---|
+| interrupt | the call stays open and is asked about again: AG-UI allows no other reading (INT-5) |
+| card | the call is closed as superseded: a card is a call of the page's, and typing over it leaves it behind |
+
+The record knows how a call was asked. Another page on the same thread may ask in another style. So a call that was
+asked by interrupt stays one for everybody, and no call is left behind by a request in whose page it is no card.
+
+A call that stays open outlives a branch. Going back would drop the turn that made it, and so it is not done. What the
+user said with it is kept, and the model is told it after the answers.
+
+`Agent(on_unanswered="refuse")`: a run that doesn't answer all that waits is refused before it begins (INT-5).
+
+It is refused before the lease, so that nothing of the thread changes, and looked at once more under it: something may
+have been asked in between. Either way there is no stream yet, and the refusal is an HTTP error.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+
+import msgspec
+
+from agui_gate.agents.agent import OnUnanswered
+from agui_gate.agents.team import Team
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import Entry, TurnEntry, UserEntry
+from agui_gate.errors import ApprovalPending
+from agui_gate.protocol.run_input import RunInput
+from agui_gate.stores.base import Store, Thread
+from agui_gate.threads.history_import import admitted
+from agui_gate.threads.memory_budget import Reservation
+from agui_gate.threads.reconciliation import Intake, take
+from agui_gate.worker_thread import if_large
+
+NOT_GONE_BACK = "Nothing was taken back, since calls in that part of the conversation still wait for an answer."
+
+
+class UnansweredPolicy:
+    """What silence means in one run. ``policy`` is the agent's; ``asks``: the style in which this run asks."""
+
+    def __init__(self, policy: OnUnanswered | None, asks: Style) -> None:
+        self._policy, self._asks = policy, asks
+
+    def closed(self, pending: Iterable[Approval]) -> list[Approval]:
+        """What is left behind when the user goes on."""
+        return [approval for approval in pending if self._rule(approval) == "supersede"]
+
+    def _rule(self, approval: Approval) -> OnUnanswered:
+        if self._policy is not None:
+            return self._policy
+        return "represent" if "interrupt" in (approval.style, self._asks) else "supersede"
+
+    def heed(self, intake: Intake, journal: Journal) -> list[Approval]:
+        """Go back over nothing that stays open: ``intake`` is changed then. Returns the calls for which it was."""
+        kept = self._in_the_way(intake, journal)
+        if kept:
+            intake.keep = None
+            intake.entries = _said(intake.entries)
+            intake.said = bool(intake.entries)
+        return kept
+
+    def _in_the_way(self, intake: Intake, journal: Journal) -> list[Approval]:
+        if intake.keep is None:
+            return []
+        answered = {answer.id for answer in intake.answers}
+        waiting = [approval for approval in journal.pending() if approval.id not in answered]
+        left = {approval.id for approval in self.closed(waiting)}
+        turns = (entry for entry in journal.entries[intake.keep :] if isinstance(entry, TurnEntry))
+        dropped = {call.id for turn in turns for call in turn.calls}
+        return [a for a in waiting if a.id not in left and a.call_id in dropped]
+
+
+def _said(entries: Iterable[Entry]) -> list[Entry]:
+    """The message that was to be changed, in its new words, at the end: the model was told its old ones.
+
+    Clients show one message of its id, with its last words.
+    """
+    edits = (entry for entry in entries if isinstance(entry, UserEntry))
+    return [entry for edit in edits for entry in admitted(msgspec.structs.replace(edit, minted=True))]
+
+
+def not_gone_back(kept: Iterable[Approval]) -> ev.Custom:
+    """What the client is told of a branch that was not made."""
+    return ev.Custom(
+        "agui-gate:branch_refused", {"approvalIds": [approval.id for approval in kept], "message": NOT_GONE_BACK}
+    )
+
+
+ReadThread = Callable[[str, str], Awaitable[tuple[Thread, Reservation] | None]]
+
+
+async def refuse_early(store: Store, read: ReadThread, team: Team, run: RunInput, principal: str) -> None:
+    """Raise `ApprovalPending` if the run would be refused. Leaves a thread to its lease on which something is at work.
+
+    Costs one cheap read where nothing waits.
+    """
+    if team.entry.on_unanswered != "refuse":
+        return
+    calls = await store.read_calls(principal, run.thread_id)
+    if calls is None or not any(approval.is_pending for approval in calls.approvals):
+        return
+    found = await read(principal, run.thread_id)
+    if found is None:
+        return
+    thread, reservation = found
+    try:
+        if thread.run_status != "running":
+            await refuse(team, run, thread)
+    finally:
+        reservation.release()
+
+
+async def refuse(team: Team, run: RunInput, thread: Thread) -> None:
+    """Raise `ApprovalPending` if something waits on ``thread`` that the run doesn't answer."""
+    if team.entry.on_unanswered != "refuse":
+        return
+    pending = {approval.id for approval in thread.approvals if approval.waits_at(thread.now)}
+    if not pending:
+        return
+    size = len(run.messages) + len(thread.entries)
+    if left := pending - await if_large(size, _answered, team, run, thread):
+        raise ApprovalPending(f"{len(left)} call(s) wait for an answer; answer them all in one run.")
+
+
+def _answered(team: Team, run: RunInput, thread: Thread) -> set[str]:
+    no_id = str  # what is looked at here is not kept
+    intake = take(run, Journal(thread.entries, thread.approvals), no_id, ours=team.tool_names)
+    return {answer.id for answer in intake.answers}

@@ -1,0 +1,89 @@
+"""From what was typed to an application that may be served."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agui_gate.cli.server.banner import banner
+from agui_gate.cli.target import Target, load_target, states_of
+from agui_gate.config.settings import DEFAULT, Settings, load_settings
+from agui_gate.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was typed: TARGET, the settings file, the options that override settings, --model (None: not given)."""
+
+    target: str | None
+    config: Path | None
+    options: Mapping[str, Any]
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What will be served."""
+
+    app: Any
+    target: Target
+    settings: Settings
+
+    def announce(self, url: str) -> None:
+        """Print the banner."""
+        banner(
+            url, self.target.agents, _facts(self), closed=not all(s.guard.loopback_only for s in states_of(self.app))
+        )
+
+
+def prepare(plan: Plan) -> Ready:
+    """Load settings and TARGET, make the application. Raises `ConfigurationError` if it can't be served like this."""
+    settings = load_settings(plan.config, options=plan.options)
+    target = load_target(plan.target, plan.model)
+    if target.app is None:
+        from agui_gate.http.app import create_app
+
+        ready = Ready(create_app(*target.agents, settings=settings), target, settings)
+    else:
+        ready = Ready(target.app, target, settings)
+        _check_options(plan)
+    _check_access(ready)
+    return ready
+
+
+def _check_options(plan: Plan) -> None:
+    """An application has made its choices already; an option that changes nothing would deceive."""
+    for name, flag in (("store", "--store"), ("bus", "--bus"), ("page", "--no-page")):
+        if plan.options.get(name) is not None:
+            raise ConfigurationError(f"{plan.target} is an application with its own settings: {flag} can't change it.")
+
+
+def _check_access(ready: Ready) -> None:
+    """Loopback is open, everything else needs to know who asks (docs/operations.md#authentication)."""
+    from agui_gate.http.auth import is_loopback
+
+    host = ready.settings.host
+    if not is_loopback(host) and any(state.guard.loopback_only for state in states_of(ready.app)):
+        raise ConfigurationError(
+            f"Without auth this server may only listen on a loopback address, not on {host}. "
+            'Set AGUI_GATE_TOKENS="name:TOKEN", or pass auth= to create_app.'
+        )
+
+
+def _facts(ready: Ready) -> dict[str, str]:
+    settings, facts = ready.settings, {}
+    if ready.target.app is None:
+        default = " (the default; --store changes it)" if settings.source("store") == DEFAULT else ""
+        facts["store"] = settings.shown("store") + default
+        if settings.bus:
+            facts["bus"] = settings.shown("bus")
+    states = states_of(ready.app)
+    if not states:
+        facts["access"] = "as the application decides"
+    elif any(state.guard.loopback_only for state in states):
+        facts["access"] = "this machine only, as no tokens are set"
+    elif ready.target.app is None:
+        facts["access"] = f"with the token of {', '.join(settings.tokens)}"
+    else:
+        facts["access"] = "as the application's auth decides"
+    return facts

@@ -1,0 +1,30 @@
+"""The store of a deployment, opened by a command for people who look after it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agui_gate import failpoints
+from agui_gate.config.settings import Settings
+from agui_gate.errors import ConfigurationError
+from agui_gate.stores import Store, open_store, schema_of
+
+
+@asynccontextmanager
+async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool = False) -> AsyncIterator[Store]:
+    """Open it, and bring its schema up to date.
+
+    Raises `ConfigurationError`, also for one that keeps nothing; and for one that isn't there, unless ``may_be_new``:
+    who gave a wrong name is not told that all is well in there. ``any_past``: see `open_store`.
+    """
+    if settings.store.startswith("memory:"):
+        raise ConfigurationError("The store memory:// ends with its server. Name the one that is kept, with --store.")
+    if not may_be_new and not await schema_of(settings.store):
+        raise ConfigurationError(
+            f"There is no store at {settings.shown('store')}. Name the one that is meant, with --store."
+        )
+    store = failpoints.armed_store(open_store(settings.store, any_past=any_past))
+    try:
+        await store.start()
+        yield store
+    finally:
+        await store.aclose()

@@ -1,0 +1,1 @@
+"""Settings of a deployment: their values, their sources and their defaults."""

@@ -1,0 +1,36 @@
+"""What the settings say, as the engine and the stores take it: the same for a server and for a command."""
+
+from typing import TYPE_CHECKING
+
+from agui_gate.bus import open_bus
+from agui_gate.bus.base import Bus
+from agui_gate.stores import open_store
+from agui_gate.stores.base import Bounds, Store
+from agui_gate.threads.limits import Limits
+
+if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
+
+
+def engine_limits(settings: "Settings") -> Limits:
+    """The limits of an engine."""
+    return Limits(**{name: getattr(settings, name) for name in Limits.__struct_fields__})
+
+
+def store_from(settings: "Settings", url: str | None = None) -> Store:
+    """The store at ``url``, or the one that the settings name, within their bounds. Raises `ConfigurationError`."""
+    readable = engine_limits(settings).readable_bytes
+    return open_store(url or settings.store, Bounds(readable, settings.principal_bytes, settings.principal_threads))
+
+
+def bus_from(settings: "Settings", url: str | None = None, store: str | None = None) -> Bus:
+    """The bus at ``url``, or the one that the settings name. If they name none, that of the ``store``: its URL (of one
+    that was made elsewhere its `bus_url`), and the one in the settings if not given. Raises `ConfigurationError`.
+    """
+    chosen = url or settings.bus or _bus_of(settings.store if store is None else store)
+    return open_bus(chosen, kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
+
+
+def _bus_of(store: str) -> str:
+    """PostgreSQL carries the events of its own replicas."""
+    return store if store.partition("://")[0] in ("postgresql", "postgres") else "memory://"

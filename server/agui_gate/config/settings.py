@@ -1,0 +1,283 @@
+"""Settings of a deployment, and where each of them came from.
+
+A value is looked for in this order. The first place that has one wins: a command-line option, an ``AGUI_GATE_*``
+variable, the file of ``--config``, the default. An empty variable counts as not set, since that is what container tools
+pass for a value nobody gave. The file is TOML if its name ends in ``.toml``, else lines of ``NAME=value``; names in it
+may be written with or without the prefix.
+
+    store = "sqlite:///support.db"          AGUI_GATE_STORE=sqlite:///support.db
+    cors_origins = ["https://shop.example"] AGUI_GATE_CORS_ORIGINS=https://shop.example
+    [tokens]                                AGUI_GATE_TOKENS=alice:TOKEN,bob:TOKEN
+    alice = "TOKEN"
+
+Divergence: not pydantic-settings, whose import costs more than this whole package may, and which can't say where a
+value came from.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from agui_gate.config import defaults
+from agui_gate.config.setting_values import READERS
+from agui_gate.errors import ConfigurationError
+
+PREFIX = "AGUI_GATE_"
+DEFAULT = "default"
+MASK = "********"
+
+CLIENT_NAMES = frozenset({"url", "token"})
+"""Variables that `agui-gate approvals` and the page of frontend-demo read as clients of some server; no settings of
+this one. With `READERS` and `_SERVICE_LINK` they are all that an ``AGUI_GATE_*`` variable may be.
+"""
+
+_SERVICE_LINK = re.compile(r"(\w+_)?(service_host|service_port(_\w+)?|port_\d+_(tcp|udp|sctp)(_(proto|port|addr))?)")
+_LINKED_PORT = re.compile(r"(tcp|udp|sctp)://")
+"""What Kubernetes (and Docker's links) set in each container beside a service that is called agui-gate or agui-gate-…:
+``AGUI_GATE_SERVICE_HOST``, ``AGUI_GATE_PORT_8000_TCP``, and ``AGUI_GATE_PORT=tcp://10.0.0.1:8000``.
+"""
+
+_META = ("sources",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Validated settings. Raises `ConfigurationError` with one sentence that names the invalid setting.
+
+    docs/settings.md shows the text below each of them; the limits are enforced elsewhere (ADR 0011).
+    """
+
+    store: str = field(default="sqlite:///agui-gate.db", repr=False)
+    """Where threads and approvals are stored: `sqlite:///file.db`, `postgresql://user:password@host/database`, `memory://`."""
+    bus: str = field(default="", repr=False)
+    """Carries the events of runs to clients of other processes. Not set: the store's database if that is PostgreSQL,
+    otherwise `memory://`, within the process.
+    """
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The principals, each with a bearer token. Empty: no authentication, only loopback requests are accepted."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose pages may call this server. Without authentication, loopback origins are allowed."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names that are accepted besides loopback ones while no authentication is configured."""
+    dialect: Literal["auto", "compat", "1.0"] = "auto"
+    """The AG-UI dialect of streams; `auto` selects it by each request's version: see the glossary, *dialect*."""
+    max_body_bytes: int = defaults.MAX_BODY_BYTES
+    """Maximum size of a request's body. Above: 413 `too_large`."""
+    events_seconds: float = defaults.EVENTS_SECONDS
+    """How long the events of a finished run can be read again. Afterwards: 404 `not_found`."""
+    events_bytes: int = defaults.EVENTS_BYTES
+    """How many bytes of a run's newest events are kept. Older ones: 410 `gone`."""
+    disconnect_grace: float = defaults.DISCONNECT_GRACE
+    """How long a run continues after its last client disconnected, if disconnecting stops it."""
+    drain_seconds: float = 30.0
+    """How long runs and decisions may continue once the server was told to stop. New ones get 503. Afterwards the rest
+    is stopped.
+    """
+    send_timeout: float = defaults.SEND_TIMEOUT
+    """How long a client may read nothing. Above: its connection is closed."""
+    turn_bytes: int = defaults.TURN_BYTES
+    """Text, reasoning and arguments of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
+    turn_calls: int = defaults.TURN_CALLS
+    """Calls in one answer of the model. Above: `limit_reached`; none of them runs."""
+    turn_seconds: float = defaults.TURN_SECONDS
+    """Duration of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
+    tools_at_once: int = defaults.TOOLS_AT_ONCE
+    """Calls of one answer that run at the same time. The others wait."""
+    tool_threads: int = defaults.TOOL_THREADS
+    """Sync tools that run at the same time, shared fairly among principals. The others wait."""
+    thread_bytes: int = defaults.THREAD_BYTES
+    """Stored size of one thread. Above: `limit_reached`; begin a new thread."""
+    thread_entries: int = defaults.THREAD_ENTRIES
+    """Messages, results and other entries in one thread. Above: `limit_reached`; begin a new thread."""
+    open_bytes: int = defaults.OPEN_BYTES
+    """Size of all threads that are in use at the same time (several times that in memory), half of it for one
+    principal. Above: 503 `unavailable`, and 429 `rate_limited` for the principal.
+    """
+    state_bytes: int = defaults.STATE_BYTES
+    """The shared state of a thread, as JSON. Above: 413 `too_large`; a tool's change is undone."""
+    principal_runs: int = defaults.PRINCIPAL_RUNS
+    """Runs of one principal in flight. Above: 429 `rate_limited`."""
+    principal_bytes: int = 256 * 1024 * 1024
+    """What `memory://` stores for one principal. Above: 413 `too_large`."""
+    principal_threads: int = 10_000
+    """Threads that `memory://` stores for one principal. Above: 413 `too_large`."""
+    retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
+    """After how many days without a change a thread is deleted, with its journal and approvals. Never while something
+    is pending or running on it. 0: never.
+    """
+    retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
+    """After how many days the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
+    max_connections: int = 0
+    """Connections of `agui-gate serve`. 0: by the process's limit of open files, at most 10,000. Above: the connection
+    that has been idle for longest is closed; if none is idle, 503 `unavailable`.
+    """
+    header_bytes: int = 64 * 1024
+    """Total size of a request's headers in `agui-gate serve`. Above: 431 `too_large`."""
+    header_count: int = 128
+    """Number of a request's headers in `agui-gate serve`. Above: 431 `too_large`."""
+    header_seconds: float = 15.0
+    """How long the headers of a request to `agui-gate serve` may take, from the start of the connection. Above: the
+    connection is closed.
+    """
+    body_seconds: float = defaults.BODY_SECONDS
+    """How long a request's body may take; each 16 KiB received add a second. Above: 400 `invalid_request`."""
+    keep_alive_seconds: float = 75.0
+    """How long a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
+    log_level: str = "info"
+    """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
+    host: str = "127.0.0.1"
+    """The address on which `agui-gate serve` listens. Other addresses than loopback require authentication."""
+    port: int = 8000
+    """The port of `agui-gate serve`; 0: any free port."""
+    page: bool = True
+    """Whether `GET /` serves the built-in page."""
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Where each value came from, by name. Not a setting."""
+
+    def __post_init__(self) -> None:
+        for name, read in READERS.items():
+            try:
+                object.__setattr__(self, name, read(getattr(self, name)))
+            except ValueError as problem:
+                raise ConfigurationError(f"{_label(name, self.sources.get(name))} {problem}.") from None
+
+    def source(self, name: str) -> str:
+        """Where the value of ``name`` came from: a variable, an option, a file's name, or ``default``."""
+        return self.sources.get(name, DEFAULT)
+
+    def shown(self, name: str) -> str:
+        """The value of ``name`` as text, with every secret masked."""
+        value = getattr(self, name)
+        if name == "tokens":
+            return ", ".join(f"{principal}:{MASK}" for principal in value)
+        if isinstance(value, tuple):
+            return ", ".join(value)
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float):
+            return f"{value:g}"
+        return _without_password(value) if name in ("store", "bus") else str(value)
+
+
+def load_settings(
+    config: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read the settings from everywhere. ``options`` are those of the command line; None in it means not given.
+
+    Raises `ConfigurationError` for a wrong value, a name that is no setting (a misspelt `AGUI_GATE_TOKENS` would leave
+    the server open), or a file that can't be read.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    found: list[tuple[str, str, Any]] = []
+    if config is not None:
+        found += [(_plain(key), config.name, value) for key, value in _read_file(config)]
+    found += [(_plain(key), key, value) for key, value in _variables(environ)]
+    found += [(key, _option(key), value) for key, value in (options or {}).items()]
+    for name, source, value in found:
+        if value is None or value == "":
+            continue
+        if name not in READERS:
+            raise ConfigurationError(_unknown(name, source))
+        values[name], sources[name] = value, source
+    return Settings(**values, sources=MappingProxyType(sources))
+
+
+def names() -> list[str]:
+    """The names of all settings, in the order in which they are shown."""
+    return [f.name for f in fields(Settings) if f.name not in _META]
+
+
+# --- names and files -------------------------------------------------------------------------------------------------
+
+
+def _plain(key: str) -> str:
+    return key.removeprefix(PREFIX).lower()
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _label(name: str, source: str | None) -> str:
+    """How a complaint calls a setting: as the person who set it wrote it."""
+    if source is None or source == DEFAULT:
+        return f"The setting {name}"
+    return source if source.startswith((PREFIX, "--")) else f"{name} in {source}"
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for one in lower case, and
+    for the tokens of a server under the name of a client's token.
+    """
+    for key, value in environ.items():
+        name = _plain(key)
+        if not key.upper().startswith(PREFIX) or _is_service_link(name, value):
+            continue
+        if value and not key.startswith(PREFIX):
+            raise ConfigurationError(f"{key} is not a setting; did you mean {key.upper()}?")
+        if name not in CLIENT_NAMES:
+            yield key, value
+        elif name == "token" and ":" in value and not environ.get(f"{PREFIX}TOKENS"):
+            raise ConfigurationError(
+                "AGUI_GATE_TOKEN is what a client sends; the tokens that a server takes are AGUI_GATE_TOKENS."
+            )
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    if _SERVICE_LINK.fullmatch(name):
+        return True
+    return (name == "port" or name.endswith("_port")) and _LINKED_PORT.match(value) is not None
+
+
+def _unknown(name: str, source: str) -> str:
+    """The refusal of a name that is no setting. Its value isn't in it: that may be a secret."""
+    close = difflib.get_close_matches(name, READERS, n=1)
+    written = source if source.startswith(PREFIX) else f"{name} in {source}"
+    hint = (PREFIX + close[0].upper() if source.startswith(PREFIX) else close[0]) if close else None
+    return f"{written} is not a setting{f'; did you mean {hint}?' if hint else ' (docs/settings.md lists them).'}"
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    if at:
+        scheme, _, user = head.partition("://")
+        name, colon, _ = user.partition(":")
+        url = f"{scheme}://{name}{colon and f':{MASK}'}@{tail}"
+    return re.sub(r"(?<=password=)[^&]*", MASK, url)
+
+
+def _read_file(path: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a byte order mark
+        yield from tomllib.loads(text).items() if path.suffix == ".toml" else _lines(text, path.name)
+    except OSError as error:
+        raise ConfigurationError(f"The file {path} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"The file {path} is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"The file {path} is not valid TOML: {error}.") from None
+
+
+def _lines(text: str, name: str) -> Iterator[tuple[str, str]]:
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip().removeprefix("export ")
+        if not line or line.startswith("#"):
+            continue
+        key, separator, value = line.partition("=")
+        if not separator:
+            raise ConfigurationError(f"Line {number} of {name} is not NAME=value (for TOML, name the file *.toml).")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        yield key.strip(), value

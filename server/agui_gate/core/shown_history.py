@@ -1,0 +1,121 @@
+"""The cards that a thread has shown, and what was said to each.
+
+A card is *open* until something closed it: an answer, its call's outcome, or a note that its question is asked again
+(`REPLACED`). It is *answerable* a little longer, for such a note is no answer. Another tab may still show the card with
+its buttons, and its call still waits. What is asked is the same, since a record's arguments never change. Cards of an
+answer that was replaced are known too, so that whoever clicks on one is told what is true.
+
+Clients send what was said to a card again with every run, the server's own notes too. What was said before, word for
+word, is such a repetition and says nothing new, whether it was taken or refused then.
+
+The messages that a thread has, so that a client's replayed history can be compared with it.
+
+Messages are known by their ids. Users' messages that came without one are known by what they say, and by their place
+among those like them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from agui_gate.core.transcript import (
+    CallPart,
+    CardClosedEntry,
+    CardEntry,
+    Content,
+    KeptEntry,
+    ReplacedEntry,
+    TurnEntry,
+    UserEntry,
+)
+
+REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
+"""What is said to a card that is still open when its question is asked again: no answer, and no outcome."""
+
+
+def is_answerable(said: Collection[str]) -> bool:
+    """Whether an answer to a card counts to which this was ``said`` so far."""
+    return all(text == REPLACED for text in said)
+
+
+class CardsShown:
+    """The cards of one thread, by their call ids. Each entry costs the same, however many there were before."""
+
+    def __init__(self) -> None:
+        self._approvals: dict[str, str] = {}
+        self._said: dict[str, set[str]] = {}  # what was said to each card, by its id
+        self._open: dict[str, dict[str, CardEntry]] = {}
+
+    def note(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
+        """Take what the journal has next about cards."""
+        match entry:
+            case CardEntry():
+                self._approvals[entry.id] = entry.approval_id
+                if entry.id not in self._said:
+                    self._open.setdefault(entry.approval_id, {})[entry.id] = entry
+            case CardClosedEntry():
+                self._close(entry)
+            case ReplacedEntry():
+                self._approvals |= dict(entry.cards)
+
+    def _close(self, entry: CardClosedEntry) -> None:
+        said = self._said.setdefault(entry.card_id, set())
+        said.add(entry.content)
+        if entry.said is not None:
+            said.add(entry.said)
+        approval_id = self._approvals.get(entry.card_id, "")
+        cards = self._open.get(approval_id, {})
+        if cards.pop(entry.card_id, None) is not None and not cards:
+            del self._open[approval_id]
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._approvals
+
+    @property
+    def approvals(self) -> Mapping[str, str]:
+        """Which record each asks about, by its id."""
+        return self._approvals
+
+    def said(self, card_id: str) -> Collection[str]:
+        """What was said to it so far."""
+        return self._said.get(card_id, ())
+
+    def open_of(self, *approval_ids: str) -> list[CardEntry]:
+        """The open cards that ask about this record, by any of its ids; of each the oldest first."""
+        return [card for name in dict.fromkeys(approval_ids) for card in self._open.get(name, {}).values()]
+
+
+class MessagesShown:
+    """The messages of one thread. Each entry costs the same, however many there were before."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._users: dict[str, int] = {}
+        self._unnamed: dict[tuple[Content, ...], list[int]] = {}
+        self.unnamed = 0
+        """How many users' messages came without an id."""
+
+    def note_turn(self, turn: TurnEntry) -> None:
+        """Take a turn: its texts, its reasoning, and the messages that show its calls."""
+        self._ids.update([part.parent_id if isinstance(part, CallPart) else part.id for part in turn.parts])
+
+    def note_user(self, entry: UserEntry, place: int) -> None:
+        """Take a user's message that is the journal's entry number ``place``."""
+        self._ids.add(entry.id)
+        self._users[entry.id] = place
+        if entry.minted:
+            self._unnamed.setdefault(entry.content, []).append(self.unnamed)
+            self.unnamed += 1
+
+    def note_kept(self, entry: KeptEntry) -> None:
+        """Take a message that only clients need."""
+        self._ids.add(entry.id)
+
+    def __contains__(self, message_id: str) -> bool:
+        return message_id in self._ids
+
+    def place_of(self, message_id: str) -> int | None:
+        """Where the user's message with this id stands in the journal, the latest one."""
+        return self._users.get(message_id)
+
+    def places_of(self, content: tuple[Content, ...]) -> Sequence[int]:
+        """The places, among users' messages that came without an id, of those that say just this."""
+        return self._unnamed.get(content, ())

@@ -1,1 +1,0 @@
-"""The engine: one run from request to terminal event."""

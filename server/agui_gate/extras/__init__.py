@@ -1,0 +1,1 @@
+"""Features that a run has only where they are declared."""

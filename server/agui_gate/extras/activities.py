@@ -1,0 +1,55 @@
+"""What the tools at work on a thread show on its page: its activities.
+
+What begins to be shown is in the journal at once, so that its place there is the one in the stream. A change counts
+here alone. When the call has ended, the journal gets what was shown last. It is all saved with the next commit.
+
+A model may show some, too (`extras/remote_state.py`), in the name of its turn. The journal gets them after the turn.
+
+Whoever is told the conversation meanwhile is told it with what is shown right now: clients drop the activities that a
+snapshot leaves out (STATE-2), and change what they have by the patches that follow.
+"""
+
+from collections.abc import Callable, Iterable
+
+from agui_gate.core.transcript import ActivityEntry, Entry
+
+Keep = Callable[[Iterable[Entry]], None]
+"""Adds to the journal."""
+
+
+class Activities:
+    """Of one open thread. ``keep`` adds to its journal, where ``has_room`` says that it may."""
+
+    __slots__ = ("_has_room", "_keep", "_kept", "_shown")
+
+    def __init__(self, keep: Keep, has_room: Callable[[Entry], bool]) -> None:
+        self._keep, self._has_room = keep, has_room
+        self._shown: dict[str, ActivityEntry] = {}  # by message id, of calls that are at work
+        self._kept: dict[str, ActivityEntry] = {}  # what the journal has of them
+
+    def show(self, entry: ActivityEntry, *, later: bool = False) -> None:
+        """A call at work shows this from now on. ``later``: it is in the journal when that is `over`."""
+        begins = entry.message_id not in self._shown
+        self._shown[entry.message_id] = entry
+        if begins and not later:
+            self._to_journal(entry)
+
+    def over(self, call_id: str) -> None:
+        """The call has ended: what it showed last stays."""
+        for entry in [entry for entry in self._shown.values() if entry.call_id == call_id]:
+            del self._shown[entry.message_id]
+            if self._kept.pop(entry.message_id, None) is not entry:
+                self._to_journal(entry)
+            self._kept.pop(entry.message_id, None)
+
+    def now(self) -> list[Entry]:
+        """What is shown right now, and is not in the journal like that."""
+        if not self._shown:
+            return []
+        return [entry for name, entry in self._shown.items() if self._kept.get(name) is not entry]
+
+    def _to_journal(self, entry: ActivityEntry) -> None:
+        """A thread that is full keeps none: they are no reason to take nothing else any more."""
+        if self._has_room(entry):
+            self._kept[entry.message_id] = entry
+            self._keep([entry])

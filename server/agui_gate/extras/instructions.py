@@ -1,0 +1,86 @@
+"""`Agent(instructions=…)` as a function: called before each request to the model, and never stored.
+
+It is the deployment's code, so whatever it does wrong is an error of the server (`internal`): the run ends in
+RUN_ERROR, and the thread can be used as before.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+import structlog
+
+from agui_gate.agents.agent import Agent, Instructing, with_note
+from agui_gate.agents.instruction_context import About, Situation
+from agui_gate.errors import NoInstructions
+from agui_gate.protocol.run_input import RunInput
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.tool_execution import in_task, is_cancelled
+from agui_gate.turns.tool_threads import tool_threads
+
+SECONDS = 10.0
+"""How long a function may take that makes instructions."""
+
+MOST_CHARACTERS = 512 * 1024
+"""Of what it returns."""
+
+log = structlog.get_logger("agui_gate.instructions")
+
+
+async def instructions_for(agent: Agent, run: RunInput, thread: LeasedThread) -> str:
+    """What the agent's instructions are now. Raises `NoInstructions`."""
+    if isinstance(agent.instructions, str):
+        return agent.instructions
+    said = await _said(agent, agent.instructions, _situation(run, thread), thread)
+    if not isinstance(said, str) or len(said) > MOST_CHARACTERS:
+        what = f"{len(said):,} characters" if isinstance(said, str) else type(said).__name__
+        log.error("instructions_unusable", agent=agent.name, returned=what)
+        raise NoInstructions
+    return with_note(said, agent.away)
+
+
+async def _said(agent: Agent, function: Instructing, situation: Situation, thread: LeasedThread) -> object:
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await _called(function, situation, thread)
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        log.exception("instructions_failed", agent=agent.name)
+    except Exception:
+        log.exception("instructions_failed", agent=agent.name)
+    raise NoInstructions
+
+
+async def _called(function: Instructing, situation: Situation, thread: LeasedThread) -> object:
+    """What the function returns, wherever it has to run: as with the function of a gate."""
+    if inspect.iscoroutinefunction(function):
+        return await in_task(_contained(function(situation)))
+    threads = tool_threads(thread.limits.tool_threads, "instructions")
+    async with threads.slot(situation.principal, SECONDS) as slot:
+        said = await threads.run(slot, lambda: function(situation))
+    return await in_task(_contained(said)) if inspect.isawaitable(said) else said
+
+
+async def _contained(said: Any) -> object:
+    """What it comes to. A `SystemExit` in a task would end the process."""
+    awaitable: Awaitable[object] = said
+    try:
+        return await awaitable
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as left:
+        return left
+
+
+def _situation(run: RunInput, thread: LeasedThread) -> Situation:
+    props = {} if run.forwarded_props is None else run.forwarded_props
+    return Situation(
+        thread_id=thread.thread.id,
+        principal=thread.thread.principal,
+        context=tuple(About(item.description or "", item.value) for item in run.context or ()),
+        forwarded_props=msgspec.json.decode(msgspec.json.encode(props)),  # a copy: it is anybody's code
+        state=thread.shared.copy(),
+    )

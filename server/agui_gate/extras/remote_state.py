@@ -1,0 +1,135 @@
+"""What a model tells beside its answer: activities, and the shared state. Only agents of elsewhere do.
+
+Both go the way of what tools tell (`ctx.activity`, `ctx.state`), in the name of the turn. What doesn't fit is left out,
+with a line in the log: an answer doesn't fail for it.
+
+The state is the agent's own part of the thread's: what its model declares (`Agent(state=…)`). It is sent no more than
+that, and what it changes there is done to what is kept. So no other part is touched, and nobody's changes are lost.
+"""
+
+from typing import Any
+
+import msgspec
+import structlog
+
+from agui_gate.adapter import Activity, StateChanged
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.state_form import Unfit
+from agui_gate.agents.tool_events import Emitter, Shown, Told
+from agui_gate.core.document import Document
+from agui_gate.core.json_changes import NotApplicable, TooDifferent, changes, patched
+from agui_gate.core.lane import Lane
+from agui_gate.core.transcript import StateEntry
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.toolbox import MAX_BACK
+
+BUDGET = 64 * 1024 * 1024
+"""Bytes of state and activities, as JSON, that are looked at in one turn."""
+
+log = structlog.get_logger("agui_gate.beside")
+
+_encode, _decode = msgspec.json.encode, msgspec.json.decode
+
+
+def shared_with(agent: Agent, thread: LeasedThread) -> Any:
+    """The state that the agent's model is sent; None where it shares none."""
+    if agent.state is None or getattr(agent.adapter, "shares_state", False) is not True:
+        return None
+    value = thread.shared.value
+    try:
+        return _decode(agent.state_form.fitted(_encode({} if value is None else value)))
+    except Unfit:
+        return _decode(agent.state_form.default())
+
+
+class RemoteState:
+    """Of one turn. ``lane`` is where it is told; ``state`` is what the model was sent of the shared state."""
+
+    def __init__(self, agent: Agent, thread: LeasedThread, lane: Lane, turn_id: str, state: Any) -> None:
+        self._agent, self._thread, self._lane, self._turn_id = agent, thread, lane, turn_id
+        self._known = None if state is None else Document(state)
+        """The state as the model has it."""
+        self._first = self._last = thread.shared.kept
+        """What was kept before the newest changes of the model's, with nobody else's between them, and after them."""
+        self._emitter = Emitter(turn_id, self._tell)
+        self._budget = BUDGET
+        self._back: list[dict[str, Any]] = []
+        self._warned: set[str] = set()
+
+    def take(self, event: Activity | StateChanged) -> None:
+        """What it tells now."""
+        if self._budget < 0:
+            return
+        try:
+            told = event.content if isinstance(event, Activity) else event.state
+            text = _encode(told)
+            self._budget -= len(text)
+            if self._budget < 0:
+                return
+            if isinstance(event, Activity):
+                self._emitter.show(event.key, event.kind, event.content)
+            elif self._known is not None:
+                self._known = self._take_state(text, self._known)
+        except (ValueError, RecursionError) as error:
+            self._warn(type(event).__name__, str(error)[:200])
+
+    def _warn(self, what: str, why: str) -> None:
+        """Once for each kind of thing: who tells one that doesn't fit may tell thousands."""
+        if what not in self._warned:
+            self._warned.add(what)
+            log.warning("left_out", what=what, why=why)
+
+    def over(self) -> None:
+        """The turn is in the journal, or nothing of it is."""
+        self._thread.activities.over(self._turn_id)
+        self._end_stretch()
+        if self._back:
+            small = len(_encode(self._back)) <= MAX_BACK
+            self._thread.append([StateEntry(self._turn_id, tuple(self._back) if small else None)])
+            self._back = []
+
+    def _take_state(self, text: bytes, known: Document) -> Document:
+        """Keep what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
+        limit, shared, form = self._thread.limits.state_bytes, self._thread.shared, self._agent.state_form
+        if len(text) > limit or len(fitted := form.fitted(text)) > limit:
+            raise ValueError("the state is too large")
+        new, before = Document(text=fitted), shared.kept
+        try:
+            held = shared.held()
+            if held.text == known.text:
+                shared.put(new, form)
+            else:
+                shared.put(_changed(held, known, new))
+        except ValueError:  # it would quote values
+            raise ValueError("it doesn't fit the state of the thread") from None
+        finally:
+            self._note_change(before, shared.kept)
+            shared.tell(self._lane.other)
+        return new
+
+    def _note_change(self, before: Document, after: Document) -> None:
+        """The way back is looked for once for all changes between which nobody else changed anything."""
+        if before is not after:
+            if before is not self._last:
+                self._end_stretch()
+                self._first = before
+            self._last = after
+
+    def _end_stretch(self) -> None:
+        if self._last is not self._first:
+            self._back = [*changes(self._last, self._first), *self._back]
+            self._first = self._last
+
+    def _tell(self, told: Told) -> None:
+        if isinstance(told, Shown):
+            self._thread.activities.show(told.entry, later=True)
+            self._lane.other(told.event)
+
+
+def _changed(held: Document, known: Document, new: Document) -> Document:
+    """What is held, with what the model has changed; where that can't be told apart, with all it has."""
+    value = held.value if isinstance(held.value, dict) else {}
+    try:
+        return Document(patched(value, changes(known, new, small=False)))
+    except (NotApplicable, TooDifferent):
+        return Document(value | new.value)

@@ -1,0 +1,43 @@
+"""Has the store forget what is old enough, a little at a time (`stores/retention.py`)."""
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from agui_gate.errors import AguiGateError
+from agui_gate.stores.retention import BEGINNING, FORGET, Ages, RetentionStore
+
+STEP_SECONDS = 10.0
+"""From one step to the next."""
+
+log = structlog.get_logger("agui_gate.engine")
+
+
+class RetentionJob:
+    """Goes through the store again and again, where something is to be forgotten at all."""
+
+    def __init__(self, store: RetentionStore, ages: Ages, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._ages, self._clock = store, ages, clock
+        self._place = BEGINNING
+        self._most = FORGET
+        self._due = 0.0
+        self._failing = False
+
+    async def step(self) -> None:
+        """One step, if it is time. A store that is away is tried again later; that is told once, not every time."""
+        now = self._clock()
+        if self._ages == Ages() or now < self._due:
+            return
+        self._due = now + STEP_SECONDS
+        most, self._most = self._most, max(1, self._most // 2)  # where this takes too long, the next one does less
+        try:
+            swept = await self._store.sweep(self._ages, self._place, most)
+        except AguiGateError as error:
+            if not self._failing:
+                log.warning("nothing_forgotten", error=error.message)
+            self._failing = True
+            return
+        self._place, self._failing, self._most = swept.place, False, min(FORGET, 2 * most)
+        if swept.threads or swept.records:
+            log.info("forgotten", threads=swept.threads, records=swept.records)

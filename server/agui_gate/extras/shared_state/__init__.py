@@ -1,0 +1,1 @@
+"""The state that a page and its agents share."""

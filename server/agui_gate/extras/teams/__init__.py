@@ -1,0 +1,1 @@
+"""Teams: members, and the tasks that agents hand to other agents."""

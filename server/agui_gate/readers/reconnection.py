@@ -1,0 +1,193 @@
+"""Who comes back to a thread is given a reader of it, by what is at work there: see `readers/connect.py`."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+from weakref import WeakSet
+
+import msgspec
+
+from agui_gate.agents.team import Team
+from agui_gate.bus.base import Bus, Published, Reader
+from agui_gate.core import events as ev
+from agui_gate.core.dialect import Deployment, Dialect, choose
+from agui_gate.errors import AguiGateError, Interrupted, NotFound, Unavailable
+from agui_gate.protocol.encoder import FrameEncoder
+from agui_gate.protocol.run_input import RunInput
+from agui_gate.readers.connect import PrivateFrames, Reserving, Whole, as_it_stands, failed, unheard_of
+from agui_gate.readers.rejoined_run import Rejoined
+from agui_gate.readers.remote_run import Over, RemoteRun
+from agui_gate.readers.thread_poller import ThreadPoller
+from agui_gate.readers.wake_ups import Watch
+from agui_gate.runs.downgrades import Downgrades, Lost
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import Store, Thread
+from agui_gate.threads.conversation import heaviness
+from agui_gate.threads.memory_budget import Budget, Reservation
+from agui_gate.worker_thread import if_large
+
+Live = Callable[[str, str], LiveRun | None]
+"""The run of a principal's thread that is in flight here."""
+
+NewId = Callable[[], str]
+
+
+class Connected(NamedTuple):
+    """A reader of a thread; the run that it reads, if that is here; and that run's key, wherever it is."""
+
+    reader: Reader
+    live: LiveRun | None = None
+    run_key: str | None = None
+
+
+class Reconnection:
+    """Connects clients to the threads of one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        watch: Watch,
+        budget: Budget,
+        live: Live,
+        deployment: Deployment,
+        downgrades: Downgrades,
+        new_id: NewId,
+    ) -> None:
+        self._store, self._bus, self._watch, self._budget, self._live = store, bus, watch, budget, live
+        self._deployment, self._downgrades, self._new_id = deployment, downgrades, new_id
+        self._readers: WeakSet[RemoteRun] = WeakSet()
+
+    async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
+        """See `Engine.read_thread`."""
+        reservation = self._budget.expect(principal, thread_id)
+        thread = await self._store.read_thread(principal, thread_id)
+        return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
+
+    async def connect(
+        self, team: Team, run: RunInput, principal: str, *, watching: bool = False, reads_stops: bool = False
+    ) -> Connected:
+        """The conversation as it stands, then what is said of it.
+
+        ``watching``: the reader neither keeps the run going nor stops it by leaving (else `LiveRun.leave` it), and is
+        not told again that an earlier one failed or was stopped. ``reads_stops``: it tells a stop from a failure.
+        """
+        live, thread = self._live(principal, run.thread_id), None
+        reservation = self._budget.expect(principal, run.thread_id)
+        if live is None:
+            thread = await self._store.read_thread(principal, run.thread_id)
+            # One may have begun meanwhile, or the thread has another name here than there.
+            live = self._live(principal, thread.id if thread else run.thread_id)
+        who = self._client(run, principal, watching, reads_stops)
+        if live is not None:
+            reservation = reservation.found(run.thread_id, live.thread_bytes)
+            joined = await live.join(who.frames(live.run_id).opening, watching=who.watching)
+            if joined is not None:
+                return Connected(Reserving(who.rejoined(joined, live.run_id), reservation), live, live.key)
+            thread = await self._store.read_thread(principal, run.thread_id)
+        if thread is None:
+            return Connected(Whole(unheard_of(run, who.frames(run.run_id))))
+        reservation = reservation.found(run.thread_id, thread.bytes)
+        if thread.run_status != "running":
+            whole = await if_large(heaviness(thread), as_it_stands, team, run, thread, who.frames(run.run_id))
+            return Connected(Reserving(Whole(whole), reservation))
+        elsewhere = await self._elsewhere(team, run, thread, who, None)
+        if elsewhere is not None:
+            return Connected(Reserving(elsewhere, reservation), None, thread.run_key)
+        return Connected(self._following(team, run, thread, reservation, who, who.frames(run.run_id)))
+
+    async def read(self, run_key: str, after: int) -> Reader | None:
+        """See `Engine.read`."""
+        published, reader = await self._bus.find(run_key), await self._bus.read(run_key, after)
+        if published is None or reader is None:
+            return None
+        frame = FrameEncoder(f"connect_{self._new_id()}").frame
+
+        async def its_end(why: Exception | None, _: Sequence[ev.Event]) -> Reader:
+            if why is not None:  # the client goes on from where it is
+                raise why
+            return Whole(frame(ev.RunError(Interrupted().message, Interrupted.code, ())))
+
+        return self._far(reader, published, its_end)
+
+    def stop(self) -> None:
+        """Let nobody follow another replica's runs here any more: this one stops."""
+        for reader in list(self._readers):
+            reader.stop()
+
+    async def _elsewhere(
+        self, team: Team, run: RunInput, thread: Thread, who: "Client", frames: PrivateFrames | None
+    ) -> Reader | None:
+        """A reader of the run that another replica has at work there; None where its events can't be had.
+
+        ``frames``: what the client was told already, if it was told anything.
+        """
+        try:
+            published = await self._bus.find(thread.run_key or "")
+            if published is None:
+                return None
+            told = frames or who.frames(published.run_id)
+            joined = await self._bus.join(published.run_key, told.opening, watching=who.watching)
+        except Unavailable:  # the bus is away: what is saved is all there is to tell
+            return None
+        if joined is None:
+            return None
+
+        async def what_stands(_: Exception | None, ends: Sequence[ev.Event]) -> Reader:
+            for event in ends:
+                told.sequencer.other(event)
+            try:
+                found = await self.read_thread(thread.principal, thread.id)
+            except AguiGateError as error:
+                return Whole(failed(told, error))
+            if found is None:
+                return Whole(failed(told, NotFound("This thread has been deleted.")))
+            return self._following(team, run, *found, who, told)
+
+        return self._far(who.rejoined(joined, told.run_id), published, what_stands)
+
+    def _far(self, reader: Reader, published: Published, over: Over) -> Reader:
+        made = RemoteRun(reader, published, self._watch, over)
+        self._readers.add(made)
+        return made
+
+    def _following(
+        self,
+        team: Team,
+        run: RunInput,
+        thread: Thread,
+        reservation: Reservation,
+        who: "Client",
+        frames: PrivateFrames,
+    ) -> ThreadPoller:
+        async def join(now: Thread) -> Reader | None:
+            return await self._elsewhere(team, run, now, who, frames)
+
+        again = partial(self.read_thread, thread.principal, thread.id)
+        return ThreadPoller(team, run, thread, reservation, frames, self._watch, again, join)
+
+    def _client(self, run: RunInput, principal: str, watching: bool, reads_stops: bool) -> "Client":
+        asked, told = run.protocol_version, self._downgrades.lost
+        lost = partial(told, principal=principal, thread_id=run.thread_id, asked=asked, reads_stops=reads_stops)
+        return Client(run.thread_id, f"connect_{self._new_id()}", choose(asked, self._deployment), lost, watching)
+
+
+class Client(msgspec.Struct, frozen=True):
+    """As what a client is told of its thread: by which id of it, in which dialect, under which ``key`` of frames.
+
+    ``watching``: see `Reconnection.connect`.
+    """
+
+    thread_id: str
+    key: str
+    dialect: Dialect
+    lost: Callable[[Lost], None]
+    watching: bool
+
+    def frames(self, run_id: str) -> PrivateFrames:
+        """What is made for this client alone, in a run of that id."""
+        return PrivateFrames(self.thread_id, run_id, self.key, self.dialect, self.lost, retold=not self.watching)
+
+    def rejoined(self, reader: Reader, run_id: str) -> Rejoined:
+        """What a run of that id says, as this client reads it."""
+        return Rejoined(reader, self.thread_id, run_id, self.dialect, self.lost)

@@ -1,0 +1,1 @@
+"""Runs: from a request to its terminal event, and how they are stopped."""

@@ -1,0 +1,164 @@
+"""A team at work in a run: its questions to people, and the turns of whoever speaks.
+
+Who speaks is what the journal says, asked before each turn: a hand-off is an entry of it. What holds for the whole run
+is the entry agent's: how people are asked, and how many turns there may be, of all members together. The thread, its
+lease and the stream are the run's (`runs/run.py`), which also says in which order things happen.
+
+Token counts of a run: those of its turns, added up.
+"""
+
+from collections.abc import Iterable
+from enum import Enum, auto
+
+from agui_gate.adapter import TurnDone, Usage
+from agui_gate.agents.team import Member
+from agui_gate.approvals.answer_validation import validate_answers
+from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.outcome_events import OutcomeEvents
+from agui_gate.approvals.prompts import ApprovalPrompter
+from agui_gate.approvals.provider_approvals import ProviderApprovals
+from agui_gate.core.agent_view import Audience
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.lane import Lane
+from agui_gate.core.transcript import Output
+from agui_gate.errors import LimitReached
+from agui_gate.extras.teams.members import Members
+from agui_gate.extras.teams.tasks import Tasks
+from agui_gate.runs.run_context import RunContext
+from agui_gate.threads.reconciliation import Intake
+from agui_gate.turns.model_turn import Turns
+from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.toolbox import Toolbox
+
+
+class Rest(Enum):
+    """How a conversation comes to rest."""
+
+    DONE = auto()
+    """The model has said what it had to say."""
+    WAITS = auto()
+    """Somebody has to do something first."""
+
+
+class AgentLoop:
+    """The members of one team in one run. ``done`` collects how each of their turns ended."""
+
+    def __init__(self, members: Members, scope: RunContext) -> None:
+        self.agent, self._members, self._scope, self._thread = members.team.entry, members, scope, scope.thread
+        self.asker = ApprovalPrompter(members, scope)
+        self.showing = OutcomeEvents(scope, self.asker)
+        self._tools = Toolbox(self._thread, lambda call_id: scope.lane_of(call_id).other)
+        self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
+        self.consents = ProviderApprovals(self._thread, self.gated_calls, self.showing.snapshot)
+        self._own_consents = self.consents.of_task("")
+        self.tasks = Tasks(members, scope, self._turns_of, self.consents.of_task)
+        self.listens = False
+        """Whether its client may be told now what has become of calls beside this run."""
+        self.done: list[TurnDone] = []
+        self.output: bytes | None = None
+        """The answer as JSON, where the agent that gave it has answers of a given form."""
+        self._turns: dict[str, Turns] = {}
+
+    @property
+    def deciding(self) -> bool:
+        """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
+        return self.gated_calls.working or self.consents.passing
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """What their turns have reported so far."""
+        return totals(self.done)
+
+    @property
+    def speaker(self) -> str:
+        """The name of the agent that answers now."""
+        return self._members.speaker(self._thread.journal).agent.name
+
+    @property
+    def audience(self) -> Audience:
+        """For whom a transcript is made now: the agent that answers."""
+        return self._members.speaker(self._thread.journal).to
+
+    async def recover(self) -> None:
+        """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
+        await self.consents.recover()
+        await self.consents.ended()
+        claimed = self._thread.journal.claimed()
+        await self.gated_calls.recover(claimed, self._members.may_repeat)
+
+    async def decide(self, intake: Intake) -> None:
+        """Decide what is answered, and run what was approved."""
+        principal, members = self._thread.thread.principal, self._members
+        judgement = validate_answers(intake.answers, intake.index, members.tool_of, principal, members.why_not)
+        self.showing.refused(judgement.refused)
+        self.showing.late(intake.late)
+        self.showing.unknown(intake.unknown)
+        await self.gated_calls.carry_out(judgement.verdicts)
+
+    async def tell_expired(self, *, of_tasks: bool = True) -> bool:
+        """Tell what has expired since the run began; whether anything has. The store's clock says that.
+
+        What this run has asked for itself is shown when it ends, and not before. So a model can't be made to ask again
+        and again by a gate that gives nobody the time to answer.
+        """
+        now, journal = self._scope.clock(), self._thread.journal
+        found = False
+        for approval in journal.pending():
+            is_over = approval.run_key != self._scope.key and approval.expired_at(now)
+            if is_over and (of_tasks or not journal.task_of(approval.call_id)):
+                record = await self._thread.lease.approval(approval.id)
+                is_new = journal.approvals[approval.call_id].is_pending and self.listens
+                if record is not None and record.state is State.EXPIRED and is_new:
+                    self.showing.closed(record)
+                    found = True
+        return found
+
+    async def converse(self) -> Rest:
+        """Turns of whoever speaks, until that is done, waits for somebody, or reaches the limit (`LimitReached`).
+
+        The turns of all members count together: a circle of hand-offs ends, too.
+        """
+        for _ in range(self.agent.max_turns):
+            self._thread.lease.check()
+            self._scope.at_rest()
+            speaker = self._members.speaker(self._thread.journal)
+            turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
+            turn = await turns.next_turn()
+            if turns.asks_again:
+                continue
+            waits = self._thread.journal.waits
+            if not turn.awaited or (turns.was_cut_off and not waits):
+                self.output = turns.said
+                return Rest.DONE
+            if waits:
+                return Rest.WAITS
+        raise LimitReached(f"The agent stopped after {self.agent.max_turns} turns. Send a message to continue.")
+
+    async def stopped(self, error: BaseException | None) -> None:
+        """Close the records of what this run has left undecided. Without an ``error``, somebody stopped it."""
+        await self.consents.failed(error)
+        if error is None:
+            mine = [a for a in self._thread.journal.pending() if a.run_key == self._scope.key]
+            await self.gated_calls.close(mine, State.CANCELLED)
+
+    async def _first_turns(self, speaker: Member) -> Turns:
+        member = await self._members.ready(speaker)
+        turns = self._turns[member.who.agent] = self._turns_of(member, self._scope.seq, self._own_consents)
+        return turns
+
+    def _turns_of(self, member: Member, lane: Lane, consents: ProviderApprovals) -> Turns:
+        work = self.tasks.work
+        return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, work)
+
+    async def _run(self, approval: Approval, start: ToolStart) -> Output:
+        return await self._tools.approved(self._members.tool_of(approval), approval, start)
+
+
+def totals(turns: Iterable[TurnDone]) -> tuple[Usage, ...]:
+    """One entry per provider and model. A count is what those turns add up to that reported it (USE-1)."""
+    found: dict[tuple[str, str], Usage] = {}
+    for done in turns:
+        if (usage := done.usage) is not None and usage.reported:
+            key = (usage.provider, usage.model)
+            found[key] = found[key].plus(usage) if key in found else usage
+    return tuple(found.values())

@@ -1,0 +1,400 @@
+"""The engine: what routes and commands call to start, follow and stop runs, and to decide approvals."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.team import Team
+from agui_gate.approvals.expiry_job import ExpiryJob
+from agui_gate.approvals.inbox import Inbox
+from agui_gate.approvals.orphan_job import OrphanJob
+from agui_gate.approvals.out_of_band import Decided, Decisions
+from agui_gate.approvals.outbox import ApprovalsFeed, Courier
+from agui_gate.approvals.unanswered_policy import refuse, refuse_early
+from agui_gate.bus.base import Bus, Published, Reader
+from agui_gate.bus.memory import MemoryBus
+from agui_gate.cancellation import undisturbed
+from agui_gate.core import outcomes
+from agui_gate.core.answers import Way
+from agui_gate.core.approvals import State
+from agui_gate.core.dialect import Deployment, choose
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import CARD_TOOL
+from agui_gate.core.view import view_of
+from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown
+from agui_gate.extras.replicas import Replicas
+from agui_gate.extras.retention_job import RetentionJob
+from agui_gate.extras.shared_state.state_intake import check_fit
+from agui_gate.extras.suggestions import a_thread_of_its_own, without_tools
+from agui_gate.protocol.run_input import ClientTool, RunInput
+from agui_gate.protocol.tool_choice import is_suggestion
+from agui_gate.readers.reconnection import Connected, Reconnection
+from agui_gate.readers.wake_ups import Watch
+from agui_gate.runs.downgrades import Downgrades
+from agui_gate.runs.drain import let_end
+from agui_gate.runs.heartbeat import Heartbeat, beating
+from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
+from agui_gate.runs.roster import Roster
+from agui_gate.runs.run import Run
+from agui_gate.runs.run_context import style_of
+from agui_gate.runs.stop_and_delete import Ended, Endings
+from agui_gate.runs.warm_up import warm_up
+from agui_gate.stores.base import StopRequest, Store, Thread
+from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.leaser import Leaser
+from agui_gate.threads.limits import DEFAULTS, Limits, check_state
+from agui_gate.threads.memory_budget import Budget, Reservation
+
+
+def new_id() -> str:
+    """A fresh random id: 32 hex digits."""
+    return os.urandom(16).hex()
+
+
+class Engine:
+    """Agents over a store. ``start`` and ``aclose`` bracket its use; runs in flight belong to it."""
+
+    agents: dict[str, Agent]
+    members: dict[str, Agent]
+    store: Store
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        store: Store,
+        deployment: Deployment = Deployment.AUTO,
+        bus: Bus | None = None,
+        *,
+        disconnect_grace: float = DISCONNECT_GRACE,
+        limits: Limits = DEFAULTS,
+    ) -> None:
+        self.limits = limits
+        self.roster = Roster(agents)
+        self.agents, self.members, self.team = self.roster.agents, self.roster.members, self.roster.team
+        self.store = store
+        self._deployment = deployment
+        self._bus = bus or MemoryBus()
+        self._grace = disconnect_grace
+        self._downgrades = Downgrades()
+        self._runs: dict[str, LiveRun] = {}
+        self._by_thread: dict[tuple[str, str], LiveRun] = {}
+        self._in_flight: Counter[str] = Counter()
+        self.budget = Budget(limits.open_bytes)
+        self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
+        self.inbox = Inbox(store)
+        self._watch = Watch(store)
+        self._replicas = Replicas(self._bus, self._watch, self.inbox, self._hurry, self._deliver)
+        self._connecting = Reconnection(
+            store, self._bus, self._watch, self.budget, self.following, deployment, self._downgrades, new_id
+        )
+        self._keeper = SaveRetrier(store, self._replicas.written)
+        self._leaser = Leaser(store, self._keeper, self.budget, limits)
+        self._decisions = Decisions(self.roster, store, new_id, self._watch, self.check_open, self._leaser, self.limits)
+        working = self._decisions.working
+        self._endings = Endings(
+            store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
+        )
+        self._expiry = ExpiryJob(store, partial(self._replicas.written, what="approvals"))
+        self._orphans = OrphanJob(store, self.roster, self._keeper, new_id, self._leases)
+        self._sweeper = RetentionJob(store, limits.ages)
+        self._heart: Heartbeat | None = None
+        self._courier: Courier | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._starting: asyncio.Future[None] | None = None
+        self._started = self._closing = False
+
+    async def start(self) -> None:
+        """Open the store, keep leases alive, and warm up. Once: calling it again does nothing."""
+        if self._started:
+            return
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+        try:
+            await undisturbed(self._starting)
+        except Exception:
+            self._starting = None  # the next caller may try again
+            raise
+
+    async def _start(self) -> None:
+        await self.store.start()
+        try:
+            await self._bus.start()
+        except BaseException:
+            await self.store.aclose()
+            raise
+        self._watch.open()
+        self._heart = Heartbeat(self.store, self._leases, self._asked_to_stop, self._lost)
+        self._courier = Courier(self.store, new_id(), [ApprovalsFeed(self._replicas.tell)])
+        works = {"heart": beating(self._heart, self._tidy), "outbox": self._courier.work()}
+        works |= {"tools": self.roster.find_tools(), "orphans": self._orphans.work()}
+        self._tasks = [asyncio.create_task(work, name=f"agui-gate {name}") for name, work in works.items()]
+        self.inbox.open()
+        await warm_up(self.members.values())
+        self._started, self._closing = True, False
+
+    async def _tidy(self) -> None:
+        await self._expiry.step()
+        for live in list(self._runs.values()):
+            await live.tell_expired()
+        await self._sweeper.step()
+        await self._bus.expire()
+
+    async def drain(self, seconds: float = 0.0, grace: float = 5.0) -> None:
+        """Take nothing new, let what is in flight come to its end, and after ``seconds`` stop what has not.
+
+        What is stopped ends its own stream, within ``grace`` seconds. Meanwhile everything can use the store. Called
+        again, it waits for nothing before it stops what is left.
+        """
+        first, self._closing = not self._closing, True
+        self.inbox.close()
+        if first:
+            await let_end(self._runs.values(), self._decisions.working, self._keeper, seconds)
+        self._watch.stop()
+        self._connecting.stop()
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        for run in list(self._runs.values()):
+            run.cancel(draining=True)
+        decisions = asyncio.ensure_future(self._decisions.working.stop_all(grace))
+        await asyncio.wait([decisions, *tasks], timeout=grace)
+
+    async def aclose(self, grace: float = 5.0) -> None:
+        """Stop what is in flight, with ``grace`` seconds, then close everything. `start` opens it again."""
+        await self.drain(grace=grace)
+        self._started, self._starting = False, None
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        try:
+            await self.roster.aclose()
+        finally:
+            await self._keeper.aclose()
+            await self._watch.aclose()
+            await self._bus.aclose()
+            await self.store.aclose()
+
+    async def run(
+        self,
+        agent: Agent,
+        run: RunInput,
+        principal: str,
+        *,
+        stop_alone: bool | None = None,
+        create: bool = True,
+        way: Way = "resume",
+        keeps_state: bool = False,
+        reads_stops: bool = False,
+    ) -> LiveRun:
+        """Begin a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
+
+        A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now. Its client has
+        come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
+        unless the agent's `on_disconnect` is ``continue``. ``create`` False: raises `NotFound` for an unknown thread.
+        ``way`` is how its `resume[]` came. ``keeps_state``: the client keeps the state that it sends, so that patches
+        alone will do. ``reads_stops``: it tells a stop from a failure. A request for suggestions is run `aside`,
+        whichever way it comes.
+        """
+        if is_suggestion(run):
+            return await self.aside(agent, run, principal)
+        self._admit(principal)
+        check_state(run.state, self.limits)
+        team = self.team(agent)
+        await refuse_early(self.store, self.read_thread, team, run, principal)
+        left = self.following(principal, run.thread_id)
+        if left is not None and left.alone:
+            await self.cancel(principal, run.thread_id, left.run_id)
+        key = f"run_{new_id()[:16]}"
+        opened, reservation = await self._leaser.lease(principal, run.thread_id, agent.name, key, create=create)
+        thread = opened.thread
+        alone = agent.on_disconnect != "continue" if stop_alone is None else stop_alone
+        try:
+            await refuse(team, run, thread)
+            check_fit(run, opened.journal, thread.state, agent.state_form)
+            live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=alone)
+        except BaseException:
+            await self._keeper.give_back(thread, key)
+            raise
+        live.way, live.keeps_state, live.reads_stops = way, keeps_state, reads_stops
+        names = {(principal, thread.id), (principal, run.thread_id)}
+        self._by_thread |= dict.fromkeys(names, live)
+        self._reservations[key] = reservation
+        return self._begin(team, run, opened, self.store, live, names)
+
+    async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
+        """Begin a run of which nothing is kept, and which has no tools of the server: see
+        `agui_gate.extras.suggestions`."""
+        self._admit(principal)
+        check_state(run.state, self.limits)
+        check_fit(run, Journal(), None, agent.state_form)
+        key = f"run_{new_id()[:16]}"
+        store, thread = await a_thread_of_its_own(agent, run, principal, key)
+        live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
+        alone, opened = Team(without_tools(agent)), LeasedThread(store, thread, key, self.limits)
+        return self._begin(alone, run, opened, store, live, set())
+
+    async def _published_run(
+        self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
+    ) -> LiveRun:
+        """A run that can be read, and is not begun."""
+        publisher = await self._bus.open(key, principal, thread_id, run_id)
+        try:
+            self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
+        except AguiGateError:
+            publisher.end()
+            raise
+        return LiveRun(
+            self._bus, publisher, key, principal, thread_id, run_id, stop_alone=stop_alone, grace=self._grace
+        )
+
+    def _begin(
+        self,
+        team: Team,
+        run: RunInput,
+        opened: LeasedThread,
+        store: Store,
+        live: LiveRun,
+        names: set[tuple[str, str]],
+    ) -> LiveRun:
+        """Start a run on its open thread; ``names`` are those by which it can be followed."""
+        dialect = choose(run.protocol_version, self._deployment)
+        opened.view = view_of(dialect, style_of(team.entry, run, dialect))
+        opened.shared.take_form(team.entry.state_form)
+        live.opened(*opened.snapshot())
+        work = Run(team, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
+        self._runs[live.key] = live
+        live.deciding, live.lose, live.tell_expired = work.deciding, work.lose, work.tell_expired
+        live.thread_bytes = opened.capacity.size
+        self._in_flight[live.principal] += 1
+        live.start(work.execute())
+        assert live.task is not None  # start made it
+        live.task.add_done_callback(lambda _: self._over(live, names))
+        return live
+
+    def following(self, principal: str, thread_id: str) -> LiveRun | None:
+        """The thread's run, if one is in flight here."""
+        return self._by_thread.get((principal, thread_id))
+
+    async def published(self, principal: str, run_key: str) -> tuple[Published, LiveRun | None] | None:
+        """What is kept of a run, and the run itself while it is in flight. None for unknown ones and for others'."""
+        published = await self._bus.find(run_key)
+        if published is None or published.principal != principal:
+            return None
+        return published, self._runs.get(run_key)
+
+    async def read(self, run_key: str, after: int) -> Reader | None:
+        """What a run that isn't in flight here said after that frame; None if it isn't kept."""
+        return await self._connecting.read(run_key, after)
+
+    async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
+        """A whole thread, and its part of the budget: kept for as long as the thread is used. None if there is none.
+
+        Raises as `Budget.reserve`.
+        """
+        return await self._connecting.read_thread(principal, thread_id)
+
+    async def connect(self, agent: Agent, run: RunInput, principal: str, **how: bool) -> Connected:
+        """The conversation as it stands, then what is said of it: see `Reconnection.connect`."""
+        return await self._connecting.connect(self.team(agent), run, principal, **how)
+
+    async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
+        """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
+        return await self._endings.stop(principal, thread_id, run_id)
+
+    async def _deleted(self, principal: str, thread_id: str) -> None:
+        self._replicas.written(principal, thread_id, "approvals")
+        await self._bus.forget(principal, thread_id)
+
+    async def delete_thread(self, principal: str, thread_id: str) -> bool:
+        """Remove the thread: see `Endings.delete`. Raises `ThreadBusy`."""
+        return await self._endings.delete(principal, thread_id)
+
+    def _admit(self, principal: str) -> None:
+        """Raise `ShuttingDown` when nothing new is taken, `RateLimited` when this principal has runs enough."""
+        self.check_open()
+        if self._in_flight[principal] >= self.limits.principal_runs:
+            raise RateLimited(
+                f"{self.limits.principal_runs:,} of your runs are in progress, which is the limit. Wait until one ends."
+            )
+
+    def check_open(self) -> None:
+        """Raise `ShuttingDown` when nothing new is taken."""
+        if self._closing:
+            raise ShuttingDown
+
+    async def decide(
+        self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
+    ) -> Decided:
+        """Decide one approval out of band: see `Decisions.decide`.
+
+        ``go_on``: then, if nothing else waits on its thread, the conversation goes on in a run that nobody has to read.
+        """
+        decided = await self._decisions.decide(principal, approval_id, payload, way)
+        return await self._go_on(decided) if go_on and decided.ours else decided
+
+    async def _go_on(self, decided: Decided) -> Decided:
+        """Begin the run that tells the model. What hinders that doesn't undo the decision, and is said."""
+        record = decided.record
+        if decided.waits:
+            return msgspec.structs.replace(decided, not_continued="Another call on this thread is still pending.")
+        if record.state is State.UNKNOWN or record.output == outcomes.NOT_STARTED:
+            return msgspec.structs.replace(
+                decided, not_continued="It was stopped, so the conversation does not continue."
+            )
+        # No page is there to run tools of its own, so none are offered; asked is as the person was asked last, and told
+        # is what the client reads that asked.
+        tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
+        said = f"continue_{new_id()}"
+        run = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
+        try:
+            agent = self.roster.entry(record, decided.thread_agent)
+            live = await self.run(agent, run, record.principal, stop_alone=False, create=False)
+        except AguiGateError as error:
+            return msgspec.structs.replace(decided, not_continued=error.message)
+        return msgspec.structs.replace(decided, run_key=live.key)
+
+    def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
+        """The run ended: it is found under none of its names any more."""
+        live.over()
+        self._reservations.pop(live.key, None)
+        if self._runs.pop(live.key, None) is not None:
+            self._in_flight[live.principal] -= 1
+            if not self._in_flight[live.principal]:
+                del self._in_flight[live.principal]
+        for name in names:
+            if self._by_thread.get(name) is live:
+                del self._by_thread[name]
+
+    def _leases(self) -> set[str]:
+        return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}
+
+    def _hurry(self, principal: str, thread_id: str) -> None:
+        """Somebody wants what works on that thread stopped, and it may be here."""
+        place = (principal, thread_id)
+        if self._heart is not None and (place in self._by_thread or place in self._decisions.working):
+            self._heart.hurry()
+
+    def _deliver(self) -> None:
+        """Something was written that others may be to be told."""
+        if self._courier is not None:
+            self._courier.wake()
+
+    def _lost(self, run_key: str) -> None:
+        """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""
+        live = self._runs.get(run_key)
+        if live is not None:
+            live.lose()
+
+    def _asked_to_stop(self, run_key: str, request: StopRequest) -> None:
+        """Somebody wants what holds this lease stopped; most likely in another process."""
+        live = self._runs.get(run_key)
+        if live is None:
+            self._decisions.working.asked(run_key, request.gently)
+        elif request.run_id in (None, live.run_id):
+            live.cancel(gently=request.gently)

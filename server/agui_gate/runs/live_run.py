@@ -1,0 +1,187 @@
+"""Runs in flight, apart from the sockets that read them.
+
+A `LiveRun` owns the task of one run. What the run says goes into its log on the bus, where any number of readers follow
+it. The run never waits for one of them. When the last reader leaves a run that is to be stopped then
+(`stop_alone`), that happens after a short grace. A reader may come back in it, on any replica. Who reads on another one
+keeps the run going, too, unless it merely watches.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import structlog
+
+from agui_gate.bus.base import Bus, Messages, Opening, Publisher, Reader, Tell
+from agui_gate.config import defaults
+from agui_gate.core.answers import Way
+from agui_gate.core.events import Event
+from agui_gate.errors import Unavailable
+from agui_gate.protocol.encoder import FrameEncoder
+
+DISCONNECT_GRACE = defaults.DISCONNECT_GRACE
+"""Seconds in which a reader may come back before a run that nobody reads is stopped."""
+
+log = structlog.get_logger("agui_gate.live")
+
+
+async def _nothing() -> None:
+    """There is nothing to do."""
+
+
+class LiveRun:
+    """One run: its task, what it says, and how many read that. ``key`` is the server's own name for it.
+
+    ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
+    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
+    something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
+    `resume[]` came. ``is_draining``: the process is about to end. ``is_drained``: it is stopped because of that.
+    """
+
+    __slots__ = (
+        "_alone",
+        "_bus",
+        "_cancelled",
+        "_encoder",
+        "_grace",
+        "_publisher",
+        "_readers",
+        "deciding",
+        "is_drained",
+        "is_draining",
+        "keeps_state",
+        "key",
+        "lose",
+        "principal",
+        "reads_stops",
+        "run_id",
+        "stop_alone",
+        "task",
+        "tell_expired",
+        "thread_bytes",
+        "thread_id",
+        "way",
+    )
+
+    def __init__(
+        self,
+        bus: Bus,
+        publisher: Publisher,
+        key: str,
+        principal: str,
+        thread_id: str,
+        run_id: str,
+        *,
+        stop_alone: bool,
+        grace: float = DISCONNECT_GRACE,
+    ) -> None:
+        self._bus, self._publisher = bus, publisher
+        self.key, self.principal, self.thread_id, self.run_id = key, principal, thread_id, run_id
+        self.stop_alone = stop_alone
+        self.deciding: Callable[[], bool] = lambda: False
+        self.lose: Callable[[], None] = lambda: None
+        self.tell_expired: Callable[[], Awaitable[None]] = _nothing
+        self.task: asyncio.Task[None] | None = None
+        self.thread_bytes = 0
+        """How large its thread was when it began."""
+        self.way: Way = "resume"
+        self.keeps_state = False
+        """Whether its client is known to keep the state that it sent, and to change that by patches."""
+        self.reads_stops = False
+        """Whether its client is known to tell a stop from a failure."""
+        self._encoder = FrameEncoder(self.key)
+        self._grace = grace
+        self._readers = 0
+        self._cancelled = self.is_drained = self.is_draining = False
+        self._alone: asyncio.TimerHandle | None = None
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin the run's task."""
+        self.task = asyncio.get_running_loop().create_task(work, name=f"run {self.key}")
+        self.task.add_done_callback(self._end)
+
+    def cancel(self, *, gently: bool = False, draining: bool = False) -> None:
+        """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.
+
+        ``gently``: not while something that a person approved is at work (`deciding`); then nothing happens.
+        ``draining``: because the process ends.
+        """
+        if self.task is not None and not self._cancelled:
+            # Not at once: a task that is cancelled before its first step never begins, and so never ends its stream.
+            asyncio.get_running_loop().call_soon(self._cancel, gently, draining)
+
+    def _cancel(self, gently: bool, draining: bool) -> None:
+        if self.task is None or self._cancelled or (gently and self.deciding()):
+            return
+        self._cancelled, self.is_drained = True, draining
+        self.task.cancel()
+
+    def opened(self, messages: Messages, state: Any) -> None:
+        """Clients that come from now on begin here, after what was published so far."""
+        self._publisher.opened(Opening(max(1, self._encoder.seq), messages, state))  # frame 0 is RUN_STARTED
+
+    def publish(self, event: Event) -> None:
+        """Say an event."""
+        self._publisher.append(self._encoder.frame(event))
+
+    def over(self) -> None:
+        """Nothing more will be said."""
+        self._publisher.end()
+
+    async def read(self, after: int = -1) -> Reader:
+        """A new reader, from the frame after ``after`` on. It counts until `leave`.
+
+        Raises `Unavailable` where a bus that is shared has lost the frames.
+        """
+        reader = await self._entered(self._bus.read(self.key, after))
+        if reader is None:  # a bus that is shared may lose what it keeps
+            raise Unavailable("The events of this run can't be read right now. Connect to its thread again.")
+        return reader
+
+    async def join(self, tell: Tell, *, watching: bool) -> Reader | None:
+        """A new reader that is told what was before: see `Bus.join`. It counts until `leave` (not if ``watching``)."""
+        joining = self._bus.join(self.key, tell)
+        return await (joining if watching else self._entered(joining))
+
+    async def _entered(self, coming: Awaitable[Reader | None]) -> Reader | None:
+        self.enter()
+        reader = None
+        try:
+            reader = await coming
+        finally:
+            if reader is None:
+                self.leave()
+        return reader
+
+    def enter(self) -> None:
+        """Somebody reads it, until `leave`. A reader that doesn't enter neither keeps the run going nor stops it."""
+        self._readers += 1
+        if self._alone is not None:
+            self._alone.cancel()
+            self._alone = None
+
+    @property
+    def alone(self) -> bool:
+        """Nobody reads it any more, here or elsewhere, and it is about to be stopped for that."""
+        return self._alone is not None and not self._publisher.followed_elsewhere
+
+    def leave(self) -> None:
+        """A reader is gone."""
+        self._readers -= 1
+        if self._readers == 0 and self.stop_alone and self.task is not None and not self.task.done():
+            self._alone = asyncio.get_running_loop().call_later(self._grace, self._stop_alone)
+
+    def _stop_alone(self) -> None:
+        """Stop it, unless somebody follows it elsewhere, or what a person approved is at work in it while the process
+        is about to end: who reads is made to leave then. In these cases look again after a while.
+        """
+        if self._publisher.followed_elsewhere or (self.is_draining and self.deciding()):
+            self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE + self._grace, self._stop_alone)
+        else:
+            self.cancel()
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        if self._alone is not None:
+            self._alone.cancel()
+        if not task.cancelled() and task.exception() is not None:
+            log.error("run_task_failed", run=self.key, exc_info=task.exception())

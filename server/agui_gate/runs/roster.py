@@ -1,0 +1,71 @@
+"""Everybody who works for an engine: the agents that it serves, their teams, and all members by name.
+
+An approval names the member that asked, and nothing else of it. So a name means one agent over all teams.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.team import Team
+from agui_gate.core.approvals import Approval
+from agui_gate.errors import ConfigurationError, Unavailable
+
+log = structlog.get_logger("agui_gate.engine")
+
+
+class Roster:
+    """``agents`` and their teams, as they are now. Raises `ConfigurationError` as `Team` does, over all of them."""
+
+    def __init__(self, agents: Sequence[Agent]) -> None:
+        self.agents = {agent.name: agent for agent in agents}
+        """Those that are served, by name."""
+        self.teams = {agent.name: Team(agent) for agent in agents}
+        self.members: dict[str, Agent] = {}
+        """Those and all that they pass work to."""
+        for team in self.teams.values():
+            for agent in team.agents:
+                if self.members.setdefault(agent.name, agent) is not agent:
+                    raise ConfigurationError(
+                        f"two different agents are called {agent.name!r}; give each a name of its own"
+                    )
+
+    def team(self, agent: Agent) -> Team:
+        """The team of an entry agent; of one that isn't served, the team that it makes."""
+        known = self.teams.get(agent.name)
+        return known if known is not None and known.entry is agent else Team(agent)
+
+    def asker(self, approval: Approval) -> Agent:
+        """The agent that asked. Raises `Unavailable` if there is none of its name."""
+        if approval.agent not in self.members:
+            raise Unavailable(
+                f"The agent {approval.agent!r} that asked is not served here now. It can be rejected, or go on waiting."
+            )
+        return self.members[approval.agent]
+
+    def entry(self, approval: Approval, thread_agent: str) -> Agent:
+        """The agent that a conversation goes on with after ``approval`` was decided: its thread's, if that one's team
+        asked, or nobody who is here; else who asked. Raises `Unavailable`.
+        """
+        team = self.teams.get(thread_agent)
+        if team is not None and (approval.agent in team.members or approval.agent not in self.members):
+            return team.entry
+        if approval.agent in self.agents:
+            return self.agents[approval.agent]
+        raise Unavailable(f"The agent {thread_agent!r} of this thread is not served here now.")
+
+    async def find_tools(self) -> None:
+        """Ask all sources of tools before the first run does, which then needn't wait. Logs what goes wrong."""
+        for agent in self.members.values():
+            try:
+                await agent.ready()
+            except Exception:
+                log.exception("tools_not_found", agent=agent.name)
+
+    async def aclose(self) -> None:
+        """Close their models' connections and their sources."""
+        for agent in self.members.values():
+            await agent.adapter.aclose()
+        await asyncio.gather(*(source.aclose() for agent in self.members.values() for source in agent.sources))

@@ -1,0 +1,281 @@
+"""The course of a run: the order in which things happen.
+
+The order is what makes it safe. What a dead process left is recovered first. Then what was answered is decided. Then
+what nobody answered is dealt with by the agent's policy. Only then is a model asked. Everything that can't be repeated
+is saved before it is shown.
+"""
+
+import asyncio
+from collections.abc import Container
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from agui_gate import log_events
+from agui_gate.agents.state_form import Unfit
+from agui_gate.approvals.unanswered_policy import UnansweredPolicy, not_gone_back
+from agui_gate.cancellation import to_the_end
+from agui_gate.core import outcomes
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.document import Document
+from agui_gate.core.stop_reasons import cut_off, said_nothing
+from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart, TurnEntry
+from agui_gate.errors import LimitReached
+from agui_gate.extras.shared_state.previews import settle
+from agui_gate.extras.shared_state.state_intake import to_keep
+from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.run_input import MAX_ANSWERS
+from agui_gate.runs.agent_loop import AgentLoop, Rest
+from agui_gate.runs.run_context import RunContext
+from agui_gate.stores.base import ApprovalStore, RunStatus
+from agui_gate.threads.reconciliation import Intake, take
+from agui_gate.turns.content_refusals import foreign, left_out
+from agui_gate.worker_thread import if_large
+
+BREATH = 200
+"""Calls that are closed at once before others get their turn."""
+
+
+class RunSteps:
+    """One run that goes its course: from what its request brings to RUN_FINISHED. What goes wrong is raised.
+
+    ``ours`` are the names of the tools that the server runs, whoever of the team has them.
+    """
+
+    def __init__(self, conversing: AgentLoop, scope: RunContext, store: ApprovalStore, ours: Container[str]) -> None:
+        self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
+        self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
+        self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
+        self._silence = UnansweredPolicy(self._agent.on_unanswered, conversing.asker.style)
+
+    async def go(self) -> None:
+        """All of it, in order."""
+        self._show_state()
+        self._showing.snapshot_due = self._left_early()
+        await self._recover()
+        intake = await self._take()
+        self._showing.snapshot_due |= intake.behind and self._scope.dialect.v1  # SNAP-1
+        self._thread.capacity.check_new(
+            intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
+        )
+        self._stay(intake)
+        if intake.keep is None:
+            self._showing.known()
+        await self._apply(intake)
+        self._conversing.listens = True
+        if intake.keep is None:
+            await self._conversing.decide(intake)
+        waited = self._thread.journal.waiting_tasks()
+        if intake.said:
+            await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
+        self._showing.unseen(intake.repeated)
+        if self._thread.shared.previews:
+            settle(self._thread, self._seq.other)
+        if intake.said:
+            self._give_up_on_client()
+            if waited:
+                # Tasks whose questions were closed for that are closed, too.
+                self._conversing.tasks.end_idle(lambda c: self._scope.result(c, outcomes.TASK_SUPERSEDED), waited)
+                await self._conversing.consents.ended()
+        if self._showing.is_due:
+            await self._showing.restate()
+        rest = await self._converse(intake)
+        while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
+            rest = await self._converse(intake)
+        self._conversing.listens = False
+        await (self._wait() if rest is Rest.WAITS else self._finish())
+
+    async def _take(self) -> Intake:
+        """What the request brings, compared with the thread."""
+        size = len(self._input.messages) + len(self._thread.entries)
+        new_id, way = self._scope.new_id, self._scope.live.way
+        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
+        if len(intake.answers) > MAX_ANSWERS:
+            raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
+        return intake
+
+    def _show_state(self) -> None:
+        """Take over the state that the client says, if it is to be, and show it what is kept if that is something else
+        (SNAP-1). From here on it is told what changes.
+        """
+        shared, sent = self._thread.shared, self._input.state
+        if sent:
+            self._take_state()
+        shared.holds({} if sent is None else sent, known=self._scope.live.keeps_state)
+        shared.tell(self._seq.other, whole=True)
+
+    def _take_state(self) -> None:
+        shared = self._thread.shared
+        kept, previews = to_keep(self._input, self._thread.journal, shared.value)
+        if kept is not shared.value:
+            with suppress(Unfit):  # the page's changes don't go together with a tool's: what is kept stays
+                shared.keep(Document(kept))
+            self._scope.live.opened(*self._thread.snapshot())
+        for call_id, place, arguments in previews:
+            shared.preview(call_id, place, arguments)
+
+    def _left_early(self) -> bool:
+        """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
+
+        Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
+        """
+        told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
+        shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
+        return any(call_id not in told and self._is_over(call_id) for call_id in shown)
+
+    def _is_over(self, call_id: str) -> bool:
+        """Whether a stream has told the end of this call of ours; of a card, where it is not told by a result."""
+        journal = self._thread.journal
+        return journal.was_reported(call_id) or (self._scope.dialect.v1 and bool(journal.cards.said(call_id)))
+
+    async def _recover(self) -> None:
+        """Close what was running when a process died (B9)."""
+        await self._conversing.recover()
+        for call in self._thread.journal.open_calls():
+            if call.kind != "client":
+                self._close_interrupted(call)
+
+    def _close_interrupted(self, call: CallPart) -> None:
+        """A page whose stream ended with a result of its own for the call is told this one by snapshot (LIFE-8)."""
+        if all(message.tool_call_id != call.id for message in self._input.messages):
+            self._scope.result(call, outcomes.INTERRUPTED)
+        else:
+            self._thread.append([ResultEntry(call.id, result_id(call.id), outcomes.INTERRUPTED)])
+            self._showing.snapshot_due = True
+
+    def _stay(self, intake: Intake) -> None:
+        """Where the request goes back over calls that stay open: not go back, and say so."""
+        kept = self._silence.heed(intake, self._thread.journal)
+        if kept:
+            self._seq.other(not_gone_back(kept))
+            self._showing.snapshot_due = True  # the page has dropped what stays
+
+    async def _apply(self, intake: Intake) -> None:
+        """Take over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
+        request cancels is decided before, the rest is superseded.
+        """
+        imported = not self._thread.entries
+        if intake.keep is not None:
+            size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
+            dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
+            await self._conversing.decide(intake)
+            left = (self._thread.approvals[approval.call_id] for approval in dropped)
+            await self._gated_calls.close([a for a in left if a.is_pending], State.SUPERSEDED)
+            await self._conversing.consents.branched(dropped)
+            await self._thread.commit()
+            # The page can't know what it is to show now of calls that ran in what is gone.
+            self._showing.snapshot_due |= self._thread.shows_replaced
+        else:
+            self._thread.append(intake.entries)
+        self._scope.opened()
+        for entry in intake.entries:
+            if isinstance(entry, LeftOutEntry):
+                self._seq.other(left_out(entry))
+        self._to = self._conversing.audience
+        for entry in foreign(intake.entries, self._to.vendor):
+            log_events.foreign_file(self._thread.thread.id, self._to.vendor)
+            self._seq.other(left_out(entry))
+        if imported:
+            await self._close_imported(intake)
+
+    async def _close_imported(self, intake: Intake) -> None:
+        """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
+        calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
+        for number, call in enumerate(calls, 1):
+            if not self._thread.journal.has_result(call.id):
+                self._scope.result(self._whose(call), outcomes.UNANSWERED_CLIENT)
+            if not number % BREATH:
+                await asyncio.sleep(0)
+
+    def _whose(self, call: CallPart) -> CallPart:
+        """An imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
+        return msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
+
+    def _give_up_on_client(self) -> None:
+        """The user went on: client tools that gave no result are closed."""
+        for call in self._thread.journal.open_calls():
+            self._scope.result(call, outcomes.UNANSWERED_CLIENT)
+
+    async def _converse(self, intake: Intake) -> Rest:
+        """Let the agent go on, if there is something for it to do and nobody has to be waited for.
+
+        What it delegated goes on first.
+        """
+        await self._conversing.tasks.resume()
+        if self._thread.journal.waits:
+            return Rest.WAITS
+        await self._thread.prepare(self._to)
+        if self._has_work(intake):
+            return await self._conversing.converse()
+        return Rest.DONE
+
+    def _has_work(self, intake: Intake) -> bool:
+        journal = self._thread.journal
+        retry = journal.newest_turn is not None and journal.newest_turn.cut
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript(self._to))
+
+    # --- ending -------------------------------------------------------------------------------------------------
+    async def _wait(self) -> None:
+        """End the run, saying what it waits for."""
+        pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
+        client = [call.id for call in self._thread.journal.open_calls()]
+        self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
+        asker, v1 = self._conversing.asker, self._scope.dialect.v1
+        if v1:
+            asker.retire_cards(pending)
+        interrupting = bool(pending) and asker.style == "interrupt" and (v1 or not client)  # INT-1
+        if interrupting:
+            self._thread.shared.tell_whole(self._seq.other)
+            self._showing.snapshot_due = True
+            await self._showing.restate()
+        self._showing.at_end()
+        put = asker.put_cards(pending) if asker.style == "card" else []
+        outcome = asker.interrupts(pending) if interrupting else None
+        if put or interrupting:
+            self._showing.asked(pending)
+        await self._save_end("waiting")
+        asker.show_cards(put)
+        self._scope.at_rest()
+        self._seq.finish(outcome, self._conversing.usage)
+
+    async def _fresh(self, approval: Approval) -> Approval:
+        """The record with its absolute times, if it has any to show."""
+        if approval.expires_at is None:
+            return approval
+        stored = await self._store.approval(approval.principal, approval.id)
+        return stored or approval
+
+    async def _finish(self) -> None:
+        """End the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
+        done = self._conversing.done
+        self._showing.at_end()
+        if done and done[-1].status == "incomplete":
+            newest = self._thread.journal.newest_turn
+            silent = newest is not None and not any(isinstance(part, TextPart | CallPart) for part in newest.parts)
+            why = said_nothing(cut_off(done[-1].reason)) if silent else cut_off(done[-1].reason)
+            self._thread.note_end(why)
+            await self._end("cancelled")
+            self._scope.stop(why, self._conversing.usage)
+        else:
+            await self._end("finished")
+            self._seq.finish(None, self._conversing.usage, self._result)
+
+    @property
+    def _result(self) -> dict[str, Any] | None:
+        """The run's result: the answer, where it has a given form."""
+        said = self._conversing.output
+        return None if said is None else {"output": msgspec.json.decode(said)}
+
+    async def _end(self, status: RunStatus) -> None:
+        """Save that the run is over, where it ends without a question."""
+        await self._save_end(status)
+        self._scope.at_rest()
+
+    async def _save_end(self, status: RunStatus) -> None:
+        """Save that the run is over. A stop that comes while that is saved is too late."""
+        try:
+            await self._thread.commit(status=status, patient=True)
+        except asyncio.CancelledError:
+            if not self._thread.ended:
+                raise

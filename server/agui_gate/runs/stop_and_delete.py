@@ -1,0 +1,183 @@
+"""Stopping and deleting threads, whichever process is at work on them.
+
+What is at work holds the thread's lease. Here it is stopped directly; in another process, by a note in the store which
+that process finds at once if it hears of it, else within `STOP_MS` (`runs/heartbeat.py`). Either way the answer says
+what is true in the end, after a bounded wait.
+
+Stopping means everything, a tool that somebody approved too: its record then says `unknown`. Deleting is gentler: what
+a person approved is never cut off by it, since what became of that would be lost with the thread. It waits for such a
+call, `DELETE_SECONDS` at most, and else it is refused.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from enum import Enum, auto
+
+import structlog
+
+from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
+from agui_gate.cancellation import to_the_end
+from agui_gate.core.approvals import State
+from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
+from agui_gate.readers.wake_ups import Watch
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import StopRequest, Store, Thread
+from agui_gate.stores.lease import DELETES
+from agui_gate.threads.durable_save import SaveRetrier
+
+STOP_SECONDS = 10.0
+"""How long a stopped run may take to save how it ended."""
+DELETE_SECONDS = 5.0
+"""How long deleting a thread waits for what is at work on it."""
+ASK_SECONDS = 1.0
+"""After which what is at work is asked again: an approved call may have ended meanwhile."""
+
+log = structlog.get_logger("agui_gate.threads")
+
+Following = Callable[[str, str], LiveRun | None]
+
+
+class Ended(Enum):
+    """What came of stopping a thread."""
+
+    MISSING = auto()
+    """There is no such thread."""
+    IDLE = auto()
+    """Nothing was at work on it."""
+    STOPPED = auto()
+    """What was at work has ended."""
+    GOING = auto()
+    """The run was asked to stop and has not ended yet."""
+
+
+class Endings:
+    """Ends what is at work on threads. ``following`` finds the run of a principal's thread that is in flight here;
+    ``working`` has the decisions; ``keeper`` gives leases back; ``watch`` says when something may be over; ``asked``
+    tells other processes of a note in the store; ``on_deleted`` is told who deleted which thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        following: Following,
+        working: DecisionsInProgress,
+        keeper: SaveRetrier,
+        watch: Watch,
+        asked: Callable[[str, str], None],
+        on_deleted: Callable[[str, str], Awaitable[None]],
+    ) -> None:
+        self._store, self._following, self._working = store, following, working
+        self._keeper, self._watch, self._asked, self._on_deleted = keeper, watch, asked, on_deleted
+
+    async def stop(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
+        """Stop what is at work on the thread and wait until it has ended, `STOP_SECONDS` at most.
+
+        ``run_id``: only if this is the client's id of that run, so that a stop that comes late hits no later one.
+        """
+        here = await self._stop_here(principal, thread_id, run_id)
+        if here is not None:
+            return here
+        thread = await self._store.read_thread(principal, thread_id, whole=False)
+        if thread is None:
+            return Ended.MISSING
+        here = None if thread.id == thread_id else await self._stop_here(principal, thread.id, run_id)  # S2
+        return here or await self._stop_elsewhere(thread, StopRequest(run_id=run_id))
+
+    async def _stop_here(self, principal: str, thread_id: str, run_id: str | None) -> Ended | None:
+        """What came of it; None if nothing is at work on that thread in this process."""
+        live = self._following(principal, thread_id)
+        if live is not None and live.task is not None:
+            if run_id not in (None, live.run_id):
+                return Ended.IDLE
+            live.cancel()
+            await asyncio.wait([live.task], timeout=STOP_SECONDS)
+            return Ended.STOPPED if live.task.done() else Ended.GOING
+        over = None if run_id is not None else await self._working.stop((principal, thread_id), STOP_SECONDS)
+        return None if over is None else Ended.STOPPED if over else Ended.GOING
+
+    async def _stop_elsewhere(self, thread: Thread, request: StopRequest) -> Ended:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + STOP_SECONDS
+        with self._watch.on((thread.principal, thread.id)) as watcher:
+            run_key = await self._ask(thread, request)
+            if run_key is None:
+                return Ended.IDLE
+            while loop.time() < until:
+                await watcher.wait(until - loop.time())
+                now = await self._store.read_thread(thread.principal, thread.id, whole=False)
+                if now is None or (now.run_key, now.run_status) != (run_key, "running"):
+                    return Ended.STOPPED
+        return Ended.GOING
+
+    async def _ask(self, thread: Thread, request: StopRequest) -> str | None:
+        """Leave a note for what is at work in another process, and say that there is one. Its key, if there is any."""
+        run_key = await self._store.ask_to_stop(thread.principal, thread.id, request)
+        if run_key is not None:
+            self._asked(thread.principal, thread.id)
+        return run_key
+
+    async def delete(self, principal: str, thread_id: str) -> bool:
+        """Stop the thread's run and remove all that is kept of the thread, but tombstones. False if there is none.
+
+        Raises `ThreadBusy` if what is at work on it has not ended in time, as a call that somebody approved may not.
+        """
+        thread = await self._store.read_thread(principal, thread_id, whole=False)  # it may be too large to be read
+        if thread is None:
+            return False
+        loop = asyncio.get_running_loop()
+        until = loop.time() + DELETE_SECONDS
+        with self._watch.on((thread.principal, thread.id)) as watcher:
+            while loop.time() < until:
+                try:
+                    return await to_the_end(self._under_lease(thread, _new_key()))
+                except ThreadBusy:
+                    await self._make_way(thread)
+                    await watcher.wait(min(ASK_SECONDS, until - loop.time()))
+        raise ThreadBusy("This thread is still running. Wait until the run ends, or stop it. Then delete the thread.")
+
+    async def _under_lease(self, thread: Thread, key: str) -> bool:
+        try:
+            leased = await self._store.lease_thread(
+                thread.principal, thread.id, thread.agent, key, whole=False, create=False
+            )
+        except NotFound:
+            return False
+        if leased.key != thread.key:  # deleted meanwhile: the id leads to another one
+            await self._keeper.give_back(leased, key)
+            return False
+        try:
+            await self._store.delete_thread(leased, key)
+        except AguiGateError:
+            await self._keeper.give_back(leased, key)
+            raise
+        await self._tell(leased)
+        try:
+            await self._on_deleted(thread.principal, thread.id)
+        except AguiGateError as error:  # what its runs said goes by itself, after a while
+            log.warning("events_not_forgotten", thread=thread.id, principal=thread.principal, error=error.message)
+        return True
+
+    async def _make_way(self, thread: Thread) -> None:
+        """Stop what is at work if that may be."""
+        live = self._following(thread.principal, thread.id)
+        if live is not None and live.task is not None:
+            live.cancel(gently=True)
+        else:
+            await self._ask(thread, StopRequest(gently=True))
+
+    async def _tell(self, thread: Thread) -> None:
+        """In the log: what has run, or may have, is not forgotten in silence."""
+        try:
+            left = await self._store.tombstones(thread.principal, thread_id=thread.id)
+        except AguiGateError as error:  # it is deleted all the same
+            log.warning("thread_deleted", thread=thread.id, principal=thread.principal, error=error.message)
+            return
+        unknown = [tomb.id for tomb in left if tomb.state is State.UNKNOWN]
+        log.info("thread_deleted", thread=thread.id, principal=thread.principal, tombstones=len(left))
+        if unknown:
+            log.warning("deleted_with_unknown_outcome", thread=thread.id, approvals=unknown)
+
+
+def _new_key() -> str:
+    return f"{DELETES}{os.urandom(16).hex()}"

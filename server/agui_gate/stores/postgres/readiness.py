@@ -1,0 +1,189 @@
+"""Whether a PostgreSQL store can be worked with, at its start and later; and what its clock says.
+
+The store's clock is the database's. Leases go by what it says now, ``:ticks``. Times that people see, and expiry, go by
+``:now``. That never goes back: where the database's clock is set back, it stands still until it is caught up with.
+
+Which servers use a database now, as far as can be known: those that hear its notes, as the bus there.
+
+Whoever hears holds a lock for as long as the connection lasts, together with all others. PostgreSQL gives it back when
+the connection ends, however it ends. Everybody may see who has it, also through a pooler. A server with another bus has
+none: its own connections may be a pooler's, and say nothing of it.
+"""
+
+import time
+from collections.abc import Mapping
+
+from agui_gate.errors import Unavailable
+from agui_gate.stores.clock import Clock, wall_clock
+from agui_gate.stores.postgres import schema
+from agui_gate.stores.postgres.errors import NOT_OURS, Trouble
+from agui_gate.stores.postgres.link import Link, parameters
+from agui_gate.stores.postgres.transaction import Guard
+from agui_gate.stores.postgres.variant import PAST
+from agui_gate.stores.sql.operations import Last, Statement, Steps
+
+SKEW_MS = 60_000
+"""By how much the clocks of this machine and of the database may differ."""
+
+_TICKS = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint"
+_GIVEN: Mapping[str, bytes] = {
+    "ticks": f"({_TICKS})".encode(),
+    # An expression of its own, which PostgreSQL works out once a statement: so an index can be used with it.
+    "now": f"(SELECT greatest({_TICKS}, max(seen)) FROM clock)".encode(),  # noqa: S608 ours
+    "tenant": b"''",
+}
+
+_SEEN = "UPDATE clock SET seen = :now"
+_CHECKED = (
+    "INSERT INTO checks (one, checked_at) VALUES (1, :now) "
+    "ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at"
+)
+_SAME_PAST = f"(SELECT goes_on_in FROM epoch) = {PAST}"  # noqa: S608 ours
+_TIMES = f"SELECT :now, :ticks, {_SAME_PAST}"
+_FIRST = f"UPDATE epoch SET goes_on_in = {PAST} WHERE goes_on_in IS NULL"  # noqa: S608 ours
+_UTF8 = "SELECT current_setting('server_encoding') = 'UTF8'"
+
+
+class DatabaseClock:
+    """What stands for ``:now``, ``:ticks`` and ``:tenant`` in statements, and what the clock says by now.
+
+    ``by_hand``: a clock that stands in for the database's.
+    """
+
+    def __init__(self, by_hand: Clock | None = None) -> None:
+        self.by_hand = by_hand
+        self._ahead = 0
+
+    def given(self) -> Mapping[str, bytes]:
+        """See `quoting.bind`."""
+        if self.by_hand is None:
+            return _GIVEN
+        now = b"%d" % self.by_hand()
+        return {**_GIVEN, "now": now, "ticks": now}
+
+    def __call__(self) -> int:
+        """Return ms since the epoch: the database's clock as it was read last, and what has passed since."""
+        return self.by_hand() if self.by_hand else _passed() + self._ahead
+
+    def read(self, now: int, asked: int) -> None:
+        """Be told that it says ``now``, by who asked at ``asked``."""
+        self._ahead = now - (asked + _passed()) // 2
+
+
+def _passed() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+GUARD = Guard(_SAME_PAST.encode(), schema.another_past)
+"""Nobody decides, claims or asks in another past. A pooler may lead from one database to another at any time."""
+
+
+async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
+    """Raise `Unavailable` unless a read and a write work now, with tables that this code knows, by a right clock."""
+    asked, began = _passed(), wall_clock()
+    now, ticks, version, oldest, same_past = await link.run("write", lambda: _look(_CHECKED))
+    clock.read(now, asked)
+    tables.read(version, oldest, same_past)
+    if clock.by_hand is None and not began - SKEW_MS < ticks < wall_clock() + SKEW_MS:
+        raise Unavailable(
+            f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
+            "approvals and leases need them to agree. Set them right."
+        )
+
+
+async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
+    """Make sure that it can be worked with, and migrate if that is needed. Raises `Unavailable`."""
+    await migrate(link)
+    if names := await link.run("read", schema.lacking):
+        raise Unavailable(
+            f"The store's role lacks rights on {', '.join(names)}: it needs SELECT, INSERT, UPDATE and DELETE."
+        )
+    await link.run("write", _begin)
+    await check(link, clock, tables)
+
+
+def _begin() -> Steps[None]:
+    """The first server says in which past the epoch goes on."""
+    yield Last([Statement(_FIRST)])
+
+
+async def migrate(link: Link) -> int:
+    """Apply the migrations that are missing, and return how many. Raises `Unavailable`."""
+    version, oldest = await link.run("read", schema.read)
+    schema.require(version, oldest)
+    if version >= schema.known():
+        return 0
+    if not await link.run("read", _is_utf8):
+        raise Unavailable("The store's database has another encoding than UTF8: make one with ENCODING 'UTF8'.")
+    try:
+        return await link.run("durable", schema.migrate)
+    except Trouble as error:
+        raise _refusal(error, version) from None
+
+
+async def schema_of(url: str) -> int:
+    """The version of the tables as they are; 0 if there are none. Raises `Unavailable`."""
+    link = Link(parameters(url), DatabaseClock().given)
+    try:
+        version, _ = await link.run("read", schema.read)
+    finally:
+        await link.aclose()
+    return version
+
+
+def _refusal(error: Trouble, version: int) -> Unavailable:
+    match error.state:
+        case "42501" | "3F000":
+            state = "old" if version else "missing"
+            return Unavailable(
+                f"The store's tables are {state}, and its role may not make them: "
+                "run agui-gate migrate with a role that may."
+            )
+        case "42P07":
+            return Unavailable(
+                "The store's database has tables of another application; choose another database or schema."
+            )
+        case _:
+            return error
+
+
+async def beat(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
+    """Read the clock, and note what it says, for the case that it is set back. Raises `Unavailable` if somebody has
+    migrated the tables to what this code doesn't know.
+    """
+    asked = _passed()
+    now, _, version, oldest, same_past = await link.run("write", _look)
+    clock.read(now, asked)
+    tables.read(version, oldest, same_past)
+
+
+def _look(*first: str) -> Steps[tuple[int, int, int, int, bool]]:
+    *_, times, version = yield Last([Statement(text) for text in (*first, _SEEN, _TIMES, schema.READ)])
+    if not version.rows:
+        raise Trouble(NOT_OURS)
+    (now, ticks, same_past), found = times.rows[0], version.rows[0]
+    return now, ticks, *found, same_past == "t"
+
+
+def _is_utf8() -> Steps[bool]:
+    (found,) = yield Last([Statement(_UTF8)])
+    return bool(found.rows == [("t",)])
+
+
+_OURS = 1_635_214_695
+"""The first half of the lock's name: a number of ours. The other half is the schema's, where the tables are."""
+
+HERE = f"SELECT pg_try_advisory_lock_shared({_OURS}, hashtext(current_schema()))".encode()
+"""Take it."""
+
+_HOLDERS = (
+    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 "  # noqa: S608 ours
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    f"AND classid = {_OURS} AND objid = hashtext(current_schema())::oid ORDER BY pid"
+)
+
+
+def servers() -> Steps[list[int]]:
+    """The ids of PostgreSQL's own processes that serve those who hear."""
+    (found,) = yield Last([Statement(_HOLDERS)])
+    return [pid for (pid,) in found.rows]

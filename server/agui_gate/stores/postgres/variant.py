@@ -1,0 +1,70 @@
+"""How PostgreSQL says what SQLite says otherwise."""
+
+from collections.abc import Collection, Mapping
+
+from agui_gate.stores.postgres.literals import MARK
+
+PAST = (
+    "((SELECT system_identifier FROM pg_control_system()) || '/' "
+    "|| substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) || '/' "
+    "|| (SELECT oid FROM pg_database WHERE datname = current_database()))"
+)
+"""Names this database and its past: the cluster, its timeline, and the database in it. A restart, also after a crash,
+changes none of them. A standby that is promoted, and a restore to a point in time, begin a timeline. (It is asked of
+the log as it is written: the control file has it only after the next checkpoint.)
+"""
+
+
+class PostgresDialect:
+    """See `Dialect`. Rows come as one JSON value, since each value of a row costs the driver something."""
+
+    lock = " FOR UPDATE"
+
+    goes_on = f"UPDATE epoch SET goes_on_in = {PAST}"  # noqa: S608 ours
+
+    def among(self, column: str, name: str) -> str:
+        """See `Dialect`."""
+        return f"{column} = ANY(:{name})"
+
+    def listed(self, values: Collection[str] | Collection[int]) -> object:
+        """See `Dialect`."""
+        return list(values)
+
+    def size(self, column: str) -> str:
+        """See `Dialect`."""
+        return f"octet_length({column})"
+
+    def body(self, json: bytes) -> object:
+        """See `Dialect`. `quoting` takes bytes as text."""
+        return json
+
+    def joined(self, column: str) -> str:
+        """See `Dialect`."""
+        return f"string_agg(substr({column}, 2, length({column}) - 2), ',')"
+
+    def objects(self, columns: Mapping[str, str]) -> str:
+        """See `Dialect`."""
+        pairs = ", ".join(f"'{name}', {value}" for name, value in columns.items())
+        return f"coalesce(json_agg(json_build_object({pairs})), '[]')"
+
+    def arrays(self, columns: Collection[str]) -> str:
+        """See `Dialect`."""
+        return f"coalesce(json_agg(json_build_array({', '.join(columns)})), '[]')"
+
+    def json(self, column: str) -> str:
+        """See `Dialect`."""
+        return f"CAST({column} AS json)"
+
+    def flag(self, column: str) -> str:
+        """See `Dialect`."""
+        return f"({column} <> 0)"
+
+    def beginning(self, column: str, member: str, characters: int) -> str:
+        """See `Dialect`. What PostgreSQL can't count stays whole: NUL (``\\u0000``), and what stands for a pair."""
+        whole = f"CAST({column} AS jsonb)"
+        short = f"jsonb_set({whole}, '{{{member}}}', to_jsonb(left({whole} ->> '{member}', {characters})))"
+        odd = f"position('\\u0000' IN {column}) + position('{MARK}' IN {column})"
+        return (
+            f"CASE WHEN length({column}) > {characters} AND {odd} = 0 "
+            f"THEN CAST({short} AS json) ELSE CAST({column} AS json) END"
+        )

@@ -1,0 +1,146 @@
+"""How much a run, a thread and a principal may take. Every number is a setting of the same name.
+
+How much room is left in a thread. Exact when it is opened, close enough while a run adds to it.
+
+What a person decides always finds room: a thread that is full must not keep a call open that waits for an answer. So do
+the ends of calls that a run began; what the tools said is cut then.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.config import defaults
+from agui_gate.core.transcript import CardClosedEntry, Entry, Output, TurnEntry
+from agui_gate.errors import LimitReached, TooLarge
+from agui_gate.stores.base import Thread
+from agui_gate.stores.retention import DAY_MS, Ages
+from agui_gate.worker_thread import LARGE, LARGE_BYTES
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of one engine.
+
+    * ``turn_bytes``, ``turn_calls``, ``turn_seconds``: of one answer of the model: its text, reasoning and arguments;
+      its calls; its time. Over one of them the answer is cut off: what was said is kept, none of its calls runs.
+    * ``tools_at_once``: how many of a turn's calls run at the same time. ``tool_threads``: how many sync tools run at
+      the same time in this process (each has an OS thread), shared fairly among principals.
+    * ``thread_bytes``, ``thread_entries``: what is kept of one thread. A full thread takes nothing new.
+    * ``open_bytes``: what is kept of all threads that are worked on at the same time; half of it for one principal.
+    * ``state_bytes``: the shared state of a thread, as JSON.
+    * ``principal_runs``: how many runs of one principal are in flight.
+    * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
+    """
+
+    turn_bytes: int = defaults.TURN_BYTES
+    turn_calls: int = defaults.TURN_CALLS
+    turn_seconds: float = defaults.TURN_SECONDS
+    tools_at_once: int = defaults.TOOLS_AT_ONCE
+    tool_threads: int = defaults.TOOL_THREADS
+    thread_bytes: int = defaults.THREAD_BYTES
+    thread_entries: int = defaults.THREAD_ENTRIES
+    open_bytes: int = defaults.OPEN_BYTES
+    state_bytes: int = defaults.STATE_BYTES
+    principal_runs: int = defaults.PRINCIPAL_RUNS
+    retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
+    retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
+
+    @property
+    def ages(self) -> Ages:
+        """When the store forgets what."""
+        return Ages(
+            threads=self.retention_threads_days * DAY_MS or None, records=self.retention_records_days * DAY_MS or None
+        )
+
+    @property
+    def readable_bytes(self) -> int:
+        """How large a thread may be to be read as a whole: what this server itself can have made of one."""
+        return 2 * self.thread_bytes + 8 * self.turn_bytes
+
+
+DEFAULTS = Limits()
+
+
+def check_state(state: Any, limits: Limits) -> None:
+    """Raise `TooLarge` for a shared state that is over its limit."""
+    if state and len(msgspec.json.encode(state)) > limits.state_bytes:
+        raise TooLarge(f"The shared state may have at most {limits.state_bytes:,} bytes as JSON.")
+
+
+ALWAYS = 2_000
+"""Characters of a result that are kept however full a thread is."""
+
+ANSWER = 64 * 1024
+"""Bytes that answers to cards may have over the limit."""
+
+_encode = msgspec.json.encode
+
+
+class Capacity:
+    """The room in one open thread. ``size`` and ``entries`` are what is there."""
+
+    __slots__ = ("_limits", "entries", "size")
+
+    def __init__(self, limits: Limits, thread: Thread) -> None:
+        self._limits = limits
+        self.size, self.entries = thread.bytes, len(thread.entries)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether going through the thread takes so long that it is not for the event loop."""
+        return self.size > LARGE_BYTES or self.entries > LARGE
+
+    def added(self, entries: Sequence[Entry]) -> None:
+        """These are in the journal now."""
+        self.entries += len(entries)
+        self.size += len(_encode(entries))
+
+    def has_room(self, entry: Entry) -> bool:
+        """Whether there is room for one more entry, for which none has to be made."""
+        size = self.size + len(_encode(entry))
+        return size <= self._limits.thread_bytes and self.entries < self._limits.thread_entries
+
+    def took(self, output: Output) -> None:
+        """This is in the record of a gated call now."""
+        self.size += len(output.content)
+
+    def dropped(self, entries: Sequence[Entry]) -> None:
+        """These are not there any more."""
+        self.entries -= len(entries)
+        self.size -= len(_encode(entries))
+
+    def check_new(self, entries: Sequence[Entry], dropped: Sequence[Entry] = ()) -> None:
+        """Raise `LimitReached` unless a request's entries find room, once ``dropped`` are gone."""
+        said = [entry for entry in entries if not isinstance(entry, CardClosedEntry)]
+        answers = len(_encode(entries)) if entries and not said else 0
+        size = self.size + (len(_encode(said)) if said else 0) - (len(_encode(dropped)) if dropped else 0)
+        number = self.entries - len(dropped) + _number(said)
+        full = size > self._limits.thread_bytes or number > self._limits.thread_entries
+        if (said and full) or (answers and size + answers > self._limits.thread_bytes + ANSWER):
+            raise self._full()
+
+    def check_turn(self) -> None:
+        """Raise `LimitReached` if there is no room for one more answer of the model."""
+        if self.size >= self._limits.thread_bytes or self.entries >= self._limits.thread_entries:
+            raise self._full()
+
+    def fitted(self, output: Output) -> Output:
+        """``output``, cut where there is no room for the whole of it. Record it before anything is awaited."""
+        room = max(ALWAYS, self._limits.thread_bytes - self.size)
+        content = output.content
+        if len(content) > ALWAYS and (size := len(_encode(content))) > room:
+            content = f"{content[: max(ALWAYS, room * len(content) // size)]}… (cut: this conversation is full)"
+            return msgspec.structs.replace(output, content=content)
+        return output
+
+    def _full(self) -> LimitReached:
+        return LimitReached(
+            f"This conversation is full (the limits are {self._limits.thread_bytes:,} bytes and "
+            f"{self._limits.thread_entries:,} entries). Start a new one. This one can still be read and deleted."
+        )
+
+
+def _number(entries: Iterable[Entry]) -> int:
+    """How many entries these are in the end: each call gets a result."""
+    return sum(1 + len(entry.calls) if isinstance(entry, TurnEntry) else 1 for entry in entries)

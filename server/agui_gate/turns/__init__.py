@@ -1,0 +1,1 @@
+"""Turns of the model: what is asked, what is recorded, and how its tool calls run."""

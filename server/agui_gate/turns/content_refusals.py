@@ -1,0 +1,202 @@
+"""What a provider refuses for its content ends one request, not the thread.
+
+| refused | what follows |
+|---|---|
+| an attachment (`MediaRefused`) | the request once more without it, then once more without any |
+| what was said (`ContentRefused`) | the run fails; what was new in it is left out from then on |
+| a conversation that is too long (`ContextLength`) | as above, of the longest of what was new, or of all |
+| the key, the model, a tool's schema, … | the run fails; nothing is left out, since the content was not the reason |
+
+What is left out is a note to the model in its place, and an entry of the journal (`LeftOutEntry`). So the thread
+remembers, also after a restart. People still see the message, and editing it sends it as it then is. Attachments are
+only remembered once a request without them was accepted, as a refusal may have had another reason.
+
+Nothing is asked again that says yes to a held call, unless the provider is known not to have acted (see `Consents`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from agui_gate.core import events as ev
+from agui_gate.core.media import FOREIGN, is_foreign, normal, note
+from agui_gate.core.transcript import (
+    ActionEntry,
+    Content,
+    Entry,
+    LeftOutEntry,
+    Media,
+    ReportedEntry,
+    ResultEntry,
+    Text,
+    TurnEntry,
+    UserEntry,
+)
+from agui_gate.errors import ContentRefused, ContextLength, MediaRefused
+from agui_gate.threads.leased_thread import LeasedThread
+
+LONG = 1_000
+"""Characters of a message or a result that may be why a conversation is too long."""
+
+REFUSED_MEDIA = "the provider could not take it"
+TOO_LARGE_MEDIA = "it was too large for the model"
+REFUSED = "[A message was here. The provider refused it for its content, so it was left out.]"
+REFUSED_RESULT = "[The result was left out: the provider refused it for its content.]"
+TOO_LONG = "[A message was here. It was too long for the model, so it was left out.]"
+TOO_LONG_RESULT = "[The result was left out: it was too long for the model.]"
+
+
+def left_out(entry: LeftOutEntry) -> ev.Custom:
+    """What the client is told of something that is left out."""
+    where = {"callId": entry.call_id} if entry.call_id else {"messageId": entry.message_id}
+    part = {} if entry.part is None else {"part": entry.part}
+    return ev.Custom("agui-gate:left_out", {**where, **part, "message": entry.note})
+
+
+def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
+    """What is told of handles that are not this ``vendor``'s. Not kept: another agent's model may read them."""
+    holding = [  # looked at by hand: all of a history comes here
+        entry
+        for entry in entries
+        if (isinstance(entry, UserEntry) and (len(entry.content) != 1 or isinstance(entry.content[0], Media)))
+        or (isinstance(entry, ResultEntry) and entry.output.parts)
+    ]
+    attached = (one for entry in holding for one in _attached(entry, FOREIGN))
+    return [left for left, media in attached if is_foreign(media, vendor)]
+
+
+class Withheld:
+    """The attachments that one turn's request goes without, more with each refusal.
+
+    ``accepted``: the provider took a request, so nothing is asked again.
+    """
+
+    def __init__(self, thread: LeasedThread) -> None:
+        self._thread = thread
+        self.entries: list[LeftOutEntry] = []
+        self.accepted = False
+        self._all = False
+
+    def more(self, refused: MediaRefused) -> bool:
+        """Withhold what was refused; False if there is nothing more to withhold."""
+        if self._all:
+            return False
+        found = self._named(refused.value) if refused.value and not self.entries else []
+        if not found and not self.entries:
+            found = self._newest()
+        if not found:
+            found, self._all = [left for left, _ in self._sent(self._thread.entries)], True
+        self.entries += found
+        return bool(found)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything has to be sent by value: what is refused may be in what the provider remembers."""
+        return self._all
+
+    def _named(self, value: str) -> list[LeftOutEntry]:
+        return [left for left, media in self._sent(self._thread.entries) if value.endswith(normal(media).value)]
+
+    def _newest(self) -> list[LeftOutEntry]:
+        """The attachments of what was said since the model last spoke."""
+        return [left for left, _ in self._sent(_since_turn(self._thread.entries))]
+
+    def _sent(self, entries: Sequence[Entry]) -> list[tuple[LeftOutEntry, Media]]:
+        """The attachments in ``entries`` that would be sent, each with a note for it."""
+        notes = [e for e in [*self._thread.entries, *self.entries] if isinstance(e, LeftOutEntry)]
+        gone = {(e.message_id, e.call_id, e.part) for e in notes}
+        return [
+            (left, media)
+            for entry in entries
+            for left, media in _attached(entry, REFUSED_MEDIA)
+            if gone.isdisjoint((left.message_id, left.call_id, part) for part in (None, left.part))
+        ]
+
+
+def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]:
+    """The attachments of a message or a result, each with a note that says why it is left out."""
+    content: Sequence[Content] = ()
+    message_id = call_id = ""
+    if isinstance(entry, UserEntry):
+        content, message_id = entry.content, entry.id
+    elif isinstance(entry, ResultEntry):
+        content, call_id = entry.output.parts or (), entry.call_id
+    for place, part in enumerate(content):
+        if isinstance(part, Media) and part.value:
+            yield LeftOutEntry(note(normal(part), reason), message_id, place, call_id), part
+
+
+def blamed(thread: LeasedThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
+    """What is left out from now on after ``refused``: what was new; of what is too long, the longest."""
+    new = _since_turn(thread.entries)
+    gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
+    too_long = isinstance(refused, ContextLength) or refused.too_long
+    if not too_long and any(entry.note in (REFUSED, REFUSED_RESULT) for entry in gone):
+        new = _since_turn(thread.entries, ours=True)  # once more, and without what was new then: it is something older
+    before = {entry.message_id or entry.call_id for entry in gone}
+    said = [one for entry in new if (one := _said(entry, thread)) is not None and one.id not in before]
+    if not too_long:
+        return [one.note(REFUSED, REFUSED_RESULT) for one in said]
+    longest = _longest(said) or _longest(_all_said(thread))
+    if longest is None:
+        return []
+    return longest.media or [longest.note(TOO_LONG, TOO_LONG_RESULT)]
+
+
+def _longest(said: Sequence["_Said"]) -> "_Said | None":
+    return max((one for one in said if one.length >= LONG), key=lambda one: one.length, default=None)
+
+
+def _all_said(thread: LeasedThread) -> list["_Said"]:
+    """All that the model is told of this thread by others."""
+    gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
+    before = {entry.message_id or entry.call_id for entry in gone}
+    said = (_said(entry, thread) for entry in thread.entries)
+    return [one for one in said if one is not None and one.id not in before]
+
+
+def _since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
+    """What came after the model last spoke. ``ours``: to us, not in a history that a client brought."""
+    for place in range(len(entries) - 1, -1, -1):
+        entry = entries[place]
+        if isinstance(entry, TurnEntry) and (entry.origin or not ours):
+            return entries[place + 1 :]
+    return entries
+
+
+class _Said(NamedTuple):
+    """Something that the model is told. ``media``: notes for its attachments, if they are the larger part of it."""
+
+    id: str
+    length: int
+    is_result: bool
+    media: list[LeftOutEntry]
+
+    def note(self, message: str, result: str) -> LeftOutEntry:
+        if self.is_result:
+            return LeftOutEntry(result, call_id=self.id)
+        return LeftOutEntry(message, self.id)
+
+
+def _said(entry: Entry, thread: LeasedThread) -> _Said | None:
+    """What an entry said to the model; None for one that says nothing."""
+    match entry:
+        case UserEntry():
+            return _message(entry)
+        case ActionEntry():
+            return _Said(entry.call_id, len(entry.arguments) + len(entry.output.content), False, [])
+        case ResultEntry():
+            return _Said(entry.call_id, len(entry.output.content), True, [])
+        case ReportedEntry():
+            approval = thread.approvals.get(entry.call_id)
+            output = approval.output if approval is not None else None
+            return _Said(entry.call_id, len(output.content), True, []) if output is not None else None
+        case _:
+            return None
+
+
+def _message(entry: UserEntry) -> _Said:
+    media = [(place, part) for place, part in enumerate(entry.content) if isinstance(part, Media)]
+    attached = sum(len(part.value) for _, part in media)
+    text = sum(len(part.text) for part in entry.content if isinstance(part, Text))
+    notes = [LeftOutEntry(note(normal(part), TOO_LARGE_MEDIA), entry.id, place) for place, part in media]
+    return _Said(entry.id, text + attached, False, notes if attached > text else [])

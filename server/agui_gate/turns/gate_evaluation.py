@@ -1,0 +1,110 @@
+"""Calls of gated tools, looked at before anything else is done with them: what would run, and must a person agree?
+
+The arguments are judged once (`Tool.judged`). From here on there is only that one value. The predicate gets it, a card
+or an interrupt shows it, the record keeps it, and an edit is compared with it. The tool is run with it, also where the
+predicate let the call go free.
+
+A predicate is other people's code. It gets a copy of the arguments, and a few seconds. A sync one runs in a thread, as
+sync tools do, but with slots of its own: one that blocks holds up nobody else. Whatever it does but return False means:
+ask.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from agui_gate.agents.tool import Gate, Tool
+from agui_gate.core.json_text import parse_object
+from agui_gate.core.transcript import CallPart
+from agui_gate.errors import ToolError
+from agui_gate.threads.limits import DEFAULTS, Limits
+from agui_gate.turns.tool_execution import in_task, is_cancelled, off_loop
+from agui_gate.turns.tool_threads import tool_threads
+
+PREDICATE_SECONDS = 10.0
+"""How long a gate's predicate may take, before a person is asked."""
+
+log = structlog.get_logger("agui_gate.gates")
+
+
+class GateEvaluation(msgspec.Struct, frozen=True):
+    """What would run: ``arguments`` (canonical JSON), and whether a person is asked; or the ``problem`` with them."""
+
+    arguments: str = ""
+    asks: bool = False
+    problem: str | None = None
+
+
+async def evaluate_gates(
+    calls: Iterable[CallPart], tools: Mapping[str, Tool], owner: str = "", limits: Limits = DEFAULTS
+) -> dict[str, GateEvaluation]:
+    """By call id, those of ``calls`` that are of gated tools. Bounded in time; raises nothing but cancellation.
+
+    ``owner`` is the principal whose calls they are.
+    """
+    gated = [(call, tools[call.name]) for call in calls if call.name in tools and tools[call.name].gate is not None]
+    if not gated:
+        return {}
+    async with asyncio.TaskGroup() as group:
+        looks = {call.id: group.create_task(_look_at(tool, call.arguments, owner, limits)) for call, tool in gated}
+    return {call_id: task.result() for call_id, task in looks.items()}
+
+
+async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> GateEvaluation:
+    given = parse_object(arguments)
+    if given is None or tool.gate is None:
+        return GateEvaluation(problem=f"The arguments of {tool.name} are not a JSON object.")
+    try:
+        judged = await off_loop(arguments, lambda: tool.judged(given))
+    except ToolError as error:
+        return GateEvaluation(problem=error.message)
+    return GateEvaluation(judged, await _asks(tool.name, tool.gate, _Question(judged, owner, limits)))
+
+
+class _Question(msgspec.Struct, frozen=True):
+    """What a predicate is asked, and for whom."""
+
+    arguments: str
+    owner: str
+    limits: Limits
+
+
+async def _asks(name: str, gate: Gate, question: _Question) -> bool:
+    """Whether the call waits for a person. Fails closed."""
+    if gate.when is None:
+        return True
+    try:
+        async with asyncio.timeout(PREDICATE_SECONDS):
+            return await _predicate_says(gate.when, question) is not False
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        log.exception("predicate_failed", tool=name)
+    except Exception:
+        log.exception("predicate_failed", tool=name)
+    return True
+
+
+async def _predicate_says(when: Any, question: _Question) -> object:
+    """What the predicate returns, wherever it has to run."""
+    arguments = parse_object(question.arguments) or {}
+    if inspect.iscoroutinefunction(when):
+        return await in_task(_contained(when(arguments)))
+    threads = tool_threads(question.limits.tool_threads, "predicates")
+    async with threads.slot(question.owner, PREDICATE_SECONDS) as slot:
+        said = await threads.run(slot, lambda: when(arguments))
+    return await in_task(_contained(said)) if inspect.isawaitable(said) else said
+
+
+async def _contained(said: Awaitable[object]) -> object:
+    """What is said in the end. A `SystemExit` in a task would end the process; it is as good as any other answer."""
+    try:
+        return await said
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as left:
+        return left

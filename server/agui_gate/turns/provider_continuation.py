@@ -1,0 +1,49 @@
+"""What a provider remembers, for one member in one run: of the conversation, or of a task."""
+
+from agui_gate.core.agent_view import Viewpoint
+from agui_gate.core.transcript import ConversationRef, TurnEntry
+from agui_gate.threads.leased_thread import LeasedThread
+
+
+class ProviderContinuation:
+    """Where ``who`` goes on from at its provider.
+
+    In the conversation that is the thread's one reference. A task's is its own: that of its newest turn, if that was
+    said by ``who``. A conversation that the provider keeps is gone on with within one run alone: in a later one nobody
+    knows whether it holds a request that was never answered. But it holds none as long as the provider was not told of
+    a call that it holds back, and that a person has agreed to: the first request would have said so.
+    """
+
+    def __init__(self, thread: LeasedThread, who: Viewpoint) -> None:
+        self._thread, self._who = thread, who
+        latest = thread.journal.latest_in(who.task) if who.task else None
+        ref = latest.ref if latest is not None and latest.agent == who.agent and not latest.cut else None
+        self._own = ref if ref is not None and (ref.previous_response_id or self._is_newest(latest)) else None
+
+    def _is_newest(self, turn: TurnEntry | None) -> bool:
+        """Whether nothing was asked after ``turn``."""
+        approvals = (self._thread.approvals.get(call.id) for call in turn.calls) if turn is not None else ()
+        return any(approval is not None and approval.is_agreed for approval in approvals)
+
+    @property
+    def ref(self) -> ConversationRef | None:
+        """The reference to go on from, if there is one."""
+        if not self._who.task:
+            return self._thread.journal.reference(self._who.agent)
+        latest = self._thread.journal.latest_in(self._who.task)
+        own = latest is not None and self._own is not None and latest.id == self._own.turn_id
+        return self._own if own else None
+
+    @ref.setter
+    def ref(self, ref: ConversationRef | None) -> None:
+        if self._who.task:
+            self._own = ref
+        else:
+            self._thread.ref = ref
+
+    async def suspend(self) -> None:
+        """Before a request: see `LeasedThread.suspend_continuation`."""
+        if not self._who.task:
+            await self._thread.suspend_continuation()
+        elif self._own is not None and self._own.conversation_id:
+            self._own = None

@@ -1,0 +1,175 @@
+"""The calls of one turn: who resolves each; then people are asked about some, and others run.
+
+Nothing of it runs from a turn that was cut off.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+
+from agui_gate.agents.delegation import Delegation
+from agui_gate.agents.team import TRANSFER, Member
+from agui_gate.agents.tool import Gate
+from agui_gate.approvals import answer_validation
+from agui_gate.approvals.prompts import ApprovalPrompter
+from agui_gate.core import outcomes
+from agui_gate.core.approvals import Approval
+from agui_gate.core.transcript import CallKind, CallPart, HandedOffEntry, Output, ResultEntry, Shown, TurnEntry
+from agui_gate.protocol.messages import result_id
+from agui_gate.runs.run_context import RunContext
+from agui_gate.turns.gate_evaluation import GateEvaluation
+from agui_gate.turns.toolbox import Toolbox
+from agui_gate.turns.turn_recorder import TurnRecorder
+
+Work = Callable[[CallPart], Awaitable[None]]
+"""Works on the task that a call delegates, until it is done or waits: `Tasks.work`."""
+
+BREATH = 0.001
+"""Seconds between two calls that begin on a large state: everybody else's turn. With `sleep(0)` the loop's timers and
+sockets would come after the next call, too.
+"""
+
+
+class TurnCalls:
+    """Deals with the calls of the turn that ``recorder`` has taken. ``judged`` says what its gates said, by call id."""
+
+    def __init__(
+        self,
+        member: Member,
+        scope: RunContext,
+        asker: ApprovalPrompter,
+        tools: Toolbox,
+        recorder: TurnRecorder,
+        judged: Mapping[str, GateEvaluation],
+        work: Work,
+    ) -> None:
+        self._work = work
+        self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
+        self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
+        self._one_by_one = asyncio.Lock()
+
+    def classified(self, turn: TurnEntry) -> TurnEntry:
+        """``turn``, with who resolves each of its calls, now that the gates have spoken."""
+        parts = tuple(self._classified(part) if isinstance(part, CallPart) else part for part in turn.parts)
+        return msgspec.structs.replace(turn, parts=parts)
+
+    def _classified(self, call: CallPart) -> CallPart:
+        kind, waits = self._kind(call), self._asks(call)
+        shown: Shown = call.shown
+        if call.shown == "after_turn" and (waits or kind == "task"):
+            shown = "when_decided" if waits else "when_done"
+        return msgspec.structs.replace(call, kind=kind, shown=shown)
+
+    def _kind(self, call: CallPart) -> CallKind:
+        """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
+        judged = self._judged.get(call.id)
+        if call.kind != "server" or call.malformed or (judged is not None and judged.problem is not None):
+            return call.kind
+        if isinstance(self._agent.by_name.get(call.name), Delegation):
+            return "task"
+        return "gated" if self._asks(call) else "server"
+
+    def _asks(self, call: CallPart) -> bool:
+        """Whether a person is asked about it: the gate of its tool says so, or the provider does."""
+        judged = self._judged.get(call.id)
+        return (judged is not None and judged.asks) or (call.is_held and not call.malformed)
+
+    async def resolve(self, turn: TurnEntry) -> None:
+        """Save the turn with the records of its gated calls and whom it hands off to, then run the free ones in
+        parallel. Their results are saved as they come.
+        """
+        self._scope.show_freed(turn)
+        self._settle(turn)
+        gates = ((call, self._gate(call)) for call in turn.calls)
+        gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
+        transfers = self._hand_off(turn)
+        await self._thread.commit(approvals=gated, patient=True)
+        self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
+        for result in transfers:
+            self._scope.tell(result)
+        settled = {*(result.call_id for result in transfers), *(approval.call_id for approval in gated)}
+        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in settled]
+        slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
+        async with asyncio.TaskGroup() as group:
+            for call in free:
+                group.create_task(self._in_turn(call, slots))
+
+    def _hand_off(self, turn: TurnEntry) -> list[ResultEntry]:
+        """Hand the conversation to the heir of the turn's first transfer. Returns the results of all its transfers."""
+        heirs = self._member.heirs
+        transfers = [call for call in turn.calls if call.name in heirs and call.kind == "server" and not call.malformed]
+        if not transfers:
+            return []
+        first, *later = transfers
+        heir = first.name.removeprefix(TRANSFER)
+        said = [(first, outcomes.transferred(heir)), *((call, outcomes.not_transferred(heir)) for call in later)]
+        results = [ResultEntry(call.id, result_id(call.id), output) for call, output in said]
+        self._thread.append([HandedOffEntry(first.id, heirs[first.name], self._member.who.task), *results])
+        self._scope.untold.update((result.call_id, result) for result in results)
+        return results
+
+    async def _in_turn(self, call: CallPart, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if self._thread.shared.is_large:  # it is encoded when a call begins, and when it ends
+                async with self._one_by_one:
+                    await asyncio.sleep(BREATH)
+            await (self._work(call) if call.kind == "task" else self._free(call))
+
+    async def _free(self, call: CallPart) -> None:
+        judged, run_id = self._judged.get(call.id), self._scope.input.run_id
+        self._scope.begun.add(call.id)
+        if call.malformed:
+            output = self._unrunnable(call)
+        elif judged is None and self._names_nobody(call):
+            output = outcomes.nobody(call.name, self._member.heirs)
+        elif judged is None:
+            tool = self._agent.by_name.get(call.name)
+            output = await self._tools.run(tool, call.name, call.id, run_id, call.arguments, judged=False)
+        elif judged.problem is not None:
+            output = outcomes.failed(judged.problem)
+        else:
+            tool = self._agent.by_name[call.name]
+            output = await self._tools.run(tool, call.name, call.id, run_id, judged.arguments, judged=True)
+        result = self._scope.untold[call.id] = ResultEntry(call.id, result_id(call.id), output)
+        self._thread.append([result])
+        await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
+        self._scope.tell(result)
+
+    def _names_nobody(self, call: CallPart) -> bool:
+        """Whether it transfers to an agent that is not there: the model made it up."""
+        return call.name.startswith(TRANSFER) and bool(self._member.heirs) and call.name not in self._agent.by_name
+
+    def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
+        """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
+        if call.is_held:
+            return self._asker.record(self._agent.name, call, gate, turn_id)
+        approval = self._asker.record(self._agent.name, call, gate, turn_id, self._judged[call.id].arguments)
+        return answer_validation.signed(approval, self._agent)
+
+    def _gate(self, call: CallPart) -> Gate | None:
+        """What has to happen before the call runs, if a person is to be asked."""
+        if not self._asks(call):
+            return None
+        if not call.is_held:
+            return self._agent.by_name[call.name].gate
+        asks = self._recorder.held[call.id]
+        return Gate(expires_after=asks.expires_after, message=asks.message, editable=asks.editable)
+
+    def _settle(self, turn: TurnEntry) -> None:
+        """Keep the results of what the provider ran, and close what nobody can run or be asked about.
+
+        Every hosted call has a result, also where the provider gave none.
+        """
+        self._thread.append(self._recorder.results.values())
+        for call in turn.calls:
+            if call.kind == "hosted" and call.id not in self._recorder.results:
+                self._scope.result(call, outcomes.NO_RESULT)
+            elif call.malformed and call.kind in ("held", "client"):
+                self._scope.result(call, self._unrunnable(call))
+
+    def _unrunnable(self, call: CallPart) -> Output:
+        """What a malformed call came to: a limit cut the answer before its end, or it is the model's mistake."""
+        if call.id in self._recorder.unended:
+            return outcomes.CUT_OFF
+        return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")

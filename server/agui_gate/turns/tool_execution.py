@@ -1,0 +1,188 @@
+"""Running tools: validated arguments in, an `Output` out, whatever the tool does.
+
+Async tools run in tasks of their own, sync ones in daemon threads (`tool_threads`). So neither a blocking tool nor one
+that never returns can hold the event loop or the process's exit. A time limit ends the waiting. A tool that can't be
+stopped is abandoned and its late result ignored: a sync one, or one that ignores its cancellation.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+
+from agui_gate.agents.tool import Tool, ToolContext
+from agui_gate.cancellation import undisturbed
+from agui_gate.core import outcomes
+from agui_gate.core.json_text import parse_object
+from agui_gate.core.transcript import Output
+from agui_gate.errors import ToolError
+from agui_gate.threads.limits import DEFAULTS, Limits
+from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_threads import NoSlot, Slot, ToolThreads, tool_threads
+
+DEFAULT_TIMEOUT = 300.0
+"""Seconds; for tools that set none. Every wait is bounded."""
+
+STOP_SECONDS = 0.5
+"""How long a cancelled async tool may take to end, before nobody waits for it any more."""
+
+LARGE = 32 * 1024
+"""Characters of a call's arguments from which on they are read in a thread."""
+
+MAX_RESULT = 4 * 1024 * 1024
+"""Characters of a result that are kept."""
+
+T = TypeVar("T")
+
+log = structlog.get_logger("agui_gate.tools")
+
+
+async def run_tool(
+    tool: Tool | None,
+    name: str,
+    arguments: str,
+    context: ToolContext,
+    limits: Limits = DEFAULTS,
+    start: ToolStart | None = None,
+    *,
+    judged: bool = False,
+) -> Output:
+    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
+    unless it ignores that). ``judged``: the arguments are what `Tool.judged` made; they run as they are or not at all.
+    ``start`` is asked right before the tool begins.
+    """
+    if tool is None:
+        return outcomes.failed(f"There is no tool called {name}.")
+    problem, kwargs = await off_loop(arguments, lambda: _read(tool, arguments, judged))
+    if problem is not None:
+        return outcomes.failed(problem)
+    return await _run(tool, kwargs, context, limits, start or ToolStart())
+
+
+async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits: Limits, start: ToolStart) -> Output:
+    limit = tool.timeout or DEFAULT_TIMEOUT
+    deadline = asyncio.timeout(limit)
+    try:
+        if tool.is_async:
+            if not await start.may_begin():
+                return outcomes.NOT_STARTED
+            async with deadline:
+                value = await in_task(_begun(tool, tool.bind(kwargs, context), start))
+        else:
+            threads = tool_threads(limits.tool_threads)
+            async with threads.slot(context.principal, limit) as slot:
+                if not await start.may_begin():
+                    return outcomes.NOT_STARTED
+                async with deadline:
+                    value = await _in_thread(threads, slot, tool, tool.bind(kwargs, context), start)
+        return Output(_as_text(value))
+    except NoSlot:
+        return outcomes.failed(f"{tool.name} was not started: too many tools are running. Try again later.")
+    except ToolError as error:
+        return outcomes.failed(_clean(str(getattr(error, "message", error))))  # made by the tool: it may be anything
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # whatever a tool raises ends its call, not the run
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
+        if isinstance(error, TimeoutError) and deadline.expired():
+            return outcomes.failed(f"{tool.name} did not finish within {limit:g} seconds.")
+        log.exception("tool_failed", tool=tool.name, call_id=context.call_id)
+        return outcomes.failed(f"{tool.name} failed: {type(error).__name__}.")
+
+
+def is_cancelled() -> bool:
+    """Whether it is the run that is cancelled, not something that the tool waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def off_loop(arguments: str, work: Callable[[], T]) -> T:
+    """``work()`` on ``arguments``; in a thread where they are so large that others would wait for it."""
+    return work() if len(arguments) < LARGE else await asyncio.to_thread(work)
+
+
+def _read(tool: Tool, arguments: str, judged: bool) -> tuple[str | None, dict[str, Any]]:
+    """What is wrong with the arguments (None if nothing), and the keyword arguments that they stand for."""
+    try:
+        if judged:
+            return None, tool.exactly(arguments)
+        if (parsed := parse_object(arguments)) is not None:
+            return None, tool.validate(parsed)
+    except ToolError as error:
+        return error.message, {}
+    return f"The arguments of {tool.name} are not a JSON object.", {}
+
+
+async def _begun(tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
+    """An async tool, which begins with the first step of its task: a stop before that keeps it from beginning."""
+    return await tool.fn(**kwargs) if start.begin() else None
+
+
+async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
+    value = await threads.run(slot, lambda: tool.fn(**kwargs) if start.begin() else None)
+    return await in_task(value) if asyncio.iscoroutine(value) else value
+
+
+async def in_task(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run ``work`` in a task. Cancelling cancels it, and abandons it if it goes on."""
+    task = asyncio.ensure_future(_contained(work))
+    try:
+        value, left = await undisturbed(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=STOP_SECONDS)
+        if not task.done():
+            log.warning("tool_ignores_cancellation")
+            _abandoned.add(task)
+        task.add_done_callback(_forget)
+        raise
+    if left is not None:
+        raise left
+    return value
+
+
+async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """What ``work`` returns. A task that raises `SystemExit` would end the whole loop, its like the task group."""
+    try:
+        return await work, None
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except GeneratorExit:  # passed on as it is, it would look as if the run itself were thrown away
+        return None, RuntimeError("the tool raised GeneratorExit")
+    except BaseException as left:
+        return None, left
+
+
+_abandoned: set["asyncio.Task[Any]"] = set()
+"""The loop keeps weak references only."""
+
+
+def _forget(task: "asyncio.Task[Any]") -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # seen: its result is nobody's
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return "null"
+    text = _clean(value) if isinstance(value, str) else _encode(value)
+    return text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}… (cut)"
+
+
+def _clean(text: str) -> str:
+    """``text`` with unpaired surrogates replaced, which no stream or store can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _encode(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        from pydantic_core import to_json
+
+        return to_json(value, fallback=str).decode()
