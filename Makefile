@@ -39,8 +39,10 @@ $(VENV)/.python:
 define PROGRESS
 /ERROR/ { failed = 1 }
 failed { print; next }
-/^(Collecting|Processing|Requirement already satisfied)/ {
-	n++; sub(/^Requirement already satisfied:/, "Collecting"); sub(/.*\//, "", $$2)
+/^(Collecting|Processing)/ {
+	sub(/.*\//, "", $$2); name = $$2; sub(/[^A-Za-z0-9._-].*|==.*/, "", name)
+	if (seen[name]++ || n == of) next
+	n++
 	if (terminal) printf "\r\033[K  %d of %d: %s", n, of, $$2; else if (n % 10 == 0) printf "  %d of %d packages\n", n, of
 	fflush()
 }
