@@ -42,8 +42,12 @@ PATIENT = program(f"import sys; sys.path.append({str(ROOT)!r}); from tests impor
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """This process's variables without any setting of ours, plus ``extra``; the targets can be imported."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AGUI_GATE", "OPENAI"))}
+    """This process's variables without any setting of ours, plus ``extra``; the targets can be imported.
+
+    Neither do they say how wide a terminal is, or that make was started by another make.
+    """
+    others = ("AGUI_GATE", "OPENAI", "COLUMNS", "LINES", "MAKELEVEL")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return {**clean, "PYTHONPATH": str(TARGETS), "PYTHONUNBUFFERED": "1", **extra}
 
 

@@ -12,6 +12,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agui_gate import Gate, Tool, tool
+from agui_gate.core.approvals import Decision, State
+from agui_gate.stores import open_store
 from agui_gate_adapters.testkit import Emulator
 from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
@@ -342,9 +344,11 @@ async def test_an_interrupted_call_is_only_repeated_by_the_tool_that_it_was_for(
     before, _ = changed("In euros", idempotent=True)
     async with product([before], store=store, emulator=emulator) as p:
         chat = p.chat()
-        await chat.say("pay")
-    with closing(sqlite3.connect(tmp_path / "gate.db")) as db, db:  # what is left when a process dies at work
-        db.execute("UPDATE approvals SET state = 'claimed'")
+        approval = ask(await chat.say("pay"))[0]
+    left = open_store(store)
+    await left.start()  # what is left when a process dies at work
+    await left.move(approval, State.CLAIMED, decision=Decision(approved=True, by="local", way="http"))
+    await left.aclose()
     after, ran = changed("In euros" if same else "In cents", idempotent=True)
     async with product([after], store=store, emulator=emulator) as p:
         chat.product, chat.url = p, p.url

@@ -29,8 +29,8 @@ INLINE = [
     "anthropic/checks.py",
     "anthropic/fields.py",
     "anthropic/tools.py",
-    "anthropic/thinking.py",
-    "anthropic/pairing.py",
+    "anthropic/thinking_blocks.py",
+    "anthropic/tool_pairs.py",
 ]
 """Words stand in the checks here, and the head of the module says where they are from."""
 

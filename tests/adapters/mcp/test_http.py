@@ -395,13 +395,11 @@ async def test_names_that_are_taken_cost_tools_and_no_run() -> None:
 
     wiki = Wiki()
     wiki.tools = [listed("search"), listed("a.b"), listed("a/b"), listed("confirm_changes"), listed("x"), listed("x")]
-    async with (
-        served(wiki.app()) as url,
-        product([search, MCPTools.http(url, name="wiki", gate=False)], script(call("search"))) as p,
-    ):
-        with structlog.testing.capture_logs() as logs:
-            assert list((await p.chat().say("go")).results.values()) == ["here"]
-            assert (await p.chat().say("go")).text == "Done."
+    async with served(wiki.app()) as url:
+        with structlog.testing.capture_logs() as logs:  # from the start on, which looks for tools already
+            async with product([search, MCPTools.http(url, name="wiki", gate=False)], script(call("search"))) as p:
+                assert list((await p.chat().say("go")).results.values()) == ["here"]
+                assert (await p.chat().say("go")).text == "Done."
         assert [t["name"] for t in p.inputs()[0]["tools"]] == ["search", "a_b", "x"]
         lost = [log["tool"] for log in logs if log["event"] == "tool_name_taken"]
         assert lost == ["search", "a_b", "confirm_changes", "x"], "one warning each"
