@@ -40,6 +40,9 @@ LEFT_OUT = {
     "conformance/test_stranger.py::test_a_failing_scenario_says_what_is_behind_it": "about a failure",
     "product/test_bad_input.py::test_a_sample_over_real_sockets": "its application is made beforehand",
     "product/test_decisions.py::test_while_the_tool_s_source_is_away_a_yes_waits_and_a_no_counts": "tools change",
+    "product/test_hosted_approvals.py::test_a_stop_before_the_request_leaves_the_yes_for_the_next_run": (
+        "its instructions wait in the server's process"
+    ),
     "product/test_kept_results.py": "locks SQLite's file, or fills its disk",
     "product/test_kept_elsewhere.py": "spoils the store that it has named, which none of the replicas has",
     "product/test_handoffs.py::test_tools_of_the_heir_s_own_source": "tools change",
