@@ -68,7 +68,7 @@ def replicas() -> str:
             f"[{Path(name).stem}](../tests/{name})" for name in dict.fromkeys(t.split("::")[0] for t in tests)
         )
         rows.append((f"**{i}**", f"{len(tests)}: {files}" if tests else f"none: {scenarios.NOT_SHOWN.get(i, '')}"))
-    return _table(("id", "scenarios over replicas"), rows)
+    return _table(("id", "tests with several replicas"), rows)
 
 
 def rules() -> str:

@@ -57,10 +57,10 @@ LEFT_OUT = {
 """Tests that make no sense over replicas though their names don't tell: a file, or a file with one test."""
 
 NOT_SHOWN = {
-    "S7": "the registry of one process has a bound; a ledger forgets nothing that waits",
-    "S8": "about the registry as a Python mapping",
-    "B20": "a figure of one process",
-    "B23": "about the sources",
+    "S7": "about the maximum size of the in-process registry; the ledger has none",
+    "S8": "about the Python interface of the in-process registry",
+    "B20": "measured in one process",
+    "B23": "about the source code",
 }
 """Requirements of the scenarios that no scenario shows over replicas, and why."""
 
