@@ -112,7 +112,7 @@ REQUIREMENTS: dict[str, Requirement] = {
             "B2": "Any of the calls may be answered, in any order; the user is never locked out",
             "B3": "Approve one, reject one, ignore one and send text: each gets its outcome, and the text is kept",
             "B4": "Calls without a gate run at once, also beside a gated call",
-            "B5": "A restart before the approval does no harm; a call without its record is closed, the thread continues",
+            "B5": "A restart before the approval does no harm; a call without its record is closed, the thread goes on",
             "B6": "Two processes, one store, the same approval a hundred times: the tool runs once",
             "B7": "For any client history the output meets the provider's rules; sanitizing it again changes nothing",
             "B8": "Cards are never sent to a provider",
