@@ -1,10 +1,9 @@
-"""A team: the agent that clients post to, and all that it can pass work to.
+"""Finds the members of a team: the agent that clients post to, and all that it can pass work to.
 
-Agents made of agents, in an order that code says: one after the other, or all at once.
-
-Such an agent is one whose model is a few lines of code. It delegates to its members as any model does to sub-agents
-(docs/teams.md#sub-agents), and says nothing itself. So gates inside, answers, restarts and nesting are what they are
-for any task, and a member that is done is not asked again.
+A workflow is an agent made of agents: one after the other, or all at once. It is an agent whose model is a few lines of
+code. It delegates to its members as any model does to sub-agents (docs/teams.md#sub-agents), and says nothing itself.
+So gates inside, answers, restarts and nesting are what they are for any task, and a member that is done is not asked
+again.
 """
 
 from collections.abc import AsyncGenerator, Container, Iterable, Mapping, Sequence

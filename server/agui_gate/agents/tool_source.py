@@ -1,13 +1,12 @@
-"""Tools that are found rather than written: where they come from, and what one looks like.
+"""Defines sources of tools that are found rather than written, and decides who has which tool name.
 
 A source is asked at the start of each run (`Agent.ready`). So a server that was started later, or that changed its
 tools, needs no restart here.
 
-Who has which tool's name: the agent itself first, then its sources in the order in which it names them.
-
-A source may come to list any name at any time. It must not end the agent's runs with it, nor take the place of another
-tool. So what is listed under a taken name is left out, with one warning. A source that is away keeps the names that it
-had: its tools are not swapped for another server's while it can't be reached.
+Names: the agent's own tools come first, then its sources in the order in which the agent lists them. A source may come
+to list any name at any time. It must not end the agent's runs with it, nor take the place of another tool. So what is
+listed under a taken name is left out, with one warning. A source that is away keeps the names that it had: its tools
+are not swapped for another server's while it can't be reached.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -1,14 +1,12 @@
-"""Answers → verdicts: what is to be done about the calls that are answered. Pure, and it fails closed.
+"""Validates answers to pending calls, and returns a verdict for each. It is pure and fails closed.
 
-What a person changed, held against what was asked: the one place where an edit is read.
+Edits: all edits are read here. An edit replaces all arguments. It is validated as the call itself was (`Tool.judged`).
+So it is compared, recorded and run as the same kind of value. A default that is left out is the default, a number is no
+text.
 
-An edit replaces all arguments. It is judged as the call itself was (`Tool.judged`). So it is compared, recorded and run
-as the same kind of value. A default that is left out is the default, a number is no text.
-
-An approval belongs to the tool that it was asked for: of that agent, from that source, with that schema.
-
-What was agreed to with one tool must not run another that happens to have its name. That may be one of another MCP
-server, or the same one after it changed what its arguments mean.
+Tool identity: an approval belongs to the tool that it was asked for, of that agent, from that source, with that
+schema. What was agreed to with one tool must not run another that happens to have its name. That may be one of another
+MCP server, or the same one after it changed what its arguments mean.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

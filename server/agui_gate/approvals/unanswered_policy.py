@@ -1,4 +1,4 @@
-"""Silence is no decision: what becomes of calls that wait when a run comes that doesn't answer them (ADR 0016).
+"""Decides what becomes of pending calls when a run doesn't answer them (ADR 0016).
 
 `Agent(on_unanswered=…)` may name one rule for all of them. Else the style in which a call was asked says it:
 
@@ -13,10 +13,9 @@ asked by interrupt stays one for everybody, and no call is left behind by a requ
 A call that stays open outlives a branch. Going back would drop the turn that made it, and so it is not done. What the
 user said with it is kept, and the model is told it after the answers.
 
-`Agent(on_unanswered="refuse")`: a run that doesn't answer all that waits is refused before it begins (INT-5).
-
-It is refused before the lease, so that nothing of the thread changes, and looked at once more under it: something may
-have been asked in between. Either way there is no stream yet, and the refusal is an HTTP error.
+`Agent(on_unanswered="refuse")` refuses a run that doesn't answer all pending calls (INT-5). It is refused before the
+lease, so that the thread doesn't change, and checked again under the lease: something may have been asked in between.
+Either way there is no stream yet, and the refusal is an HTTP error.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -1,7 +1,4 @@
-"""A conversation with an agent elsewhere, from a terminal: runs and their ends, questions and who answers them.
-
-`--header 'Name: value'`, for commands that talk to a server of anybody's.
-"""
+"""Holds a conversation with a remote agent from a terminal: runs, questions and answers, and the headers it sends."""
 
 import asyncio
 import contextlib

@@ -1,10 +1,8 @@
-"""Changes of a JSON value as operations (JSON Patch, RFC 6902), addressed by pointers (RFC 6901).
+"""Applies JSON Patches (RFC 6902, pointers: RFC 6901), and finds one between two JSON values.
 
-What has changed between two JSON values, as a JSON Patch (RFC 6902) that is about as small as the change.
-
-The texts of both are compared. Of an object or a list only the texts of its members are taken, and only those that
-differ are looked into. So what is the same costs next to nothing. The event loop waits for this: no more than
-`MOST_WORK` is done, whatever has changed.
+A patch is about as small as the change. The texts of both are compared. Of an object or a list only the texts of its
+members are taken, and only those that differ are looked into. So what is the same costs next to nothing. The event loop
+waits for this: no more than `MOST_WORK` is done, whatever has changed.
 
 Lists are compared by what stays: elements that both have once, in one order, are anchors. What lies between two anchors
 is compared place by place. So one element more or less, wherever it is, doesn't touch the others. Where a patch of an

@@ -1,4 +1,4 @@
-"""The pending approvals of one process, reachable under any of several keys.
+"""Finds pending approvals under any of several keys, for one process; and for one thread, whatever an answer names.
 
 An approval is asked for under every name its answer may come back with. These are the client's thread id and the
 provider's conversation id, each with the call id (agent-framework#6894). All of these keys lead to one entry, and an
@@ -11,9 +11,8 @@ Arguments are the same if their canonical JSON is (`core.jsontext`). Key order, 
 number is its value: 50 and 50.0 are one, since a browser can only send 50 back. A boolean is no number and a string
 neither: true, 1 and "1" differ.
 
-How an answer finds its approval, and what tells whether it is about the call that was asked about.
-
-An answer names its call by one of three ids: the approval's, the tool call's, or that of a card that was shown for it.
+`ApprovalIndex` finds the approval of an answer, and whether the answer is about the call that was asked. An answer
+names its call by one of three ids: the approval's, the tool call's, or that of a card that was shown for it.
 The approval's id is the interrupt's, too. All of these lead to one record. A provider's reference with the call's id
 does as well. The reference is another name of the thread: the store has found the thread by it, and the call's id is
 the key in there.

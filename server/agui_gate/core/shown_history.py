@@ -1,4 +1,4 @@
-"""The cards that a thread has shown, and what was said to each.
+"""Records the cards and messages that a thread has shown, so that a replayed history can be compared with it.
 
 A card is *open* until something closed it: an answer, its call's outcome, or a note that its question is asked again
 (`REPLACED`). It is *answerable* a little longer, for such a note is no answer. Another tab may still show the card with
@@ -7,8 +7,6 @@ answer that was replaced are known too, so that whoever clicks on one is told wh
 
 Clients send what was said to a card again with every run, the server's own notes too. What was said before, word for
 word, is such a repetition and says nothing new, whether it was taken or refused then.
-
-The messages that a thread has, so that a client's replayed history can be compared with it.
 
 Messages are known by their ids. Users' messages that came without one are known by what they say, and by their place
 among those like them.

@@ -1,15 +1,15 @@
-"""Content in the shapes of AG-UI 1.x: what came in as parts comes back as parts, text alone as a string.
+"""Writes messages in the shapes of AG-UI 1.x and of 0.x.
 
-What comes in with a message and is of no use to a model: kept beside it, and restated as it came (VER-6, STATE-2).
+Content: what came in as parts comes back as parts, text alone as a string.
 
-It is kept as JSON, an object whose members are added to what is made of the rest; None where there is nothing to add.
-Members of other types than AG-UI's are left out, and so is a type of a sealed value without its value.
+Extra members: what comes in with a message and is of no use to a model is kept beside it, and restated as it came
+(VER-6, STATE-2). It is a JSON object whose members are added to what is made of the rest; None where there is nothing
+to add. Members of other types than AG-UI's are left out, and so is a type of a sealed value without its value.
 
-A thread's messages for clients of 0.x, whose schema refuses the whole snapshot for one shape that it doesn't know.
-
-It knows no `file` sources, and results that are text alone. Such a part is left out, with nothing in its place; what is
-left empty is an empty string (VER-6, TOOL-3). What is lost is told to developers (VER-7). Everything else it takes, or
-strips by itself: the ids of parts, metadata of texts, names of results.
+Clients of 0.x: their schema refuses the whole snapshot for one shape that it doesn't know. It knows no `file` sources,
+and results that are text alone. Such a part is left out, with nothing in its place; what is left empty is an empty
+string (VER-6, TOOL-3). What is lost is told to developers (VER-7). Everything else it takes, or strips by itself: the
+ids of parts, metadata of texts, names of results.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
-"""A team at work in a run: its questions to people, and the turns of whoever speaks.
+"""Runs the turns of an agent, or of its team, until a turn makes no more calls or something waits.
 
 Who speaks is what the journal says, asked before each turn: a hand-off is an entry of it. What holds for the whole run
 is the entry agent's: how people are asked, and how many turns there may be, of all members together. The thread, its
 lease and the stream are the run's (`runs/run.py`), which also says in which order things happen.
-
-Token counts of a run: those of its turns, added up.
 """
 
 from collections.abc import Iterable

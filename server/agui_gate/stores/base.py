@@ -11,8 +11,6 @@ to be dead. So a crash doesn't lock a thread. A run whose lease ended without be
 
 All times are ms since the epoch by the *store's* clock, which never goes back (`stores.clock`). Every method is atomic:
 it happens wholly or not at all, and cancelling the caller does not undo a change that was under way.
-
-The keys of threads in a store.
 """
 
 import secrets

@@ -1,8 +1,7 @@
-"""How much a run, a thread and a principal may take. Every number is a setting of the same name.
+"""Limits what a run, a thread and a principal may take. Every number is a setting of the same name.
 
-How much room is left in a thread. Exact when it is opened, close enough while a run adds to it.
-
-What a person decides always finds room: a thread that is full must not keep a call open that waits for an answer. So do
+`Capacity` counts the room that is left in a thread: exactly when it is opened, closely while a run adds to it. What a
+person decides always finds room: a thread that is full must not keep a call open that waits for an answer. So do
 the ends of calls that a run began; what the tools said is cut then.
 """
 

@@ -1,17 +1,16 @@
-"""What a request brings to a thread: the pure part of "two transcripts never coexist".
+"""Compares a request with its thread and returns what is new in it. It is pure.
 
 The server's journal is the authority for what the server issued. From the client's replayed history it takes only
 what the client alone can know:
 
 * new messages of the user (by id; without an id, by their place among equal ones);
-* results of client tools, and what the user did in a component (`actions.py`);
+* results of client tools, and what the user did in a component (`Actions`);
 * answers.
 
-A thread the server has never seen is built from the client's history (`importing.py`).
+A thread the server has never seen is built from the client's history (`threads/history_import.py`).
 
-What the user did in a component, as clients report it: a call that no model made, with its result.
-
-`log_a2ui_event` of ``@ag-ui/a2ui-middleware`` comes like that, without a message of the user's. It is taken once, when
+Clients report what the user did in a component as a call that no model made, with its result. `log_a2ui_event` of
+``@ag-ui/a2ui-middleware`` comes like that, without a message of the user's. It is taken once, when
 it is new: its call is unknown here, and stands behind everything of the request's history that is known. The server's
 own tools can't be reported like that: such a pair counts for nothing, whatever it says.
 """

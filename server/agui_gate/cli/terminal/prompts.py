@@ -1,7 +1,4 @@
-"""Asking the person at the terminal about gated calls.
-
-Edits of a call's arguments, typed in a shell.
-"""
+"""Asks the person at the terminal about gated calls, and reads edits of their arguments."""
 
 import json
 import os

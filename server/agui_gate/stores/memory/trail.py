@@ -1,7 +1,4 @@
-"""The audit trail and the outbox of the memory store.
-
-The tombstones of the memory store.
-"""
+"""Keeps the audit trail, the outbox and the tombstones of the memory store."""
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence

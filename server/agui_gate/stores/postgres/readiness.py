@@ -1,13 +1,12 @@
-"""Whether a PostgreSQL store can be worked with, at its start and later; and what its clock says.
+"""Checks whether a PostgreSQL store can be used, at its start and later; and reads its clock.
 
 The store's clock is the database's. Leases go by what it says now, ``:ticks``. Times that people see, and expiry, go by
 ``:now``. That never goes back: where the database's clock is set back, it stands still until it is caught up with.
 
-Which servers use a database now, as far as can be known: those that hear its notes, as the bus there.
-
-Whoever hears holds a lock for as long as the connection lasts, together with all others. PostgreSQL gives it back when
-the connection ends, however it ends. Everybody may see who has it, also through a pooler. A server with another bus has
-none: its own connections may be a pooler's, and say nothing of it.
+Servers that use a database now are known by the bus: whoever listens to its notes holds a lock for as long as the
+connection lasts, together with all others. PostgreSQL gives it back when the connection ends, however it ends.
+Everybody may see who has it, also through a pooler. A server with another bus has none: its own connections may be a
+pooler's, and say nothing of it.
 """
 
 import time

@@ -1,9 +1,4 @@
-"""Rows of SQL tables, as they are read, and what they become.
-
-One statement for many rows: where there may be a hundred thousand of them, each statement counts.
-
-Threads as a list shows them, in SQL.
-"""
+"""Turns rows of SQL tables into threads and entries, and writes many rows in one statement."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast, get_args
