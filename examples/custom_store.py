@@ -4,7 +4,7 @@
     cd examples
     agui-gate serve custom_store:app     # "Open the garage", decide, then look into decisions.jsonl
 
-`store=` takes a URL or an object with the methods of `agui_gate.stores.base.Store`. To add to one, extend it: each
+`store=` takes a URL or an object with the methods of `Store` in `agui_gate.store`. To add to one, extend it: each
 decision about a gated call goes through `move`, which either happened, durably, or raised. A decision that lost
 against another one raises, so it is never written down here. And what can't be written down doesn't happen: an error
 here ends the run before the tool starts.
@@ -17,8 +17,7 @@ from typing import Any
 import anyio
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.store import Approval, Decision, SQLiteStore, State
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
 

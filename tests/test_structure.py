@@ -11,10 +11,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
 import agui_gate
+from agui_gate import store
 from tests.replicas.newer import newer, successor
 from tests.requirements import shows
 
@@ -72,6 +74,14 @@ def test_all_is_sorted_and_equals_what_is_visible() -> None:
     visible = {name for name in ours - {"TYPE_CHECKING"} if not isinstance(getattr(agui_gate, name), ModuleType)}
     assert list(agui_gate.__all__) == sorted(agui_gate.__all__)
     assert set(exported) == visible
+
+
+def test_what_extends_the_server_finds_its_names() -> None:
+    assert agui_gate.__version__ == version("agui-gate")
+    assert list(store.__all__) == sorted(store.__all__)
+    examples = [path.read_text() for path in (ROOT / "examples").rglob("*.py")]
+    deeper = re.compile(r"^(?:from|import) (agui_gate\.(?!adapter\b|client\b|errors\b|store\b)\S+)", re.MULTILINE)
+    assert [name for text in examples for name in deeper.findall(text)] == []
 
 
 @shows("B23")

@@ -50,6 +50,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return _importlib.import_module("importlib.metadata").version("agui-gate")
     if name not in _LAZY:
         raise AttributeError(f"module 'agui_gate' has no attribute {name!r}")
     value: object = getattr(_importlib.import_module(_LAZY[name]), name)
