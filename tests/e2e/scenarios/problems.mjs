@@ -150,10 +150,10 @@ export async function busy(t) {
   const first = await t.open();
   await first.waitForSelector(".welcome");
   const others = first.context().pages(); // those that are parked may read something, too
-  const read = first.context().waitForEvent("response", (response) => /\/connect$/.test(response.url()) && !others.includes(response.frame().page()));
+  const read = first.context().waitForEvent("requestfinished", (request) => /\/connect$/.test(request.url()) && !others.includes(request.frame().page()));
   const second = await t.tab(first);
   second.allow(REFUSED);
-  await (await read).finished(); // else it would read what the first one says, and wait for its end
+  await read; // else it would read what the first one says, and wait for its end
   await drawn(second);
   await t.idle(second);
   await t.say(first, "Start");
