@@ -29,6 +29,7 @@
     │   ├── NotSaved                503  unavailable
     │   ├── Unreadable              503  unavailable
     │   ├── ShuttingDown            503  unavailable
+    │   ├── ExtraMissing            503  unavailable
     │   └── Interrupted             503  interrupted
     ├── Internal                    500  internal
     │   ├── NoInstructions          500  internal
@@ -268,6 +269,16 @@ class ShuttingDown(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("The server is shutting down. Try again in a moment.")
+
+
+class ExtraMissing(Unavailable):
+    """The thread or the agent needs a feature whose code (`agui_gate.extras`) this server doesn't have."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"This server lacks the feature {name!r} (agui_gate.extras.{name}). Install the whole package."
+        )
+        self.name = name
 
 
 class Unreadable(Unavailable):

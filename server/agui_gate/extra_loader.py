@@ -1,0 +1,32 @@
+"""Imports an extra where it is needed: an agent declares it, or a thread has its entries.
+
+The trunk imports nothing of `agui_gate.extras`, so a server in which nobody declares an extra never loads its code.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+from agui_gate.errors import ExtraMissing
+
+PACKAGE = "agui_gate.extras"
+
+
+def load(name: str) -> ModuleType:
+    """Return the module ``agui_gate.extras.<name>``, imported the first time. Raises `ExtraMissing` if it isn't there.
+
+    An import that fails inside the extra is raised as it is.
+    """
+    try:
+        return import_module(f"{PACKAGE}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{PACKAGE}.{name}".startswith(error.name):
+            raise ExtraMissing(name) from None
+        raise
+
+
+def find(name: str) -> ModuleType | None:
+    """Return the extra as `load` does, or None if it isn't there."""
+    try:
+        return load(name)
+    except ExtraMissing:
+        return None
