@@ -1,4 +1,4 @@
-"""Silence is no decision: what becomes of a call that waits when a run comes that does not answer it (ADR 0016)."""
+"""A missing answer is not a decision: what happens to a pending call when a run does not answer it (ADR 0016)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Tells others what the store says they are to be told: see docs/adr/0021-what-others-are-told-is-a-row.md.
+"""Tells others what the store says they are to be told: see docs/adr/0021-notices-in-an-outbox.md.
 
 A notice is written in the same transaction as what it tells (`stores/outbox.py`). A `Courier` takes notices, tells
 each `Consumer`, and has them removed with the step that takes the next ones. One replica does that at a time, whoever

@@ -6,7 +6,7 @@ store. So it may lose them, and a reader is told then (`FellBehind`), rather tha
 
 What a run says must never wait, neither for a reader nor for a network: a delta is a few microseconds. So the methods
 of `Publisher` are synchronous. A bus that sends frames elsewhere collects them and sends them together, from a task of
-its own, in their order. Everything else is a coroutine. See docs/adr/0013-the-bus-is-a-seam.md.
+its own, in their order. Everything else is a coroutine. See docs/adr/0013-the-bus-is-an-interface.md.
 
 Beside the frames a bus carries signals to the other replicas: that there is something to look for in the store. They
 are hints and no more. Whoever waits for one looks from time to time anyway. So a signal that is lost costs a moment,

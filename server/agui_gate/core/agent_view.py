@@ -1,6 +1,6 @@
 """What one agent sees of a journal that several write: pure, and before the sanitizer.
 
-A thread has one journal, whoever of a team speaks (docs/adr/0022-one-journal-for-a-team.md). Each agent is told of it
+A thread has one journal, whoever of a team speaks (docs/adr/0022-one-journal-per-team.md). Each agent is told of it
 what it may know, in a form that its model can take:
 
 * Its own turns are as they were made.

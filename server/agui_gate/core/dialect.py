@@ -12,7 +12,7 @@ declaration that can't be read, which counts as newer (VER-4). The deployment ha
 * ``1.0`` sends these two as well: the operator knows that every browser is new enough.
 * ``compat`` gives everybody the shapes of 0.x: the operator knows that some browser is not.
 
-Rules by their ids are in docs/adr/0015-the-dialect-is-chosen-per-request.md.
+Rules by their ids are in docs/adr/0015-dialect-per-request.md.
 """
 
 import re

@@ -16,7 +16,7 @@ run leaves unanswered is what a page has to answer (TOOL-6). So readers of 1.x a
 
 A call whose gate let it go free was held back until its turn was over, and stands behind what the turn showed at once.
 
-See docs/adr/0017-frontend-calls-belong-to-the-frontend.md.
+See docs/adr/0017-no-server-results-for-frontend-calls.md.
 """
 
 from collections.abc import Sequence, Set

@@ -4,7 +4,7 @@ So none is lost, and none tells of what did not happen. One process at a time ta
 when it has told them. If it dies in between, another one takes them again after `TAKE_MS`. So each is told at least
 once, and those of a thread in their order. Their ids grow with that: they are written under the thread's lease, or its
 row's lock. Those of different threads may come to light in another order.
-See docs/adr/0021-what-others-are-told-is-a-row.md.
+See docs/adr/0021-notices-in-an-outbox.md.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
