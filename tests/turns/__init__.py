@@ -1,0 +1,1 @@
+"""One turn of the model: its request, its steps, its record."""
