@@ -5,7 +5,7 @@ import pytest
 
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import ActivityEntry, CallPart, Entry, Text, TurnEntry, UserEntry
-from agui_gate.extras.activities import Activities
+from agui_gate.extras.activities import Activities, activities_of
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.threads.leased_thread import LeasedThread
@@ -23,13 +23,13 @@ def test_the_journal_gets_the_first_and_the_last() -> None:
     for done in range(4):
         activities.show(shown(done))
     activities.show(shown(1, "b"))
-    assert (journal, activities.now()) == ([shown(0), shown(1, "b")], [shown(3)])
-    (first, other) = agui_messages([*journal, *activities.now()], [])
+    assert (journal, activities.entries()) == ([shown(0), shown(1, "b")], [shown(3)])
+    (first, other) = agui_messages([*journal, *activities.entries()], [])
     assert (first["content"], other["content"]) == ({"done": 3}, {"done": 1})
     activities.over("another")
     activities.over("c")
     activities.over("c")
-    assert (journal, activities.now()) == ([shown(0), shown(1, "b"), shown(3)], [])
+    assert (journal, activities.entries()) == ([shown(0), shown(1, "b"), shown(3)], [])
 
 
 def test_a_call_that_runs_again_shows_it_in_the_same_place() -> None:
@@ -47,9 +47,9 @@ def test_a_thread_that_is_full_keeps_none_and_snapshots_hold_them_while_they_are
     activities = Activities(journal.extend, lambda _: False)
     activities.show(shown(1))
     activities.show(shown(2))
-    assert activities.now() == [shown(2)]
+    assert activities.entries() == [shown(2)]
     activities.over("c")
-    assert (journal, activities.now()) == ([], [])
+    assert (journal, activities.entries()) == ([], [])
 
 
 def test_one_that_a_call_which_stays_showed_later_outlives_a_branch() -> None:
@@ -63,15 +63,15 @@ async def test_a_snapshot_in_mid_run_holds_what_is_shown_right_now() -> None:
     store = MemoryStore()
     await store.start()
     thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "run_1"), "run_1")
-    thread.activities.show(shown(1))
-    thread.activities.show(shown(2))
+    activities_of(thread).show(shown(1))
+    activities_of(thread).show(shown(2))
     await thread.commit()
     assert (await kept_in(store)) == [shown(1)]  # the change alone is worth no commit
     (message,) = msgspec.json.decode(thread.messages().messages)
     conversation, _ = thread.snapshot()
     assert message["content"] == {"done": 2}
     assert msgspec.json.decode(conversation()) == [message]
-    thread.activities.over("c")
+    activities_of(thread).over("c")
     await thread.commit()
     assert (await kept_in(store)) == [shown(1), shown(2)]
     assert msgspec.json.decode(thread.messages().messages) == [message]

@@ -12,9 +12,12 @@ from agui_gate.adapter import StateChanged
 from agui_gate.core.json_changes import patched
 from agui_gate.core.transcript import StateEntry
 from agui_gate.extras import remote_state
+from agui_gate.extras.activities import Activities
 from agui_gate.extras.remote_state import RemoteState
 from agui_gate.extras.shared_state import thread_state
+from agui_gate.extras.shared_state.part import StatePart
 from agui_gate.extras.shared_state.thread_state import SharedState
+from agui_gate.threads.parts import ACTIVITIES, STATE
 from agui_gate_adapters.remote_agui import RemoteAgent
 from tests.engine.test_shared_state import LIMIT, begun
 
@@ -28,8 +31,11 @@ AGENT = RemoteAgent("http://127.0.0.1:1/x", state=Cart)
 
 def telling(shared: SharedState, emit: Any, sent: Any, entries: list[StateEntry] | None = None) -> RemoteState:
     limits = SimpleNamespace(state_bytes=LIMIT)
-    thread = SimpleNamespace(limits=limits, shared=shared, append=[].extend if entries is None else entries.extend)
-    thread.activities = SimpleNamespace(over=lambda turn_id: None)
+    thread = SimpleNamespace(limits=limits, append=[].extend if entries is None else entries.extend)
+    state = StatePart(cast(Any, thread), None)
+    state.shared = shared
+    parts = {STATE: state, ACTIVITIES: Activities([].extend, lambda entry: True)}
+    thread.parts = SimpleNamespace(need=parts.__getitem__)
     lane = SimpleNamespace(other=emit)
     return RemoteState(AGENT, cast(Any, thread), cast(Any, lane), "turn", sent)
 

@@ -108,4 +108,6 @@ async def test_a_note_in_the_place_of_what_was_done_in_a_component_outlives_a_br
     thread.append([SAID, TurnEntry("t1", (TextPart("t1", "Done."),)), done])
     thread.append([UserEntry("u2", (Text("more"),)), LeftOutEntry("[It was left out.]", "act1")])
     thread.branch(3, [UserEntry("u2", (Text("less"),))])
-    assert [turn.content for turn in thread.transcript() if turn.id == "act1"] == [(Text("[It was left out.]"),)]
+    assert [turn.content for turn in thread.history.transcript() if turn.id == "act1"] == [
+        (Text("[It was left out.]"),)
+    ]

@@ -177,7 +177,7 @@ class Decisions:
     ) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it. A yes needs the ``agent``."""
         if entry := self._roster.agents.get(opened.thread.agent):  # whose state the thread has, whoever asked
-            opened.shared.take_form(entry.state_form)
+            opened.parts.opened(entry)
         tools = Toolbox(opened)
 
         async def run_call(claimed: Approval, start: ToolStart) -> Output:

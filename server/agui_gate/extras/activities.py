@@ -10,17 +10,21 @@ snapshot leaves out (STATE-2), and change what they have by the patches that fol
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
+from agui_gate.agents.tool import Tool
+from agui_gate.agents.tool_events import Shown, Told
+from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import ActivityEntry, Entry
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.parts import ACTIVITIES, ThreadPart
 
 Keep = Callable[[Iterable[Entry]], None]
 """Adds to the journal."""
 
 
-class Activities:
+class Activities(ThreadPart):
     """Of one open thread. ``keep`` adds to its journal, where ``has_room`` says that it may."""
-
-    __slots__ = ("_has_room", "_keep", "_kept", "_shown")
 
     def __init__(self, keep: Keep, has_room: Callable[[Entry], bool]) -> None:
         self._keep, self._has_room = keep, has_room
@@ -42,7 +46,19 @@ class Activities:
                 self._to_journal(entry)
             self._kept.pop(entry.message_id, None)
 
-    def now(self) -> list[Entry]:
+    def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
+        """What the call showed last stays."""
+        self.over(call_id)
+
+    def takes(self, told: Told, emit: Emit) -> bool:
+        """Takes activities."""
+        if not isinstance(told, Shown):
+            return False
+        self.show(told.entry)
+        emit(told.event)
+        return True
+
+    def entries(self) -> list[Entry]:
         """What is shown right now, and is not in the journal like that."""
         if not self._shown:
             return []
@@ -53,3 +69,15 @@ class Activities:
         if self._has_room(entry):
             self._kept[entry.message_id] = entry
             self._keep([entry])
+
+
+def thread_part(thread: LeasedThread, stored: Any) -> Activities:
+    """Return the activities of a thread that begins to show some."""
+    return Activities(thread.append, thread.capacity.has_room)
+
+
+def activities_of(thread: LeasedThread) -> Activities:
+    """Return the activities of a leased thread."""
+    part = thread.parts.need(ACTIVITIES)
+    assert isinstance(part, Activities)
+    return part

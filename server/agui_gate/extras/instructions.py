@@ -15,6 +15,7 @@ import structlog
 from agui_gate.agents.agent import Agent, Instructing, with_note
 from agui_gate.agents.instruction_context import About, Situation
 from agui_gate.errors import NoInstructions
+from agui_gate.extras.shared_state import state_of
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.tool_execution import in_task, is_cancelled
@@ -82,5 +83,5 @@ def _situation(run: RunInput, thread: LeasedThread) -> Situation:
         principal=thread.thread.principal,
         context=tuple(About(item.description or "", item.value) for item in run.context or ()),
         forwarded_props=msgspec.json.decode(msgspec.json.encode(props)),  # a copy: it is anybody's code
-        state=thread.shared.copy(),
+        state=state_of(thread).copy(),
     )

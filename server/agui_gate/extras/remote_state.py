@@ -20,8 +20,9 @@ from agui_gate.core.document import Document
 from agui_gate.core.json_changes import NotApplicable, TooDifferent, changes, patched
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import StateEntry
+from agui_gate.extras.activities import activities_of
+from agui_gate.extras.shared_state.part import MAX_BACK, state_of
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.turns.toolbox import MAX_BACK
 
 BUDGET = 64 * 1024 * 1024
 """Bytes of state and activities, as JSON, that are looked at in one turn."""
@@ -35,7 +36,7 @@ def shared_with(agent: Agent, thread: LeasedThread) -> Any:
     """The state that the agent's model is sent; None where it shares none."""
     if agent.state is None or getattr(agent.adapter, "shares_state", False) is not True:
         return None
-    value = thread.shared.value
+    value = state_of(thread).value
     try:
         return _decode(agent.state_form.fitted(_encode({} if value is None else value)))
     except Unfit:
@@ -49,7 +50,8 @@ class RemoteState:
         self._agent, self._thread, self._lane, self._turn_id = agent, thread, lane, turn_id
         self._known = None if state is None else Document(state)
         """The state as the model has it."""
-        self._first = self._last = thread.shared.kept
+        self._shared = state_of(thread)
+        self._first = self._last = self._shared.kept
         """What was kept before the newest changes of the model's, with nobody else's between them, and after them."""
         self._emitter = Emitter(turn_id, self._tell)
         self._budget = BUDGET
@@ -81,7 +83,7 @@ class RemoteState:
 
     def over(self) -> None:
         """The turn is in the journal, or nothing of it is."""
-        self._thread.activities.over(self._turn_id)
+        activities_of(self._thread).over(self._turn_id)
         self._end_stretch()
         if self._back:
             small = len(_encode(self._back)) <= MAX_BACK
@@ -90,7 +92,7 @@ class RemoteState:
 
     def _take_state(self, text: bytes, known: Document) -> Document:
         """Keep what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
-        limit, shared, form = self._thread.limits.state_bytes, self._thread.shared, self._agent.state_form
+        limit, shared, form = self._thread.limits.state_bytes, self._shared, self._agent.state_form
         if len(text) > limit or len(fitted := form.fitted(text)) > limit:
             raise ValueError("the state is too large")
         new, before = Document(text=fitted), shared.kept
@@ -122,7 +124,7 @@ class RemoteState:
 
     def _tell(self, told: Told) -> None:
         if isinstance(told, Shown):
-            self._thread.activities.show(told.entry, later=True)
+            activities_of(self._thread).show(told.entry, later=True)
             self._lane.other(told.event)
 
 

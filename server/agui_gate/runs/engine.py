@@ -24,13 +24,11 @@ from agui_gate.core import outcomes
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Deployment, choose
-from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown
 from agui_gate.extras.replicas import Replicas
 from agui_gate.extras.retention_job import RetentionJob
-from agui_gate.extras.shared_state.state_intake import check_fit
 from agui_gate.extras.suggestions import a_thread_of_its_own, without_tools
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
@@ -216,7 +214,7 @@ class Engine:
         alone = agent.on_disconnect != "continue" if stop_alone is None else stop_alone
         try:
             await refuse(team, run, thread)
-            check_fit(run, opened.journal, thread.state, agent.state_form)
+            opened.parts.check(run, agent)
             live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=alone)
         except BaseException:
             await self._keeper.give_back(thread, key)
@@ -232,11 +230,11 @@ class Engine:
         `agui_gate.extras.suggestions`."""
         self._admit(principal)
         check_state(run.state, self.limits)
-        check_fit(run, Journal(), None, agent.state_form)
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
         alone, opened = Team(without_tools(agent)), LeasedThread(store, thread, key, self.limits)
+        opened.parts.check(run, agent)
         return self._begin(alone, run, opened, store, live, set())
 
     async def _published_run(
@@ -265,7 +263,7 @@ class Engine:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         dialect = choose(run.protocol_version, self._deployment)
         opened.view = view_of(dialect, style_of(team.entry, run, dialect))
-        opened.shared.take_form(team.entry.state_form)
+        opened.parts.opened(team.entry)
         live.opened(*opened.snapshot())
         work = Run(team, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
         self._runs[live.key] = live

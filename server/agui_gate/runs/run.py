@@ -18,7 +18,6 @@ from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, Stop, at_limit
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, ShuttingDown
-from agui_gate.extras.shared_state.previews import settle
 from agui_gate.extras.teams.members import Members
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.agent_loop import AgentLoop
@@ -102,8 +101,7 @@ class Run:
 
     def _at_rest(self) -> None:
         """Nothing is owed any more: what is restated from here on is not followed by results."""
-        if self._thread.shared.previews:
-            settle(self._thread, self._seq.other)
+        self._thread.parts.calls_ended(self._seq.other)
         self._seq.settle()
         self._scope.at_rest()
         if self._conversing is not None:

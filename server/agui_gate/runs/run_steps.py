@@ -7,23 +7,18 @@ is saved before it is shown.
 
 import asyncio
 from collections.abc import Container
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from agui_gate import log_events
-from agui_gate.agents.state_form import Unfit
 from agui_gate.approvals.unanswered_policy import UnansweredPolicy, not_gone_back
 from agui_gate.cancellation import to_the_end
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.document import Document
 from agui_gate.core.stop_reasons import cut_off, said_nothing
 from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart, TurnEntry
 from agui_gate.errors import LimitReached
-from agui_gate.extras.shared_state.previews import settle
-from agui_gate.extras.shared_state.state_intake import to_keep
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import MAX_ANSWERS
 from agui_gate.runs.agent_loop import AgentLoop, Rest
@@ -51,7 +46,7 @@ class RunSteps:
 
     async def go(self) -> None:
         """All of it, in order."""
-        self._show_state()
+        self._thread.parts.asked(self._input, self._seq.other, self._restart, known=self._scope.live.keeps_state)
         self._showing.snapshot_due = self._left_early()
         await self._recover()
         intake = await self._take()
@@ -70,8 +65,7 @@ class RunSteps:
         if intake.said:
             await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
-        if self._thread.shared.previews:
-            settle(self._thread, self._seq.other)
+        self._thread.parts.calls_ended(self._seq.other)
         if intake.said:
             self._give_up_on_client()
             if waited:
@@ -95,25 +89,9 @@ class RunSteps:
             raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake
 
-    def _show_state(self) -> None:
-        """Take over the state that the client says, if it is to be, and show it what is kept if that is something else
-        (SNAP-1). From here on it is told what changes.
-        """
-        shared, sent = self._thread.shared, self._input.state
-        if sent:
-            self._take_state()
-        shared.holds({} if sent is None else sent, known=self._scope.live.keeps_state)
-        shared.tell(self._seq.other, whole=True)
-
-    def _take_state(self) -> None:
-        shared = self._thread.shared
-        kept, previews = to_keep(self._input, self._thread.journal, shared.value)
-        if kept is not shared.value:
-            with suppress(Unfit):  # the page's changes don't go together with a tool's: what is kept stays
-                shared.keep(Document(kept))
-            self._scope.live.opened(*self._thread.snapshot())
-        for call_id, place, arguments in previews:
-            shared.preview(call_id, place, arguments)
+    def _restart(self) -> None:
+        """Make clients that connect from now on begin here."""
+        self._scope.live.opened(*self._thread.snapshot())
 
     def _left_early(self) -> bool:
         """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
@@ -165,7 +143,7 @@ class RunSteps:
             await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.
-            self._showing.snapshot_due |= self._thread.shows_replaced
+            self._showing.snapshot_due |= self._thread.history.shows_replaced
         else:
             self._thread.append(intake.entries)
         self._scope.opened()
@@ -205,7 +183,7 @@ class RunSteps:
         await self._conversing.tasks.resume()
         if self._thread.journal.waits:
             return Rest.WAITS
-        await self._thread.prepare(self._to)
+        await self._thread.history.prepare(self._to)
         if self._has_work(intake):
             return await self._conversing.converse()
         return Rest.DONE
@@ -213,7 +191,7 @@ class RunSteps:
     def _has_work(self, intake: Intake) -> bool:
         journal = self._thread.journal
         retry = journal.newest_turn is not None and journal.newest_turn.cut
-        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript(self._to))
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.history.transcript(self._to))
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:
@@ -226,7 +204,7 @@ class RunSteps:
             asker.retire_cards(pending)
         interrupting = bool(pending) and asker.style == "interrupt" and (v1 or not client)  # INT-1
         if interrupting:
-            self._thread.shared.tell_whole(self._seq.other)
+            self._thread.parts.asks(self._seq.other)
             self._showing.snapshot_due = True
             await self._showing.restate()
         self._showing.at_end()

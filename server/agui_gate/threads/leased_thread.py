@@ -1,8 +1,7 @@
-"""A thread while a run or a decision holds its lease: what is stored, plus what was added and is not saved yet."""
+"""A thread while a run or a decision holds its lease: its history, and what of it is not saved yet."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -10,33 +9,30 @@ from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
 from agui_gate.cancellation import to_the_end
 from agui_gate.core import audit, outcomes
-from agui_gate.core.agent_view import ALONE, Audience, seen
-from agui_gate.core.approvals import UNFINISHED, Approval, State
+from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.journal import Journal
-from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.stop_reasons import Stop
-from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, Transcript, UserEntry
+from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, UserEntry
 from agui_gate.core.view import View
-from agui_gate.extras.activities import Activities
-from agui_gate.extras.shared_state.thread_state import SharedState
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
-from agui_gate.threads import durable_save, regeneration
+from agui_gate.threads import durable_save
 from agui_gate.threads.conversation import Conversation, Told, conversation_json
 from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.history import History
 from agui_gate.threads.lease import Lease
 from agui_gate.threads.limits import DEFAULTS, Capacity, Limits
-from agui_gate.worker_thread import LARGE, off_loop
+from agui_gate.threads.parts import Parts
+from agui_gate.worker_thread import off_loop
 
 TITLE_LENGTH = 80
 
-THE_ENTRY_AGENT = Audience()
-
 
 class LeasedThread:
-    """A thread that is loaded, changed and saved. What is true of it, its `journal` knows.
+    """The unit of work on a thread, for as long as its lease is held. Each `commit` is one store transaction.
 
-    Each `commit` is one store transaction.
+    ``history`` is what is known of the thread, with what was added and is not saved yet. ``parts`` are what it has
+    besides.
     """
 
     def __init__(
@@ -45,77 +41,71 @@ class LeasedThread:
         self._keeper = keeper or SaveRetrier(store)
         self.lease = Lease(store, thread, run_key, self._keeper.written)
         self.limits = limits
-        self.capacity = Capacity(self.limits, thread)
         self.run_key = run_key
         self.thread = thread
-        self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
-        self.shared = SharedState(thread.state, limits.state_bytes)
-        self.activities = Activities(self.append, self.capacity.has_room)
+        self.history = History(thread, limits)
+        self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
         self._saved = len(thread.entries)
         self._keep: int | None = None
         self._replaced: list[str] = []
-        self._saved_state = self.shared.json
         self._saved_ref = thread.ref
-        self._transcripts: dict[Audience, Transcript] = {}
         self._prepared: tuple[int, Told] | None = None
         self.view = View.V0
         """How the clients of what holds the lease are shown it."""
         self.ended = False
 
     @property
+    def journal(self) -> Journal:
+        """Its journal, with what is not saved yet."""
+        return self.history.journal
+
+    @property
+    def capacity(self) -> Capacity:
+        """The room that is left in it."""
+        return self.history.capacity
+
+    @property
     def entries(self) -> list[Entry]:
         """The journal's entries, those that are not saved yet too."""
-        return self.journal.entries
+        return self.history.journal.entries
 
     @property
     def approvals(self) -> dict[str, Approval]:
         """The records of its gated calls, by call id, oldest first."""
-        return self.journal.approvals
+        return self.history.journal.approvals
 
     @property
     def ref(self) -> ConversationRef | None:
         """What the provider remembers of it."""
-        return self.journal.ref
+        return self.history.journal.ref
 
     @ref.setter
     def ref(self, ref: ConversationRef | None) -> None:
-        self.journal.ref = ref
+        self.history.journal.ref = ref
 
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
         """Add to the journal, to be saved with the next commit."""
-        self._transcripts.clear()
         entries = list(entries)
-        self.capacity.added(entries)
         self._unsaved += entries
-        for entry in entries:
-            self.journal.note(entry)
+        self.history.append(entries)
 
     def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
-        """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns what was unfinished in the part
-        that goes. What ran there stays done: the journal and the records say so (`threads/regeneration.py`).
+        """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns the records of the part that goes
+        which were unfinished. The next commit saves it.
         """
-        dropped = self.journal.branch(keep)
-        gone = regeneration.what_goes(dropped.entries, self.approvals)
-        self.capacity.dropped(dropped.entries)
-        self._unsaved = []  # is dropped by every branch, and what stays of it is added again
-        self._keep = keep
-        self.append([*dropped.outlives, *said, *dropped.replaced, *([gone] if gone else [])])
-        approvals = [self.approvals[call_id] for call_id in dropped.calls if call_id in self.approvals]
-        self._replaced += [approval.id for approval in approvals if not approval.replaced]
-        for approval in approvals:
-            self.journal.record(msgspec.structs.replace(approval, replaced=True))
-        return [self.approvals[a.call_id] for a in approvals if a.state in UNFINISHED]
+        branch = self.history.branch(keep, said)
+        self._keep, self._unsaved = keep, branch.entries  # what was unsaved is dropped, or among these entries
+        self._replaced += branch.replaced
+        return branch.unfinished
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
-        moved = msgspec.structs.replace(approval, replaced=replaced_now)
-        self.journal.record(outcomes.completed(moved))
-        self._transcripts.clear()
+        self.history.record(outcomes.completed(msgspec.structs.replace(approval, replaced=replaced_now)))
 
     def happened(self, happened: Iterable[Happened]) -> None:
         """Put what changes nothing into the audit trail, with the next commit that there is for something else."""
@@ -171,8 +161,8 @@ class LeasedThread:
 
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
         async with self._saving:  # tools that run in parallel save what all of them have added, once
-            entries, state = self._unsaved, self.shared.to_save
-            changed = self._keep is not None or state != self._saved_state or self.ref != self._saved_ref
+            entries, state = self._unsaved, self.parts.changes()
+            changed = self._keep is not None or state is not None or self.ref != self._saved_ref
             if not (entries or approvals or status or changed):
                 return
             happened, self._unsaved, self._happened = self._happened, [], []
@@ -184,18 +174,19 @@ class LeasedThread:
                 self._unsaved, self._happened = entries + self._unsaved, happened + self._happened
                 raise
             self._saved = change.length or 0
-            self._keep, self._saved_state, self._saved_ref, self._replaced = None, state, ref, []
+            self._keep, self._saved_ref, self._replaced = None, ref, []
+            if state is not None:
+                self.parts.saved(state)
             self.ended = self.ended or status is not None
             for approval in approvals:
-                self.journal.record(approval)
-                self._transcripts.clear()
+                self.history.record(approval)
 
     def _change(
         self,
         entries: list[Entry],
         happened: list[Happened],
         approvals: Sequence[Approval],
-        state: bytes,
+        state: bytes | None,
         status: RunStatus | None,
     ) -> Change:
         return Change(
@@ -204,7 +195,7 @@ class LeasedThread:
             entries=entries,
             approvals=approvals,
             replaced=self._replaced,
-            state=msgspec.Raw(state) if state != self._saved_state else msgspec.UNSET,
+            state=msgspec.UNSET if state is None else msgspec.Raw(state),
             ref=self.ref,
             default_title=None if self.thread.title else self._title(),
             status=status,
@@ -212,70 +203,27 @@ class LeasedThread:
         )
 
     # --- reading ------------------------------------------------------------------------------------------------
-    def transcript(self, to: Audience = THE_ENTRY_AGENT, more: Sequence[Entry] = ()) -> Transcript:
-        """The settled transcript for ``to``, as it is now. Made once for each state: a long one takes milliseconds.
-
-        One with ``more`` entries is made for one request and not kept.
-        """
-        if more:
-            return sanitize(self._seen([*self.entries, *more], to), self._outcomes(), to.vendor)
-        if to not in self._transcripts:
-            self._transcripts[to] = sanitize(self._seen(self.entries, to), self._outcomes(), to.vendor)
-        return self._transcripts[to]
-
-    def _seen(self, entries: Sequence[Entry], to: Audience) -> Sequence[Entry]:
-        """What they see: all of it, where there is no team."""
-        return entries if self.journal.alone and to.who == ALONE else seen(entries, to.who, to.prompt)
-
-    async def prepare(self, to: Audience = THE_ENTRY_AGENT) -> None:
-        """Make `transcript` ready, off the loop where it is long. Nothing else may work on the thread meanwhile."""
-        if to not in self._transcripts and len(self.entries) > LARGE:
-            entries = self._seen(self.entries[:], to)
-            self._transcripts[to] = await off_loop(sanitize, entries, self._outcomes(), to.vendor)
-
-    async def prepare_messages(self) -> None:
-        """Make `messages` ready, for the next call of it, likewise."""
-        if self.capacity.is_large:
-            made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()), self.view)
-            self._prepared = (len(self.entries), made)
-
-    def _outcomes(self) -> dict[tuple[str, str], Outcome]:
-        found = {
-            (a.turn_id, a.call_id): Outcome(output, _edited(a))
-            for a in self.approvals.values()
-            if (output := self._output(a)) is not None
-        }
-        for approval in (*self.journal.agreed(), *self.journal.passed()):
-            found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, _edited(approval))
-        return found
-
-    def _output(self, approval: Approval) -> Output | None:
-        """What came of its call: what the ledger says, but of a task that was begun what the journal says."""
-        result = self.journal.result(approval.call_id) if approval.is_begun else None
-        return approval.output if result is None else result.output
-
-    @property
-    def shows_replaced(self) -> bool:
-        """Whether messages show calls that ran in an answer that was replaced."""
-        return any(entry.gated for entry in self.journal.replaced)
-
-    def note(self) -> str:
-        """What the model is told below its instructions: what ran in answers that were replaced."""
-        return regeneration.note(self.journal.replaced, self.approvals)
-
     def messages(self) -> Told:
         """The conversation as AG-UI messages, as its `view` has them."""
         prepared, self._prepared = self._prepared, None
-        shown = self.activities.now()
+        shown = self.parts.entries()
         if prepared is not None and prepared[0] == len(self.entries) and not shown:
             return prepared[1]
         entries = [*self.entries, *shown] if shown else self.entries
         return conversation_json(entries, list(self.approvals.values()), self.view)
 
-    def snapshot(self) -> tuple["Conversation", Any]:
+    async def prepare_messages(self) -> None:
+        """Make `messages` ready for the next call of it, in a thread where it is long. Nothing else may change the
+        history meanwhile.
+        """
+        if self.capacity.is_large:
+            made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()), self.view)
+            self._prepared = (len(self.entries), made)
+
+    def snapshot(self) -> tuple[Conversation, msgspec.Raw]:
         """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
-        entries = [*self.entries, *self.activities.now()]
-        return Conversation(entries, list(self.approvals.values()), self.view), self.shared.told()
+        entries = [*self.entries, *self.parts.entries()]
+        return Conversation(entries, list(self.approvals.values()), self.view), self.parts.told()
 
     def _title(self) -> str | None:
         for entry in self.entries:
@@ -284,11 +232,6 @@ class LeasedThread:
                 if text:
                     return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
         return None
-
-
-def _edited(approval: Approval) -> str:
-    """The arguments that a person changed. Otherwise "": the model is told its call in its own words."""
-    return (approval.decision.edited_arguments if approval.decision else None) or ""
 
 
 def committed_ref(ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:

@@ -36,7 +36,7 @@ from agui_gate.errors import (
 from agui_gate.extras.context_windows import ContextWindow
 from agui_gate.extras.instructions import instructions_for
 from agui_gate.extras.remote_state import RemoteState, shared_with
-from agui_gate.extras.shared_state.previews import Previews, settle
+from agui_gate.extras.shared_state.previews import Previews
 from agui_gate.extras.structured_output import StructuredOutput
 from agui_gate.fairness import Breath
 from agui_gate.protocol.tool_choice import chosen
@@ -153,7 +153,7 @@ class Turns:
         if not isinstance(self._agent.instructions, str):
             self._words.instructions = await instructions_for(self._agent, self._run, self._thread)
         if not self._member.who.task:  # others work on the thread beside a task
-            await self._thread.prepare(self._member.to)
+            await self._thread.history.prepare(self._member.to)
 
     def _leave_out(self, entries: Sequence[LeftOutEntry]) -> None:
         """From now on."""
@@ -175,11 +175,11 @@ class Turns:
             self._previews,
         )
         journal = self._thread.journal
-        transcript = carrying(self._thread.transcript(self._member.to, withheld.entries), journal.consents())
+        transcript = carrying(self._thread.history.transcript(self._member.to, withheld.entries), journal.consents())
         if self._agent.history is not None or journal.windows:
             transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
-        note = "" if self._member.who.task else self._thread.note()
+        note = "" if self._member.who.task else self._thread.history.replaced_note()
         output = None
         if self.answering is not None:
             output, note = self.answering.spec, self.answering.noted(note)
@@ -253,8 +253,7 @@ class Turns:
             recorder.beside.over()
         if turn.calls:
             await calls.resolve(turn)
-            if self._thread.shared.previews:
-                settle(self._thread, self._seq.other, {call.id for call in turn.calls})
+            self._thread.parts.calls_ended(self._seq.other, {call.id for call in turn.calls})
         return turn
 
     async def _looked_at(self, turn: TurnEntry, recorder: TurnRecorder) -> dict[str, GateEvaluation]:
@@ -279,8 +278,7 @@ class Turns:
         for call in turn.calls:
             if call.id not in recorder.results:
                 self._scope.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
-        if self._thread.shared.previews:
-            settle(self._thread, self._seq.other, {call.id for call in turn.calls})
+        self._thread.parts.calls_ended(self._seq.other, {call.id for call in turn.calls})
 
     def _choice(self, transcript: Transcript) -> ToolChoice | None:
         """What the client says about tools. One is forced for the answer to a message, not for what follows its

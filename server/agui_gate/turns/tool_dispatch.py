@@ -111,7 +111,7 @@ class TurnCalls:
 
     async def _in_turn(self, call: CallPart, slots: asyncio.Semaphore) -> None:
         async with slots:
-            if self._thread.shared.is_large:  # it is encoded when a call begins, and when it ends
+            if self._thread.parts.are_large:  # it is encoded when a call begins, and when it ends
                 async with self._one_by_one:
                     await asyncio.sleep(BREATH)
             await (self._work(call) if call.kind == "task" else self._free(call))

@@ -6,30 +6,24 @@ the request that brought the answer.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from threading import get_ident
 from typing import Any
 
-import msgspec
 import structlog
 
 from agui_gate import failpoints
 from agui_gate.agents.tool import Tool, ToolContext
-from agui_gate.agents.tool_events import Shown, Tell, Told
-from agui_gate.core import events as ev
+from agui_gate.agents.tool_events import Tell, Told
 from agui_gate.core.approvals import Approval
 from agui_gate.core.lane import Emit
-from agui_gate.core.transcript import Output, StateEntry
+from agui_gate.core.transcript import Output
 from agui_gate.failpoints import Place
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.tool_execution import run_tool
 from agui_gate.turns.tool_start import ToolStart
-
-MAX_BACK = 8 * 1024
-"""Bytes of the way back from a change of the state: a longer one is not kept
-(`extras/shared_state/state_intake.py`)."""
 
 log = structlog.get_logger("agui_gate.tools")
 
@@ -46,8 +40,7 @@ class Toolbox:
     """Runs tools on one open thread, whosever they are. What they do to the shared state is told, and stays in it."""
 
     def __init__(self, thread: LeasedThread, tell_of: TellOf = lambda _: nobody) -> None:
-        self._thread, self._shared = thread, thread.shared
-        self._tell_of = tell_of
+        self._thread, self._tell_of = thread, tell_of
 
     async def approved(self, tool: Tool | None, approval: Approval, start: ToolStart) -> Output:
         """Run the call of a claimed approval with its ``tool``, and the arguments that were agreed to.
@@ -76,8 +69,9 @@ class Toolbox:
         ``tool`` None: there is none of that name, and the output says so. ``start``, ``judged``: see `run_tool`.
         """
         thread = self._thread
-        with self._state(tool, call_id) as state:
-            told = WhileAtWork(partial(self._tell, self._tell_of(call_id)))
+        stream = self._tell_of(call_id)
+        with thread.parts.tool(tool, call_id, stream) as state:
+            told = WhileAtWork(partial(thread.parts.tell, emit=stream))
             context = self._context(call_id, run_id, state, told)
             try:
                 failpoints.reach("before", Place.TOOL)
@@ -85,36 +79,7 @@ class Toolbox:
                 failpoints.reach("after", Place.TOOL)
             finally:
                 told.over()
-                thread.activities.over(call_id)
         return thread.capacity.fitted(output)
-
-    @contextmanager
-    def _state(self, tool: Tool | None, call_id: str) -> Iterator[Any]:
-        """The shared state while the call is at work. However that ends, what fits is kept, and the client is told."""
-        try:
-            yield {} if tool is None or not tool.takes_context else self._shared.begin()
-        finally:
-            if tool is not None and tool.takes_context:
-                self._end(tool, call_id)
-            self._shared.withdraw(call_id)
-            self._shared.tell(self._tell_of(call_id))
-
-    def _end(self, tool: Tool, call_id: str) -> None:
-        back, problem = self._shared.end()
-        if problem:
-            log.error(problem, tool=tool.name, call_id=call_id)
-        if back:
-            small = len(msgspec.json.encode(back)) <= MAX_BACK
-            self._thread.append([StateEntry(call_id, tuple(back) if small else None)])
-
-    def _tell(self, stream: Emit, event: Told) -> None:
-        if isinstance(event, Shown):
-            self._thread.activities.show(event.entry)
-            stream(event.event)
-        elif isinstance(event, ev.StateSnapshot | ev.StateDelta):
-            self._shared.emitted(event, stream)
-        else:
-            stream(event)
 
     def _context(self, call_id: str, run_id: str, state: Any, tell: Tell) -> ToolContext:
         thread = self._thread.thread

@@ -5,13 +5,13 @@ did. It stays while a person is asked, so that they see what they agree to. Then
 what comes back of it with the page's state is not taken for the page's own (`extras/shared_state/state_intake.py`).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agui_gate.agents.tool import Tool
 from agui_gate.core import events as ev
 from agui_gate.core.argument_preview import Growing, Place
-from agui_gate.core.transcript import PreviewEntry
+from agui_gate.extras.shared_state.part import state_of
 from agui_gate.threads.leased_thread import LeasedThread
 
 Emit = Callable[[ev.Event], None]
@@ -22,7 +22,7 @@ class Previews:
 
     def __init__(self, tools: Mapping[str, Tool], thread: LeasedThread, emit: Emit) -> None:
         self._places = {name: tool.place for name, tool in tools.items() if tool.place is not None}
-        self._thread, self._emit = thread, emit
+        self._shared, self._emit = state_of(thread), emit
 
     def begin(self, call_id: str, name: str) -> Growing | None:
         """A call of the tool ``name`` begins: where its arguments go, if they are to be shown."""
@@ -33,19 +33,7 @@ class Previews:
 
     def _show(self, call_id: str, place: Place, arguments: dict[str, Any] | None) -> None:
         if arguments is None:
-            self._thread.shared.withdraw(call_id)
+            self._shared.withdraw(call_id)
         else:
-            self._thread.shared.preview(call_id, place, arguments)
-        self._thread.shared.tell(self._emit)
-
-
-def settle(thread: LeasedThread, emit: Emit, calls: Collection[str] | None = None) -> None:
-    """Take back what is shown of ``calls`` (None: of all) that don't wait for a person."""
-    shared = thread.shared
-    waiting = {approval.call_id for approval in thread.journal.pending()}
-    new = [name for name in shared.previews if name in waiting and name not in thread.journal.previews]
-    thread.append([PreviewEntry(name, shared.previews[name][0]) for name in new])
-    over = [name for name in shared.previews if name not in waiting and (calls is None or name in calls)]
-    for call_id in over:
-        shared.withdraw(call_id)
-    shared.tell(emit)
+            self._shared.preview(call_id, place, arguments)
+        self._shared.tell(self._emit)

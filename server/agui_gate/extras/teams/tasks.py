@@ -141,7 +141,7 @@ class Tasks:
             self._thread.lease.check()
             member = await self._members.worker(journal, agent, task, prompt)
             latest = journal.latest_in(task)
-            if not journal.awaits_model(self._thread.transcript(member.to), task):
+            if not journal.awaits_model(self._thread.history.transcript(member.to), task):
                 return self._said(latest)
             own = turns.get(member.agent.name) or self._make_turns(member, lane, consents)
             turns[member.agent.name] = own

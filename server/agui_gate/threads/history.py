@@ -1,0 +1,117 @@
+"""The history of a thread: its journal, and what is made of it for a model. It can be kept between two runs."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from agui_gate.core import outcomes
+from agui_gate.core.agent_view import ALONE, Audience, seen
+from agui_gate.core.approvals import UNFINISHED, Approval
+from agui_gate.core.journal import Journal
+from agui_gate.core.sanitizer import Outcome, sanitize
+from agui_gate.core.transcript import Entry, Output, Transcript
+from agui_gate.stores.base import Thread
+from agui_gate.threads import regeneration
+from agui_gate.threads.limits import Capacity, Limits
+from agui_gate.worker_thread import LARGE, off_loop
+
+THE_ENTRY_AGENT = Audience()
+
+
+class History:
+    """What is stored of ``thread``, and what was added since. ``journal`` answers questions about it."""
+
+    def __init__(self, thread: Thread, limits: Limits) -> None:
+        self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
+        self.capacity = Capacity(limits, thread)
+        self._transcripts: dict[Audience, Transcript] = {}
+
+    # --- changes ------------------------------------------------------------------------------------------------
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add to the journal."""
+        self._transcripts.clear()
+        self.capacity.added(entries)
+        for entry in entries:
+            self.journal.note(entry)
+
+    def record(self, approval: Approval) -> None:
+        """Take over the record of a gated call as it is now."""
+        self.journal.record(approval)
+        self._transcripts.clear()
+
+    def branch(self, keep: int, said: Iterable[Entry]) -> "Branch":
+        """Keep the first ``keep`` entries and add ``said``. What ran in the part that goes stays done: the journal and
+        the records say so (`threads/regeneration.py`).
+        """
+        dropped = self.journal.branch(keep)
+        gone = regeneration.what_goes(dropped.entries, self.journal.approvals)
+        self.capacity.dropped(dropped.entries)
+        entries = [*dropped.outlives, *said, *dropped.replaced, *([gone] if gone else [])]
+        self.append(entries)
+        records = [r for call_id in dropped.calls if (r := self.journal.approvals.get(call_id)) is not None]
+        replaced = [record.id for record in records if not record.replaced]
+        for record in records:
+            self.journal.record(msgspec.structs.replace(record, replaced=True))
+        unfinished = [self.journal.approvals[r.call_id] for r in records if r.state in UNFINISHED]
+        return Branch(entries, replaced, unfinished)
+
+    # --- what a model reads -------------------------------------------------------------------------------------
+    def transcript(self, to: Audience = THE_ENTRY_AGENT, more: Sequence[Entry] = ()) -> Transcript:
+        """The settled transcript for ``to``, as it is now. Made once for each state: a long one takes milliseconds.
+
+        One with ``more`` entries is made for one request and not kept.
+        """
+        if more:
+            return sanitize(self._seen([*self.journal.entries, *more], to), self._outcomes(), to.vendor)
+        if to not in self._transcripts:
+            self._transcripts[to] = sanitize(self._seen(self.journal.entries, to), self._outcomes(), to.vendor)
+        return self._transcripts[to]
+
+    async def prepare(self, to: Audience = THE_ENTRY_AGENT) -> None:
+        """Make `transcript` ready, in a thread where it is long. Nothing else may change the history meanwhile."""
+        if to not in self._transcripts and len(self.journal.entries) > LARGE:
+            entries = self._seen(self.journal.entries[:], to)
+            self._transcripts[to] = await off_loop(sanitize, entries, self._outcomes(), to.vendor)
+
+    def replaced_note(self) -> str:
+        """What the model is told below its instructions: what ran in answers that were replaced."""
+        return regeneration.note(self.journal.replaced, self.journal.approvals)
+
+    @property
+    def shows_replaced(self) -> bool:
+        """Whether messages show calls that ran in an answer that was replaced."""
+        return any(entry.gated for entry in self.journal.replaced)
+
+    def _seen(self, entries: Sequence[Entry], to: Audience) -> Sequence[Entry]:
+        """What ``to`` sees of these: all of it, where there is no team."""
+        return entries if self.journal.alone and to.who == ALONE else seen(entries, to.who, to.prompt)
+
+    def _outcomes(self) -> dict[tuple[str, str], Outcome]:
+        found = {
+            (a.turn_id, a.call_id): Outcome(output, _edited(a))
+            for a in self.journal.approvals.values()
+            if (output := self._output(a)) is not None
+        }
+        for approval in (*self.journal.agreed(), *self.journal.passed()):
+            found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, _edited(approval))
+        return found
+
+    def _output(self, approval: Approval) -> Output | None:
+        """What came of its call: what the ledger says, but of a task that was begun what the journal says."""
+        result = self.journal.result(approval.call_id) if approval.is_begun else None
+        return approval.output if result is None else result.output
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """What a branch did: the ``entries`` behind the part that is kept, the ids of records that were ``replaced`` by it,
+    and the records of the dropped part that were ``unfinished``.
+    """
+
+    entries: list[Entry]
+    replaced: list[str]
+    unfinished: list[Approval]
+
+
+def _edited(approval: Approval) -> str:
+    """The arguments that a person changed. Otherwise "": the model is told its call in its own words."""
+    return (approval.decision.edited_arguments if approval.decision else None) or ""

@@ -1,0 +1,189 @@
+"""What a thread has beside its journal while its lease is held: the state that pages and tools share, and activities.
+
+Each part is an extra that hangs on the hooks of `ThreadPart`. It is loaded when the agent declares it, when the store
+has something of it, when a request brings something for it, or when a tool uses it. The hooks that a run has called
+before are then called for it, so that a part doesn't know how late it came.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.tool import Tool
+from agui_gate.agents.tool_events import Shown, Told
+from agui_gate.core import events as ev
+from agui_gate.core.lane import Emit
+from agui_gate.core.transcript import Entry
+from agui_gate.extra_loader import find, load
+from agui_gate.protocol.run_input import RunInput
+
+if TYPE_CHECKING:
+    from agui_gate.threads.leased_thread import LeasedThread
+
+STATE, ACTIVITIES = "shared_state", "activities"
+
+_ABOUT_STATE = (ev.StateSnapshot, ev.StateDelta)
+
+log = structlog.get_logger("agui_gate.threads")
+
+
+class ThreadPart:
+    """One part of one leased thread. Every hook is called on the event loop and must not block; these do nothing."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether beginning and ending a tool takes so long that other tasks should get a turn between two tools."""
+        return False
+
+    def check(self, run: RunInput, agent: Agent) -> None:
+        """Check what a request brings, before a stream begins. Raises `RequestError`; changes nothing."""
+
+    def opened(self, agent: Agent) -> None:
+        """Learn who the thread's entry agent is now."""
+
+    def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
+        """Take over what the run's request brings and tell the client what differs: before all else that it is told.
+
+        ``restart`` makes clients that connect later begin at this point. ``known``: the client keeps what it sends.
+        """
+
+    def tool_begins(self, tool: Tool) -> Any:
+        """A tool that takes a context begins. Returns its `ToolContext.state`, or None if that is another part's."""
+
+    def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
+        """The tool of a call has ended, however: it was begun with `tool_begins` where it takes a context."""
+
+    def takes(self, told: Told, emit: Emit) -> bool:
+        """Take what a tool tells its client, and pass it on to ``emit``. False: it is no business of this part."""
+        return False
+
+    def calls_ended(self, calls: Collection[str] | None, emit: Emit) -> None:
+        """These calls (None: all) have ended or wait for a person: take back what was shown only until then."""
+
+    def asks(self, emit: Emit) -> None:
+        """The run is about to end with a question: tell the client everything, whatever it was told before."""
+
+    def told(self) -> msgspec.Raw | None:
+        """The state that clients have been told by now, as JSON. None: this part has none."""
+        return None
+
+    def entries(self) -> Sequence[Entry]:
+        """What is shown now and isn't in the journal like that."""
+        return ()
+
+    def changes(self) -> bytes | None:
+        """The thread's state for the store, as JSON, if it differs from what was `saved`. None: nothing to save."""
+        return None
+
+    def saved(self, changes: bytes) -> None:
+        """The store has committed these `changes`."""
+
+
+class Parts:
+    """The parts of ``thread`` that are loaded. ``stored`` is the state that the store has of it."""
+
+    def __init__(self, thread: "LeasedThread", stored: Any) -> None:
+        self._thread, self._stored = thread, stored
+        self._loaded: dict[str, ThreadPart] = {}
+        self._history: list[Callable[[ThreadPart], None]] = []
+        """What was called of the hooks that a part must have seen, in order."""
+
+    def need(self, name: str) -> ThreadPart:
+        """The part of that name, loaded the first time. Raises `ExtraMissing`."""
+        part = self._loaded.get(name)
+        if part is None:
+            part = load(name).thread_part(self._thread, self._stored)
+            assert isinstance(part, ThreadPart)
+            for call in self._history:
+                call(part)
+            self._loaded = dict(sorted({**self._loaded, name: part}.items()))  # always in the same order
+        return part
+
+    def _has(self, name: str) -> bool:
+        """Whether the part is loaded now. One that is missing is logged: what it keeps stays in the store."""
+        if name not in self._loaded and find(name) is None:
+            log.warning("extra_missing", extra=name, thread=self._thread.thread.id)
+            return False
+        return bool(self.need(name))
+
+    # --- a run or a decision --------------------------------------------------------------------------------------
+    def check(self, run: RunInput, agent: Agent) -> None:
+        """Check what a request brings: see `ThreadPart.check`. Raises `ExtraMissing` if nobody here can take it."""
+        if run.state and (find(STATE) is not None or run.state != self._stored):
+            self.need(STATE).check(run, agent)
+
+    def opened(self, agent: Agent) -> None:
+        """See `ThreadPart.opened`."""
+        if agent.state is not None or self._stored is not None:
+            self._has(STATE)
+        self._call(lambda part: part.opened(agent))
+
+    def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
+        """See `ThreadPart.asked`."""
+        if run.state is not None and run.state != {}:
+            self._has(STATE)
+        self._call(lambda part: part.asked(run, emit, restart, known=known))
+
+    def _call(self, hook: Callable[[ThreadPart], None]) -> None:
+        self._history.append(hook)
+        for part in self._loaded.values():
+            hook(part)
+
+    # --- tools ------------------------------------------------------------------------------------------------------
+    @property
+    def are_large(self) -> bool:
+        """See `ThreadPart.is_large`."""
+        return any(part.is_large for part in self._loaded.values())
+
+    @contextmanager
+    def tool(self, tool: Tool | None, call_id: str, emit: Emit) -> Iterator[Any]:
+        """The state for a tool while it is at work. However that ends, the parts are told that it has."""
+        given: list[Any] = []
+        if tool is not None and tool.takes_context and self._has(STATE):
+            given = [state for part in self._loaded.values() if (state := part.tool_begins(tool)) is not None]
+        try:
+            yield given[0] if given else {}
+        finally:
+            for part in self._loaded.values():
+                part.tool_ended(tool, call_id, emit)
+
+    def tell(self, told: Told, emit: Emit) -> None:
+        """Pass on what a tool tells its client. Where the extra that keeps it is missing, the client is told alone."""
+        if isinstance(told, Shown):
+            if not (self._has(ACTIVITIES) and self.need(ACTIVITIES).takes(told, emit)):
+                emit(told.event)
+        elif not (isinstance(told, _ABOUT_STATE) and self._has(STATE) and self.need(STATE).takes(told, emit)):
+            emit(told)
+
+    def calls_ended(self, emit: Emit, calls: Collection[str] | None = None) -> None:
+        """See `ThreadPart.calls_ended`."""
+        for part in self._loaded.values():
+            part.calls_ended(calls, emit)
+
+    def asks(self, emit: Emit) -> None:
+        """See `ThreadPart.asks`."""
+        for part in self._loaded.values():
+            part.asks(emit)
+
+    # --- readers and the store --------------------------------------------------------------------------------------
+    def told(self) -> msgspec.Raw:
+        """The state that clients have been told by now, as JSON."""
+        found = [told for part in self._loaded.values() if (told := part.told()) is not None]
+        return found[0] if found else msgspec.Raw(msgspec.json.encode(self._stored or {}))
+
+    def entries(self) -> list[Entry]:
+        """See `ThreadPart.entries`."""
+        return [entry for part in self._loaded.values() for entry in part.entries()] if self._loaded else []
+
+    def changes(self) -> bytes | None:
+        """See `ThreadPart.changes`."""
+        return next((c for part in self._loaded.values() if (c := part.changes()) is not None), None)
+
+    def saved(self, changes: bytes) -> None:
+        """See `ThreadPart.saved`."""
+        for part in self._loaded.values():
+            part.saved(changes)
