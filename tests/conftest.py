@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.interop.replay import unavailable
 
 if TYPE_CHECKING:
-    from tests.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
+    from tests.support.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
 
 # The same examples every time, and no deadline: a busy machine must not decide (--hypothesis-profile=default explores).
 settings.register_profile(
@@ -45,7 +45,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def _postgres() -> Iterator["Postgres"]:
-    from tests.servers import Postgres
+    from tests.support.servers import Postgres
 
     server = Postgres()
     yield server
@@ -97,7 +97,7 @@ def tables(postgres: "Postgres", _tables: str) -> str:
 
 @pytest.fixture(scope="session")
 def _valkey() -> Iterator["Valkey"]:
-    from tests.servers import Valkey
+    from tests.support.servers import Valkey
 
     server = Valkey()
     yield server

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from examples.replicas.proxy import serving
-from tests.servers import Postgres, Valkey
+from tests.support.servers import Postgres, Valkey
 
 HERE = Path(__file__).parent
 START_SECONDS = 60.0

@@ -19,9 +19,9 @@ from agui_gate.errors import Unavailable
 from tests.bus.test_contract import Then, frame, kept, late, reader_of, said, say, to_the_end, until
 from tests.product.kit import product
 from tests.product.shop import Shop, refund, script
-from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Postgres, Server, Valkey
+from tests.support.proxy import Proxy
+from tests.support.servers import Postgres, Server, Valkey
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 

@@ -22,7 +22,7 @@ from tests.product.kit import product
 from tests.product.live import starting
 from tests.product.shop import say
 from tests.requirements import shows
-from tests.servers import Valkey
+from tests.support.servers import Valkey
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 

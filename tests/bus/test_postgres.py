@@ -15,9 +15,9 @@ from agui_gate.bus.postgres_lines import Ear, RefusedByPostgres
 from agui_gate.bus.replicas.wire import NOTE_BYTES, Batch, Head, Note, Piece, Run, Said, Wanted
 from agui_gate.errors import ConfigurationError, Unavailable
 from tests.bus.test_redis import Ears
-from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Postgres
+from tests.support.proxy import Proxy
+from tests.support.servers import Postgres
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 

@@ -15,9 +15,9 @@ from agui_gate.bus.redis import RedisWire
 from agui_gate.bus.replicas.wire import Batch, Note, Piece, Run, Wanted
 from agui_gate.errors import ConfigurationError, Unavailable
 from tests.bus.certificates import tls
-from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Valkey, free_port
+from tests.support.proxy import Proxy
+from tests.support.servers import Valkey, free_port
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 

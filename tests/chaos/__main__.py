@@ -84,7 +84,7 @@ def grounds(names: list[str]) -> Iterator[Mapping[str, Callable[[Path], Ground]]
     if "postgres" not in names:
         yield {"sqlite": on_sqlite}
         return
-    from tests.servers import Postgres
+    from tests.support.servers import Postgres
 
     server = Postgres()
     server.start()

@@ -37,7 +37,9 @@ def program(before: str = "") -> list[str]:
 
 
 PROGRAM = program()
-PATIENT = program(f"import sys; sys.path.append({str(ROOT)!r}); from tests import patience; patience.at_the_end()")
+PATIENT = program(
+    f"import sys; sys.path.append({str(ROOT)!r}); from tests.support import patience; patience.at_the_end()"
+)
 """For a server of which a test wants to see that nothing holds up its end, however busy the machine is."""
 
 

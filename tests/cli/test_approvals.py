@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.support import TIMEOUT, running
 from tests.requirements import shows
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 TOKENS = "alice:TOKEN-A,bob:TOKEN-B"
 CALL = 'refund\n  order_id: "A1"\n  amount: {amount}\n'

@@ -19,9 +19,9 @@ from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.requirements import shows
-from tests.servers import Postgres
 from tests.stores.support import Clock, ask, gated, pending
 from tests.stores.test_migrations import version_1
+from tests.support.servers import Postgres
 
 pytestmark = shows("K1")
 

@@ -13,8 +13,8 @@ from agui_gate.core.transcript import Output
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.requirements import shows
-from tests.servers import Valkey
 from tests.stores.support import ask, gated
+from tests.support.servers import Valkey
 
 
 def test_all_is_well(cli: Cli) -> None:

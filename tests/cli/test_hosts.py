@@ -18,7 +18,7 @@ import pytest
 from tests.cli.support import TIMEOUT, environment
 from tests.cli.test_serve import run_input
 from tests.requirements import shows
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 pytestmark = shows("T24")
 

@@ -15,8 +15,8 @@ import pytest
 from agui_gate.core.secrets import MAX_WORDS, masked, traceback_of
 from tests.cli.support import call
 from tests.cli.test_serve import run_input, serving
-from tests.servers import Valkey
-from tests.timing import growth
+from tests.support.servers import Valkey
+from tests.support.timing import growth
 
 LINE = re.compile(r"timestamp=\S+ level=\w+ event=.*")
 PLANTED = {

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.support import PATIENT, call, running
 from tests.requirements import shows
-from tests.servers import Valkey
+from tests.support.servers import Valkey
 
 REFUND = ["run", "cli_shop:agent", "--message", "refund 20"]
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.support import PATIENT, Running, call, running
-from tests.servers import Valkey, free_port
+from tests.support.servers import Valkey, free_port
 
 URL = r"http://127\.0\.0\.1:\d+"
 TOO_LATE = "graceful shutdown exceeded"

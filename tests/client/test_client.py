@@ -33,7 +33,7 @@ from tests.client.servers import client_of, refusal, run_of, scripted
 from tests.interop.streams import FINISHED, INTERRUPTED, STARTED, call, sse, text
 from tests.product.kit import product
 from tests.product.shop import SEARCH, Shop, refund, say, script
-from tests.proxy import Proxy
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.anyio
 

@@ -33,7 +33,7 @@ from agui_gate.core.transcript import (
 )
 from tests.core.histories import CHECKED, PROVEN, Choices, history, turn_entry
 from tests.requirements import shows
-from tests.timing import growth
+from tests.support.timing import growth
 
 RUNNERS: tuple[Runner, ...] = ("here", "provider")
 CARDS = ("card_1", "card_2", "card_3")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agui_gate.core.json_text import MAX_DEPTH, canonical, has_more, is_deeper, is_text_deeper, parse_object
 from tests.core.histories import CHECKED
-from tests.timing import growth
+from tests.support.timing import growth
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()

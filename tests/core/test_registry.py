@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.registry import PendingApprovalRegistry
-from tests.timing import growth
+from tests.support.timing import growth
 
 KEYS = ("thread-1:call-1", "conv-1:call-1")
 ARGUMENTS = {"order": "o1", "amount": 50}

@@ -40,7 +40,7 @@ from tests.core.histories import CHECKED, PROVEN, conversations, histories, sett
 from tests.core.loosening import edits, loosen
 from tests.core.rules import violations
 from tests.requirements import shows
-from tests.timing import effort, growth
+from tests.support.timing import effort, growth
 
 SYNTHESIZED = (NOT_EXECUTED, NOT_ANSWERED, NO_RESULT, MALFORMED)
 

@@ -17,7 +17,7 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from tests import patience
+from tests.support import patience
 
 LOADED = ("httpcore2", "openai", "openai.resources.responses", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto")
 """What a server imports when it needs it."""

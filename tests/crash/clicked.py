@@ -23,8 +23,8 @@ from agui_gate.agents.tool import Tool
 from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from tests import patience
 from tests.crash.replica import Effects
+from tests.support import patience
 
 CLICK = "x-click"
 

@@ -10,7 +10,7 @@ from agui_gate.stores.base import LEASE_MS
 from tests.product.kit import TIMEOUT
 
 if TYPE_CHECKING:
-    from tests.servers import Postgres
+    from tests.support.servers import Postgres
 
 # Found before PostgreSQL's own function of that name, by who doesn't say which of them is meant.
 _AHEAD = """

@@ -28,7 +28,7 @@ from agui_gate.failpoints import VARIABLE
 from agui_gate.stores import lease
 from agui_gate.stores.postgres import readiness
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from tests import patience
+from tests.support import patience
 
 HASTY_MS = (20, 50, 100, 200)
 """How long people have to answer each of the tools `hasty_…`."""

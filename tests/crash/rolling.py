@@ -25,7 +25,7 @@ from tests.crash.nursery import Nursery, Replica, nursery
 from tests.crash.world import World, orders_of, world
 from tests.product.kit import Chat, Product, parse
 from tests.replicas.balancer import Balancer, balancing
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 Json = dict[str, Any]
 YES = {"approved": True}

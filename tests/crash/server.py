@@ -33,7 +33,7 @@ from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
-from tests import patience
+from tests.support import patience
 
 options: set[str] = set()
 """Those of this process."""

@@ -36,7 +36,7 @@ MOMENTS = 200
 STRIDE = {"post": 25, "run": 60}
 """Steps from one moment to the next. Two hundred of them are more than most clicks have."""
 SHARE = 10
-"""One in so many of the moments of `tests.engine.test_click_cut_short`, which starts no processes."""
+"""One in so many of the moments of `tests.approvals.test_click_cut_short`, which starts no processes."""
 CUTS = ("SIGTERM, drain 0", "SIGTERM", "SIGTERM twice", "closed connection", "cancel")
 CUT_OFF = {"failed", "unknown"}
 NOT_DECIDED = ("This was stopped before it was decided.", "The server is shutting down")

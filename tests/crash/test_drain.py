@@ -26,7 +26,7 @@ from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, starting
 from tests.product.shop import call, say
 from tests.requirements import shows
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 pytestmark = [pytest.mark.anyio, shows("S30")]
 

@@ -16,7 +16,7 @@ from tests.product.shop import say
 from tests.requirements import shows
 
 if TYPE_CHECKING:
-    from tests.servers import Postgres
+    from tests.support.servers import Postgres
 
 pytestmark = [pytest.mark.anyio, shows("B17", "B18")]
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -14,7 +14,7 @@ import httpx2 as httpx
 import pytest
 
 from tests.examples.conftest import EXAMPLES
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.anyio
 

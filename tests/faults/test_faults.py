@@ -24,7 +24,7 @@ from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting, serving
 from tests.interop.validate import decode
 from tests.requirements import shows
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 from .answers import ANSWERS
 from .calls import CALLS

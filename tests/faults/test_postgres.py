@@ -20,9 +20,9 @@ from tests.crash.trail import trail
 from tests.crash.world import World, dumped, orders_of, world
 from tests.faults.trips import Hold, Lost, Trip
 from tests.product.kit import TIMEOUT
-from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Pgbouncer, Postgres, needs_pgbouncer
+from tests.support.proxy import Proxy
+from tests.support.servers import Pgbouncer, Postgres, needs_pgbouncer
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B6", "B9")]
 

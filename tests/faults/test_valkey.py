@@ -23,7 +23,7 @@ from tests.product.live import Following, connect, rest, resuming, starting
 from tests.product.test_approval_events import watching
 from tests.replicas.place import moved
 from tests.requirements import shows
-from tests.servers import Postgres, Valkey
+from tests.support.servers import Postgres, Valkey
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B6", "B9", "B17")]
 

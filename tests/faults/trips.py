@@ -4,7 +4,7 @@ import asyncio
 import re
 from typing import Literal
 
-from tests.proxy import Proxy, passes
+from tests.support.proxy import Proxy, passes
 
 Lost = Literal["question", "answer"]
 

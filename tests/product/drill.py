@@ -14,7 +14,7 @@ from agui_gate.cli.program import program
 from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import CARD_TOOL, Product, product
 from tests.product.shop import Shop, refund, script
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 YES = {"approved": True}
 KINDS = ("sqlite", "postgres")

@@ -12,7 +12,7 @@ from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.shop import call, outputs, script
 from tests.product.test_kept_results import RECEIPT, YES, Shop, ask, at_work, tried, until
 from tests.requirements import shows
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 pytestmark = [pytest.mark.anyio, shows("T8")]
 

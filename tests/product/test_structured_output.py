@@ -26,7 +26,7 @@ from tests.product.inprocess import Parrot, calls, request, run, run_body, says,
 from tests.product.kit import Chat, Json, Product, Stream, client_of, running
 from tests.product.shop import SEARCH, Shop, refund, say
 from tests.requirements import shows
-from tests.timing import growth
+from tests.support.timing import growth
 
 pytestmark = [pytest.mark.anyio, shows("B19", "B24")]
 DONE = adapter.TurnDone()

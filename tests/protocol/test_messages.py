@@ -33,7 +33,7 @@ from agui_gate.threads.conversation import Conversation
 from tests.conforming import conforms
 from tests.core.histories import CHECKED, conversations, histories
 from tests.requirements import shows
-from tests.timing import growth
+from tests.support.timing import growth
 
 OFFICIAL = TypeAdapter(list[OfficialMessage])
 

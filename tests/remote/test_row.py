@@ -15,8 +15,8 @@ from agui_gate_adapters.remote_agui import RemoteAgent
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
-from tests.proxy import Proxy, passes
 from tests.remote.kit import Row, behind, in_front, pages, row, status, told
+from tests.support.proxy import Proxy, passes
 
 pytestmark = pytest.mark.anyio
 

@@ -23,9 +23,9 @@ from agui_gate import Agent
 from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
 from agui_gate.http.app import create_app
 from agui_gate.stores import lease
-from tests import patience
 from tests.replicas.balancer import Balancer, balancing
 from tests.replicas.remote import at_home, send_away
+from tests.support import patience
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0

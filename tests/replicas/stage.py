@@ -11,7 +11,7 @@ import pytest
 
 from agui_gate.stores.base import LEASE_MS
 from tests.replicas.fleet import App, Fleet, fleet
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 STORES, BUSES = ("sqlite", "postgres"), ("", "valkey")
 """One SQLite file or PostgreSQL; the store's own bus or Valkey."""

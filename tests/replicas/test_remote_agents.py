@@ -22,12 +22,12 @@ from tests.product.live import cancel, connect, starting
 from tests.product.shop import Shop, outputs, refund, say, status
 from tests.product.shop import call as model_call
 from tests.product.test_subagents import by
-from tests.proxy import Proxy
 from tests.remote.kit import behind
 from tests.replicas.fleet import app_of
 from tests.replicas.place import Place, moved
 from tests.replicas.stage import Stage
 from tests.requirements import shows
+from tests.support.proxy import Proxy
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B9", "B15")]
 

@@ -16,7 +16,7 @@ from tests.product.shop import Shop, call, refund, say
 from tests.replicas.place import Place, place
 from tests.replicas.stage import Stage
 from tests.requirements import shows
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 pytestmark = [pytest.mark.anyio, shows("K2", "B6")]
 

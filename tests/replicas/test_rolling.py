@@ -29,7 +29,7 @@ from tests.replicas.balancer import balancing
 from tests.replicas.newer import newer, successor
 from tests.replicas.place import moved
 from tests.requirements import shows
-from tests.servers import Postgres, Valkey
+from tests.support.servers import Postgres, Valkey
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B6", "B17", "B18")]
 

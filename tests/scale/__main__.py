@@ -22,7 +22,7 @@ from tests.bench.processes import Child
 from tests.bench.work import run_request
 from tests.replicas.fleet import Fleet, app_of, fleet
 from tests.scale.postgres import Counts, Watched
-from tests.servers import Valkey
+from tests.support.servers import Valkey
 
 AT_ONCE = 16
 """Clients that each begin a run when their last one has ended."""

@@ -5,7 +5,7 @@ import re
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 MESSAGE = re.compile(r"LOG:  (?:statement|execute [^:]*): ((?:.*)(?:\n\t.*)*)")
 STATEMENT = re.compile(r"(?:^|;)\s*(?=[A-Za-z(])")

@@ -15,8 +15,8 @@ from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite.backup import back_up
 from tests.requirements import shows
-from tests.servers import START_SECONDS, Postgres
 from tests.stores.support import ask, gated
+from tests.support.servers import START_SECONDS, Postgres
 
 pytestmark = [pytest.mark.anyio, shows("K2")]
 

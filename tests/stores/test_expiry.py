@@ -14,7 +14,7 @@ from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
-from tests.timing import growth
+from tests.support.timing import growth
 
 pytestmark = [pytest.mark.anyio, shows("B26")]
 

@@ -28,8 +28,8 @@ from tests.ledger_model.calls import Calls
 from tests.ledger_model.replay import Replay
 from tests.ledger_model.search import Found, Step, Trace, follow, search
 from tests.ledger_model.world import Variant, Worker, World
-from tests.servers import Postgres
 from tests.stores.support import Clock
+from tests.support.servers import Postgres
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from agui_gate.stores.postgres.errors import OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.literals import MARK, bind, literal
 from agui_gate.stores.sql.operations import Conflict, Kind, Last, Operation, Statement, Steps
-from tests.servers import Postgres
 from tests.stores.breaking import lose, spy
+from tests.support.servers import Postgres
 
 pytestmark = pytest.mark.anyio
 

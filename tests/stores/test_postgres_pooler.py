@@ -12,10 +12,10 @@ from agui_gate.core.approvals import Decision, State
 from agui_gate.stores.base import Change
 from agui_gate.stores.postgres import PostgresStore
 from tests.faults.trips import Answer, Lost, Trip, refusal
-from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Pgbouncer, Postgres, needs_pgbouncer
 from tests.stores.support import ask, gated, ids, said
+from tests.support.proxy import Proxy
+from tests.support.servers import Pgbouncer, Postgres, needs_pgbouncer
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B6")]
 

@@ -11,8 +11,8 @@ from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.stores.base import Change
 from agui_gate.stores.clock import wall_clock
 from agui_gate.stores.postgres import PostgresStore, readiness, schema
-from tests.servers import Postgres, free_port
 from tests.stores.support import ask, gated, ids, said
+from tests.support.servers import Postgres, free_port
 
 pytestmark = pytest.mark.anyio
 

@@ -22,8 +22,8 @@ from agui_gate.stores.base import Change
 from agui_gate.stores.postgres import PostgresStore
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
-from tests.servers import Postgres
 from tests.stores.support import ask, gated, said
+from tests.support.servers import Postgres
 
 pytestmark = [pytest.mark.anyio, shows("B6")]
 

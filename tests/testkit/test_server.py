@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from agui_gate_adapters.testkit import Emulator, serve, server
-from tests.servers import free_port
+from tests.support.servers import free_port
 from tests.testkit.driving import MODEL, say
 
 HEADERS = {"authorization": "Bearer k"}

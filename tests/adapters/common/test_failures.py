@@ -6,7 +6,7 @@ from agui_gate_adapters.anthropic_messages.failures import API as messages
 from agui_gate_adapters.common.failures import Api, ErrorReply, classify_status
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_responses.failures import API as responses
-from tests.timing import growth
+from tests.support.timing import growth
 
 API = Api("API", "KEY")
 TOOLS = ["search", "refund"]

@@ -25,7 +25,7 @@ from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed, text
 from tests.product.kit import Product, activities, product
 from tests.product.shop import call, outputs, say, script, status
 from tests.requirements import shows
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ from agui_gate.runs import heartbeat
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.threads.lease import Lease
-from tests.engine.house import DONE, LOOKS, PAYS, events, house
 from tests.stores.support import Clock, ask, gated
+from tests.support.house import DONE, LOOKS, PAYS, events, house
 
 pytestmark = pytest.mark.anyio
 

@@ -23,10 +23,10 @@ from agui_gate.runs.live_run import LiveRun
 from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.memory import MemoryStore
 from tests.bus.distant import DistantBus
-from tests.engine.house import DONE, LOOKS, PAYS
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
 from tests.stores.support import Clock, pending
+from tests.support.house import DONE, LOOKS, PAYS
 
 pytestmark = [pytest.mark.anyio, shows("B17", "B18")]
 

@@ -27,7 +27,7 @@ from agui_gate.threads.history_import import UNTRUSTED
 from agui_gate.threads.reconciliation import take
 from tests.product import poison
 from tests.requirements import shows
-from tests.timing import growth
+from tests.support.timing import growth
 
 YES = '{"approved":true}'
 

@@ -15,10 +15,10 @@ from agui_gate.errors import Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import TAKE_MS, Notice
-from tests.engine.house import DONE, LOOKS, PAYS
-from tests.engine.test_replicas import Mute, replicas
+from tests.extras.test_replicas import Mute, replicas
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
+from tests.support.house import DONE, LOOKS, PAYS
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 

@@ -19,7 +19,7 @@ from agui_gate.extras.shared_state.part import StatePart
 from agui_gate.extras.shared_state.thread_state import SharedState
 from agui_gate.threads.parts import ACTIVITIES, STATE
 from agui_gate_adapters.remote_agui import RemoteAgent
-from tests.engine.test_shared_state import LIMIT, begun
+from tests.extras.test_shared_state import LIMIT, begun
 
 
 class Cart(BaseModel):

@@ -10,7 +10,7 @@ from agui_gate.errors import Unavailable
 from agui_gate.readers import wake_ups as watching
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.stores.base import AtWork
-from tests.engine.house import house
+from tests.support.house import house
 
 pytestmark = pytest.mark.anyio
 

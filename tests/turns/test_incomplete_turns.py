@@ -3,8 +3,8 @@
 import pytest
 
 from agui_gate import adapter
-from tests.engine.house import DONE, events, house
 from tests.product.inprocess import calls
+from tests.support.house import DONE, events, house
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.proxy import Proxy
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.anyio
 

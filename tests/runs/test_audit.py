@@ -7,8 +7,8 @@ from agui_gate.errors import ApprovalRefused
 from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
-from tests.engine.house import DONE, PAYS, House, events, house
 from tests.stores.trails import whole_trail
+from tests.support.house import DONE, PAYS, House, events, house
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests import servers
-from tests.servers import Postgres, Valkey
+from tests.support import servers
+from tests.support.servers import Postgres, Valkey
 
 TABLE = "CREATE TABLE kept (one int)"
 
@@ -67,10 +67,9 @@ def test_only_who_has_the_password_comes_in_as_the_locked_role(postgres: Postgre
 
 def test_servers_end_with_the_process_that_started_them() -> None:
     """Also if it is killed: nothing of the tests stays on a machine."""
-    starts = (
-        "from tests.servers import *\ns = Valkey()\ns.start()\nprint(s._process.pid, s.folder, flush=True)\ninput()"
-    )
-    root = Path(servers.__file__).parents[1]
+    starts = "from tests.support.servers import *; s = Valkey(); s.start(); print(s._process.pid, s.folder, flush=True)"
+    starts += "; input()"
+    root = Path(servers.__file__).parents[2]
     with subprocess.Popen(
         [sys.executable, "-c", starts], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -24,8 +24,8 @@ from agui_gate.runs.engine import Engine
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.testkit.agui import parse
-from tests.engine.house import events
 from tests.product.inprocess import Parrot, calls, says
+from tests.support.house import events
 
 pytestmark = pytest.mark.anyio
 

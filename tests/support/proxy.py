@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 Look = Callable[[int, bytes], Awaitable[bytes | None]]
 """Is awaited with the number of a connection and each piece of it, before that goes on. What it returns goes on in the

@@ -23,9 +23,9 @@ from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.threads.conversation import Conversation
 from tests.conforming import conforms
-from tests.engine.test_following import contents, events, said, types
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Parrot
+from tests.readers.test_following import contents, events, said, types
 from tests.requirements import shows
 from tests.stores.support import Clock, gated
 

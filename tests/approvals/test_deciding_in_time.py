@@ -14,8 +14,8 @@ from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.readers import wake_ups
 from agui_gate.stores.base import AtWork
 from agui_gate.stores.memory import MemoryStore
-from tests.engine.house import DONE, PAYS, House, house
 from tests.product.inprocess import calls
+from tests.support.house import DONE, PAYS, House, house
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
-from tests.engine.house import DONE, PAYS, events, house
 from tests.product.inprocess import calls
+from tests.support.house import DONE, PAYS, events, house
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 
 from agui_gate.core.approvals import State
 from agui_gate.stores.base import StopRequest
-from tests.engine.house import DONE, LOOKS, PAYS, House, house
+from tests.support.house import DONE, LOOKS, PAYS, House, house
 
 pytestmark = pytest.mark.anyio
 
