@@ -17,7 +17,6 @@ from types import ModuleType
 
 import agui_gate
 from agui_gate import store
-from tests.replicas.newer import newer, successor
 from tests.requirements import shows
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,10 +154,19 @@ def test_the_rules_of_this_file_can_fail(tmp_path: Path) -> None:
         assert not MACHINE_PATHS.search(line)
 
 
-def test_what_a_next_version_would_bring_can_still_be_written_into_this_one(tmp_path: Path) -> None:
+def test_what_a_next_version_would_bring_can_still_be_put_into_this_one() -> None:
     """For the upgrades that `tests/replicas` makes: who changes these places says there how it is done now."""
-    build = newer(tmp_path / "newer")
-    assert successor(build, tmp_path / "successor") != build
+    told = "print(schema.known(), schema.OLDEST_READER, *approvals.State)"
+    modules = (
+        "import agui_gate.http.app; from agui_gate.core import approvals; from agui_gate.stores.postgres import schema"
+    )
+    said = []
+    for become in ("", "from tests.replicas.newer import become; become(2); "):
+        command = [sys.executable, "-c", f"{become}{modules}; {told}"]
+        said.append(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=60, text=True).stdout)
+    (known, oldest, *states), newer = (line.split() for line in said)
+    assert newer == [str(int(known) + 2), str(int(known) + 1), *states, "snoozed"]
+    assert int(oldest) <= int(known)
 
 
 def stray_imports(package: Path, root: Path, allowed: tuple[str, ...]) -> list[str]:

@@ -24,6 +24,7 @@ import msgspec
 from agui_gate_adapters.common import transport
 from tests.crash.busy import LOADED
 from tests.product.kit import TIMEOUT
+from tests.replicas.newer import python
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -106,14 +107,11 @@ class Nursery:
 
 
 @contextmanager
-def nursery(log: Path, build: Path | None = None, module: str = "tests.crash.replica") -> Iterator[Nursery]:
-    """A process that starts replicas; of another build than this tree, if its folder is given."""
-    command = (sys.executable, "-m", "tests.crash.nursery", module)
-    environment = None if build is None else {**os.environ, "PYTHONPATH": str(build)}
+def nursery(log: Path, ahead: int = 0, module: str = "tests.crash.replica") -> Iterator[Nursery]:
+    """A process that starts replicas, of this tree's version or of one that is so many ``ahead``."""
+    command = (*python(ahead), "tests.crash.nursery", module)
     with log.open("ab") as errors:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
-        )
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
     with process:
         try:
             yield Nursery(process, log)

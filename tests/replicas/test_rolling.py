@@ -1,7 +1,7 @@
 """Two neighbouring versions on one PostgreSQL: a rolling upgrade, and one that is taken back (B5, B6, B17, B18).
 
-Both are builds of their own, in server processes of their own. The older one is this tree, the newer one a copy of it
-that writes what this tree doesn't know (`newer`).
+Both are in server processes of their own. The older one is this tree; the newer one is this tree with what a next
+version would bring, and writes what this tree doesn't know (`newer`).
 """
 
 import asyncio
@@ -19,14 +19,13 @@ import pytest
 
 from agui_gate.stores.postgres import schema
 from tests.crash.ground import Ground, on_postgres
-from tests.crash.nursery import Nursery, Replica, nursery
+from tests.crash.nursery import ROOT, Nursery, Replica, nursery
 from tests.crash.trail import trail
 from tests.crash.world import World, orders_of, world
 from tests.product.kit import TIMEOUT, Chat, Product, streamed
 from tests.product.live import connect, resuming, starting
 from tests.product.shop import status
 from tests.replicas.balancer import balancing
-from tests.replicas.newer import newer, successor
 from tests.replicas.place import moved
 from tests.requirements import shows
 from tests.support.servers import Postgres, Valkey
@@ -44,16 +43,10 @@ ORDERS = {
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The newer one."""
-    return newer(tmp_path_factory.mktemp("newer"))
-
-
-@pytest.fixture(scope="module")
-def homes(tmp_path_factory: pytest.TempPathFactory, build: Path) -> Iterator[tuple[Nursery, Nursery]]:
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Nursery, Nursery]]:
     """Where replicas of each version come from."""
     logs = tmp_path_factory.mktemp("logs")
-    with nursery(logs / "older") as older, nursery(logs / "newer", build) as newer:
+    with nursery(logs / "older") as older, nursery(logs / "newer", ahead=1) as newer:
         yield older, newer
 
 
@@ -299,11 +292,10 @@ async def test_an_upgrade_that_is_taken_back_and_made_again(upgrade: Upgrade) ->
 
 
 @on_postgres_alone
-async def test_tables_that_the_older_one_can_t_live_with(upgrade: Upgrade, build: Path, tmp_path: Path) -> None:
+async def test_tables_that_the_older_one_can_t_live_with(upgrade: Upgrade) -> None:
     older, newer = await upgrade.older(), await upgrade.newer()
     chat, waits = await asks(older, "A1")
-    after_next = successor(build, tmp_path / "successor")
-    assert await command("migrate", "--store", upgrade.ground.url, build=after_next) == (0, "")
+    assert await command("migrate", "--store", upgrade.ground.url, ahead=2) == (0, "")
     version = schema.known() + 2
     assert upgrade.version() == (version, version - 1)
     sentence = (
@@ -324,12 +316,13 @@ async def test_tables_that_the_older_one_can_t_live_with(upgrade: Upgrade, build
     assert upgrade.ran() == {"A1": 1}
 
 
-async def command(*words: str, build: Path | None = None) -> tuple[int | None, str]:
-    """What `agui-gate` does, of this tree or of another build: its exit code, and what it says is wrong."""
-    environment = dict(os.environ, OPENAI_API_KEY="k") | ({} if build is None else {"PYTHONPATH": str(build)})
+async def command(*words: str, ahead: int = 0) -> tuple[int | None, str]:
+    """What `agui-gate` does, of this tree or of a version ahead of it: its exit code, and what it says is wrong."""
+    become = f"from tests.replicas.newer import become; become({ahead}); " if ahead else ""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from agui_gate.cli import main; main()", *words),
-        env=environment,
+        *(sys.executable, "-c", f"{become}from agui_gate.cli import main; main()", *words),
+        cwd=ROOT,
+        env=dict(os.environ, OPENAI_API_KEY="k"),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
