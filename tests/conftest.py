@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--replay", action="store_true", help="replay every recorded stream to the real clients in the end"
     )
     parser.addoption("--walks", type=int, default=8, help="how many random walks a test of a team takes")
+    parser.addoption("--every", action="store_true", help="what is left out as spare, too: every way and every case")
     parser.addoption("--histories", action="store_true", help="replay every history of the model of the ledger")
     parser.addoption("--offsets", type=int, default=40, help="at how many moments a click is cut short (all: 200)")
 
@@ -126,13 +127,22 @@ def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the interop tests out where the clients can't run, and say so; in CI they stay in and fail."""
+    """Leave out what is spare, unless all or single tests were asked for; and the interop tests where they can't run.
+
+    Of these it is said in the end. In CI they stay in, and fail.
+    """
+    if not (config.getoption("every") or config.option.keyword or any("::" in name for name in config.args)):
+        _leave_out(config, items, [item for item in items if item.get_closest_marker("spare")])
     interop = [item for item in items if item.get_closest_marker("interop")]
-    if not interop or os.environ.get("CI") == "true" or not (reason := unavailable()):
-        return
-    config.hook.pytest_deselected(items=interop)
-    items[:] = [item for item in items if item not in interop]
-    config.stash[LEFT_OUT] = f"{len(interop)} interop tests left out: {reason}"
+    if interop and os.environ.get("CI") != "true" and (reason := unavailable()):
+        _leave_out(config, items, interop)
+        config.stash[LEFT_OUT] = f"{len(interop)} interop tests left out: {reason}"
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:
+    gone = set(left)
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in gone]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -19,10 +19,11 @@ from agui_gate_adapters.testkit.conformance.ground import SeenRequest
 from agui_gate_adapters.testkit.conformance.shop import Item, Shop, call, refund, say, search, think
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
+from tests.support.pairwise import pairs
 
 pytestmark = [pytest.mark.anyio, shows("B14", "B24")]
 every_pair = pytest.mark.parametrize(("first", "second"), list(product(PROVIDERS, repeat=2)))
-styles = pytest.mark.parametrize("tools", [[], [CARD_TOOL]], ids=["interrupts", "cards"])
+STYLES: dict[str, list[Item]] = {"interrupts": [], "cards": [CARD_TOOL]}
 YES = {"approved": True}
 
 
@@ -56,11 +57,11 @@ class Team:
         return [SeenRequest(entry.items) for entry in found]
 
 
-@every_pair
-@styles
+@pytest.mark.parametrize(("first", "second", "style"), pairs(PROVIDERS, PROVIDERS, STYLES))
 async def test_agreed_to_after_a_restart_and_once_more_inside(
-    first: str, second: str, tools: list[Item], tmp_path: Path
+    first: str, second: str, style: str, tmp_path: Path
 ) -> None:
+    tools = STYLES[style]
     team = Team(
         first,
         second,

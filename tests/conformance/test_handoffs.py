@@ -17,6 +17,7 @@ from agui_gate_adapters.testkit.conformance.ground import SeenRequest
 from agui_gate_adapters.testkit.conformance.shop import Item, Shop, call, refund, say, search, think, turn
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
+from tests.support.pairwise import pairs
 
 pytestmark = pytest.mark.anyio
 every_pair = pytest.mark.parametrize(("first", "second"), list(product(PROVIDERS, repeat=2)))
@@ -93,9 +94,7 @@ CASES: dict[str, tuple[Item, Item, Item]] = {
 }
 
 
-@pytest.mark.parametrize("way", PASS)
-@pytest.mark.parametrize("mode", ["chain", "conversation", "stateless"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "mode", "way"), pairs(CASES, ["chain", "conversation", "stateless"], PASS))
 @shows("S18", "S19", "S20", "S22", "S23", "B24")
 async def test_a_reasoning_agent_passes_work_on(case: str, mode: str, way: str) -> None:
     thought, *inner = CASES[case]

@@ -21,17 +21,3 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with running(tmp_path_factory.mktemp("e2e")) as stack:
         yield stack
     assert_all_conform(*stack.streams)  # nobody writes to them any more
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of ours."""
-    parser.addoption("--every", action="store_true", help="browser tests over every connection and in every style")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is left to `--every`, unless it was asked for."""
-    if config.getoption("every", False) or config.option.keyword or any("::" in name for name in config.args):
-        return
-    spare = [item for item in items if item.get_closest_marker("spare")]
-    config.hook.pytest_deselected(items=spare)
-    items[:] = [item for item in items if not item.get_closest_marker("spare")]

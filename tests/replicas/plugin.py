@@ -78,6 +78,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("over_replicas", metafunc.config.getoption("fleet").split(","), indirect=True)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is no scenario, and with `--once` what the others show already."""
     ours = [item for item in items if item.path.is_relative_to(HERE)]
