@@ -152,9 +152,10 @@ def _writing() -> None:
     """What it writes with each message, and in some turns."""
     from agui_gate.core import transcript
     from agui_gate.threads import reconciliation
+    from agui_gate.threads.history_import import admitted
     from agui_gate.turns.turn_recorder import TurnRecorder
 
-    admitted, entry, new = reconciliation.admitted, TurnRecorder.entry, vars(transcript)
+    entry, new = TurnRecorder.entry, vars(transcript)
 
     @wraps(admitted)
     def with_mood(said: transcript.UserEntry) -> Iterator[Any]:
