@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.history import LastRounds, LastTokens, Summary
 from agui_gate.agents.instruction_context import Situation
-from agui_gate.agents.team import parallel, pipeline
 from agui_gate.agents.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
 from agui_gate.agents.tool_source import SchemaTool, ToolSource
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
@@ -18,6 +17,7 @@ from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.core.registry import PendingApprovalRegistry
+    from agui_gate.extras.teams.workflow import parallel, pipeline
     from agui_gate.http.app import create_app
 
 __all__ = [
@@ -46,6 +46,8 @@ _LAZY = {
     "PendingApprovalRegistry": "agui_gate.core.registry",
     "Settings": "agui_gate.config.settings",
     "create_app": "agui_gate.http.app",
+    "parallel": "agui_gate.extras.teams.workflow",
+    "pipeline": "agui_gate.extras.teams.workflow",
 }
 
 

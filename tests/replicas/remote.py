@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent, ToolContext
-from agui_gate.agents.delegation import Delegation
 from agui_gate.agents.tool import Tool
 from agui_gate.agents.tool_events import Told
+from agui_gate.extras.teams import Delegation
 
 STOP_SECONDS = 5.0
 """How long a cancelled call waits for its function to end; the engine has a bound of its own."""

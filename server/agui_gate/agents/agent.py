@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
-from agui_gate.agents.delegation import Delegation
 from agui_gate.agents.history import History
 from agui_gate.agents.instruction_context import Situation
 from agui_gate.agents.model_names import adapter_for
@@ -18,6 +17,7 @@ from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool
 from agui_gate.agents.tool_source import Names, ToolSource, identity
 from agui_gate.core.schemas import of_arguments
 from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.extra_loader import load
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -141,11 +141,11 @@ class Agent:
 
         Raises `ConfigurationError` for a name that no tool can have, and for a gate that can't be kept.
         """
-        return Delegation(self, name=name, description=description, gate=gate)
+        tool: Tool = load("teams").Delegation(self, name=name, description=description, gate=gate)
+        return tool
 
-    def delegate_to(self, others: Mapping[int, "Agent"]) -> None:
-        """Have its tools that delegate do so to ``others`` in place of the agents that these are by `id`."""
-        tools = (t.to(others[id(t.agent)]) if isinstance(t, Delegation) else t for t in self.tools)
+    def set_tools(self, tools: "Sequence[Tool | ToolSource]") -> None:
+        """Give it ``tools`` in place of those that it has. Only before it is served."""
         object.__setattr__(self, "tools", tuple(tools))
         object.__setattr__(self, "by_name", self._distinct())
 

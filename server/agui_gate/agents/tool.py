@@ -15,6 +15,7 @@ from agui_gate.core.argument_preview import Place, place_of
 from agui_gate.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from agui_gate.agents.agent import Agent
     from agui_gate.agents.tool_events import Emittable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -151,6 +152,8 @@ class Tool:
 
     origin: str = ""
     """The name of the source it comes from; empty for the agent's own."""
+    agent: "Agent | None" = None
+    """The agent that a call delegates its task to (`Agent.as_tool`); None for a function."""
 
     def __init__(
         self,

@@ -12,10 +12,10 @@ from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.shown_history import REPLACED
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible_text import visible
-from agui_gate.extras.teams.members import Members
 from agui_gate.protocol import cards
 from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.earlier_calls import already_ran
+from agui_gate.runs.cast import Cast
 from agui_gate.runs.run_context import RunContext, style_of
 from agui_gate.stores.base import provider_id
 
@@ -29,10 +29,10 @@ class ApprovalPrompter:
     See docs/clients.md#one-style-per-run.
     """
 
-    def __init__(self, members: Members, scope: RunContext) -> None:
-        self._members, self._scope, self._thread, self._seq = members, scope, scope.thread, scope.seq
+    def __init__(self, cast: Cast, scope: RunContext) -> None:
+        self._cast, self._scope, self._thread, self._seq = cast, scope, scope.thread, scope.seq
         self.refused: dict[str, str] = {}
-        self.style: Style = style_of(members.team.entry, scope.input, scope.dialect)
+        self.style: Style = style_of(cast.team.entry, scope.input, scope.dialect)
 
     def record(self, agent: str, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
         """A new record for ``call``, with times relative to the store's clock, as `commit` wants them.
@@ -112,14 +112,14 @@ class ApprovalPrompter:
     def _asker(self, approval: Approval) -> tuple[str, str]:
         """Who is named as the one that asks, and in which task."""
         task = self._thread.journal.task_of(approval.call_id)
-        return self._members.team.asker(approval.agent, task), task
+        return self._cast.team.asker(approval.agent, task), task
 
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
         return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.journal.replaced)
 
     def parameters(self, approval: Approval) -> dict[str, Any]:
         """The JSON Schema of the tool that is asked about."""
-        tool = self._members.tool_of(approval)
+        tool = self._cast.tool_of(approval)
         return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval: Approval, content: str) -> None:

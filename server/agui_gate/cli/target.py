@@ -14,8 +14,8 @@ import click
 
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.model_names import adapter_for
-from agui_gate.agents.team import with_model
 from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.extra_loader import load
 
 PLAIN = "assistant"
 """The agent that there is when a model is named and nothing else: no instructions, no tools."""
@@ -47,7 +47,7 @@ def load_target(name: str | None, model: str | None = None) -> Target:
         return target
     if target.app is not None:
         raise ConfigurationError(f"{name} is an application with agents of its own: --model can't change them.")
-    return Target(with_model(target.agents, adapter_for(model)))
+    return Target(load("teams").with_model(target.agents, adapter_for(model)))
 
 
 def _load(name: str) -> Target:

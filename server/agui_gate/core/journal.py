@@ -219,6 +219,11 @@ class Journal:
                 return isinstance(entry, ReportedEntry)
 
     # --- what is open, and who is waited for ----------------------------------------------------------------------
+    @property
+    def has_team(self) -> bool:
+        """Whether other agents than the entry agent took part, or are to: by a hand-off or by a task."""
+        return not self.alone or bool(self.heirs or self._delegations)
+
     def standing_turns(self) -> Sequence[TurnEntry]:
         """The turns whose calls can still be open, and that a model's next answer follows: in the conversation, and in
         each open task, the newest one alone.

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.delegation import Delegation
 from agui_gate.agents.team import Team
 from agui_gate.core.model_capabilities import Abilities, abilities_of
 
@@ -37,8 +36,8 @@ def capabilities(team: Team) -> Json:
 def _others(team: Team) -> Json:
     """Whom the entry agent passes work to."""
     agent = team.entry
-    delegates = [tool for tool in agent.by_name.values() if isinstance(tool, Delegation)]
-    subagents = [_said(name=one.agent.name, description=one.agent.description or None) for one in delegates]
+    delegates = [tool.agent for tool in agent.by_name.values() if tool.agent is not None]
+    subagents = [_said(name=one.name, description=one.description or None) for one in delegates]
     return _said(
         supported=not team.is_alone or None,
         handoffs=bool(agent.handoffs) or None,

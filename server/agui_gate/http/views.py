@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.delegation import Delegation
 from agui_gate.agents.state_form import DICT
 from agui_gate.agents.team import Team
 from agui_gate.agents.tool import Tool
@@ -201,4 +200,4 @@ def _tool_view(tool: Tool) -> dict[str, Any]:
         "gated": tool.gate is not None,
         "parameters": tool.parameters,
     }
-    return view | {"agent": tool.agent.name} if isinstance(tool, Delegation) else view
+    return view if tool.agent is None else view | {"agent": tool.agent.name}

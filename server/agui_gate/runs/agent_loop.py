@@ -5,7 +5,7 @@ is the entry agent's: how people are asked, and how many turns there may be, of 
 lease and the stream are the run's (`runs/run.py`), which also says in which order things happen.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from enum import Enum, auto
 
 from agui_gate.adapter import TurnDone, Usage
@@ -20,8 +20,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LimitReached
-from agui_gate.extras.teams.members import Members
-from agui_gate.extras.teams.tasks import Tasks
+from agui_gate.runs.cast import Cast
 from agui_gate.runs.run_context import RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
@@ -39,17 +38,17 @@ class Rest(Enum):
 
 
 class AgentLoop:
-    """The members of one team in one run. ``done`` collects how each of their turns ended."""
+    """The members of ``cast`` in one run. ``done`` collects how each of their turns ended."""
 
-    def __init__(self, members: Members, scope: RunContext) -> None:
-        self.agent, self._members, self._scope, self._thread = members.team.entry, members, scope, scope.thread
-        self.asker = ApprovalPrompter(members, scope)
+    def __init__(self, cast: Cast, scope: RunContext) -> None:
+        self.agent, self._cast, self._scope, self._thread = cast.team.entry, cast, scope, scope.thread
+        self.asker = ApprovalPrompter(cast, scope)
         self.showing = OutcomeEvents(scope, self.asker)
         self._tools = Toolbox(self._thread, lambda call_id: scope.lane_of(call_id).other)
         self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
         self.consents = ProviderApprovals(self._thread, self.gated_calls, self.showing.snapshot)
         self._own_consents = self.consents.of_task("")
-        self.tasks = Tasks(members, scope, self._turns_of, self.consents.of_task)
+        self._kinds = cast.call_kinds(scope, self._turns_of, self.consents.of_task)
         self.listens = False
         """Whether its client may be told now what has become of calls beside this run."""
         self.done: list[TurnDone] = []
@@ -70,24 +69,24 @@ class AgentLoop:
     @property
     def speaker(self) -> str:
         """The name of the agent that answers now."""
-        return self._members.speaker(self._thread.journal).agent.name
+        return self._cast.speaker(self._thread.journal).agent.name
 
     @property
     def audience(self) -> Audience:
         """For whom a transcript is made now: the agent that answers."""
-        return self._members.speaker(self._thread.journal).to
+        return self._cast.speaker(self._thread.journal).to
 
     async def recover(self) -> None:
         """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
         await self.consents.recover()
         await self.consents.ended()
         claimed = self._thread.journal.claimed()
-        await self.gated_calls.recover(claimed, self._members.may_repeat)
+        await self.gated_calls.recover(claimed, self._cast.may_repeat)
 
     async def decide(self, intake: Intake) -> None:
         """Decide what is answered, and run what was approved."""
-        principal, members = self._thread.thread.principal, self._members
-        judgement = validate_answers(intake.answers, intake.index, members.tool_of, principal, members.why_not)
+        principal, cast = self._thread.thread.principal, self._cast
+        judgement = validate_answers(intake.answers, intake.index, cast.tool_of, principal, cast.why_not)
         self.showing.refused(judgement.refused)
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
@@ -111,6 +110,17 @@ class AgentLoop:
                     found = True
         return found
 
+    async def resume(self) -> None:
+        """Go on with what calls have left open, such as delegated tasks, as far as that can."""
+        for kind in self._kinds:
+            await kind.resume()
+
+    async def supersede(self, waited: Set[str]) -> None:
+        """The user went on, and what waited in the tasks ``waited`` was closed: end what nobody goes on with."""
+        for kind in self._kinds:
+            kind.superseded(waited)
+        await self.consents.ended()
+
     async def converse(self) -> Rest:
         """Turns of whoever speaks, until that is done, waits for somebody, or reaches the limit (`LimitReached`).
 
@@ -119,7 +129,7 @@ class AgentLoop:
         for _ in range(self.agent.max_turns):
             self._thread.lease.check()
             self._scope.at_rest()
-            speaker = self._members.speaker(self._thread.journal)
+            speaker = self._cast.speaker(self._thread.journal)
             turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
             turn = await turns.next_turn()
             if turns.asks_again:
@@ -132,6 +142,11 @@ class AgentLoop:
                 return Rest.WAITS
         raise LimitReached(f"The agent stopped after {self.agent.max_turns} turns. Send a message to continue.")
 
+    def close_calls(self, error: BaseException | None) -> None:
+        """Close what calls have left open in a run that was stopped, or failed with ``error``."""
+        for kind in self._kinds:
+            kind.stopped(error)
+
     async def stopped(self, error: BaseException | None) -> None:
         """Close the records of what this run has left undecided. Without an ``error``, somebody stopped it."""
         await self.consents.failed(error)
@@ -140,16 +155,15 @@ class AgentLoop:
             await self.gated_calls.close(mine, State.CANCELLED)
 
     async def _first_turns(self, speaker: Member) -> Turns:
-        member = await self._members.ready(speaker)
+        member = await self._cast.ready(speaker)
         turns = self._turns[member.who.agent] = self._turns_of(member, self._scope.seq, self._own_consents)
         return turns
 
     def _turns_of(self, member: Member, lane: Lane, consents: ProviderApprovals) -> Turns:
-        work = self.tasks.work
-        return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, work)
+        return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, self._kinds)
 
     async def _run(self, approval: Approval, start: ToolStart) -> Output:
-        return await self._tools.approved(self._members.tool_of(approval), approval, start)
+        return await self._tools.approved(self._cast.tool_of(approval), approval, start)
 
 
 def totals(turns: Iterable[TurnDone]) -> tuple[Usage, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.team import Team
+from agui_gate.agents.team import Team, team_of
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import ConfigurationError, Unavailable
 
@@ -22,7 +22,7 @@ class Roster:
     def __init__(self, agents: Sequence[Agent]) -> None:
         self.agents = {agent.name: agent for agent in agents}
         """Those that are served, by name."""
-        self.teams = {agent.name: Team(agent) for agent in agents}
+        self.teams = {agent.name: team_of(agent) for agent in agents}
         self.members: dict[str, Agent] = {}
         """Those and all that they pass work to."""
         for team in self.teams.values():
@@ -35,7 +35,7 @@ class Roster:
     def team(self, agent: Agent) -> Team:
         """The team of an entry agent; of one that isn't served, the team that it makes."""
         known = self.teams.get(agent.name)
-        return known if known is not None and known.entry is agent else Team(agent)
+        return known if known is not None and known.entry is agent else team_of(agent)
 
     def asker(self, approval: Approval) -> Agent:
         """The agent that asked. Raises `Unavailable` if there is none of its name."""

@@ -18,9 +18,9 @@ from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, Stop, at_limit
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, ShuttingDown
-from agui_gate.extras.teams.members import Members
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.agent_loop import AgentLoop
+from agui_gate.runs.cast import cast_of
 from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.runs.run_context import Clock, RunContext
@@ -61,9 +61,9 @@ class Run:
         """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
         self._seq.started()
         try:
-            members = Members(self._team)
-            await members.get_ready(self._thread.journal)
-            self._conversing = AgentLoop(members, self._scope)
+            cast = cast_of(self._team, self._thread.journal)
+            await cast.get_ready(self._thread.journal)
+            self._conversing = AgentLoop(cast, self._scope)
             await RunSteps(self._conversing, self._scope, self._store, self._team.tool_names).go()
         except asyncio.CancelledError:
             await (self._failed(LeaseLost()) if self._thread.lease.lost else self._cancelled())
@@ -146,7 +146,7 @@ class Run:
             if call.kind != "client" or error is None:
                 self._scope.stopped(call)
         if self._conversing is not None:
-            self._conversing.tasks.stopped(error)
+            self._conversing.close_calls(error)
             await self._closing(self._conversing.consents.ended())
         self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
         self._seq.leave_open([call.id for call in self._thread.journal.all_open_tasks()])

@@ -82,7 +82,8 @@ class RunContext:
         if call is None or turn is None or (journal.has_result(task) and not self.seq.knows(task)):
             return self.seq
         delegate = self.team.delegate(turn.agent, call.name)
-        name, description = (delegate.agent.name, delegate.agent.description) if delegate else (call.name, "")
+        agent = None if delegate is None else delegate.agent
+        name, description = (call.name, "") if agent is None else (agent.name, agent.description)
         about = ev.SubagentStarted(task, name, description or None, turn.task or None, task)
         return self.lane(turn.task).subagent(about)
 

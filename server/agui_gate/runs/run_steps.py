@@ -68,10 +68,8 @@ class RunSteps:
         self._thread.parts.calls_ended(self._seq.other)
         if intake.said:
             self._give_up_on_client()
-            if waited:
-                # Tasks whose questions were closed for that are closed, too.
-                self._conversing.tasks.end_idle(lambda c: self._scope.result(c, outcomes.TASK_SUPERSEDED), waited)
-                await self._conversing.consents.ended()
+            if waited:  # tasks whose questions were closed for that are closed, too
+                await self._conversing.supersede(waited)
         if self._showing.is_due:
             await self._showing.restate()
         rest = await self._converse(intake)
@@ -180,7 +178,7 @@ class RunSteps:
 
         What it delegated goes on first.
         """
-        await self._conversing.tasks.resume()
+        await self._conversing.resume()
         if self._thread.journal.waits:
             return Rest.WAITS
         await self._thread.history.prepare(self._to)

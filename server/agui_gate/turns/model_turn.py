@@ -7,7 +7,6 @@ from contextlib import aclosing
 import msgspec
 
 from agui_gate.adapter import CallStart, ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
-from agui_gate.agents.delegation import Delegation
 from agui_gate.agents.team import Member
 from agui_gate.approvals.prompts import ApprovalPrompter
 from agui_gate.approvals.provider_approvals import ProviderApprovals
@@ -42,11 +41,12 @@ from agui_gate.fairness import Breath
 from agui_gate.protocol.tool_choice import chosen
 from agui_gate.runs.run_context import RunContext
 from agui_gate.threads.leased_thread import committed_ref
+from agui_gate.turns.call_kinds import CallKind
 from agui_gate.turns.client_context import ClientContext
 from agui_gate.turns.content_refusals import Withheld, blamed, left_out
 from agui_gate.turns.gate_evaluation import GateEvaluation, evaluate_gates
 from agui_gate.turns.provider_continuation import ProviderContinuation
-from agui_gate.turns.tool_dispatch import TurnCalls, Work
+from agui_gate.turns.tool_dispatch import TurnCalls
 from agui_gate.turns.toolbox import Toolbox
 from agui_gate.turns.turn_recorder import TurnRecorder
 from agui_gate.worker_thread import LARGE, LARGE_BYTES
@@ -55,7 +55,7 @@ from agui_gate.worker_thread import LARGE, LARGE_BYTES
 class Turns:
     """Runs turns of one member in one run, in one task. ``done`` collects how each ended, for the usage.
 
-    ``lane`` is where what it says goes. ``work`` does the tasks that it delegates.
+    ``lane`` is where what it says goes. ``kinds`` are those of calls besides the trunk's own.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Turns:
         tools: Toolbox,
         done: list[TurnDone],
         lane: Lane,
-        work: Work,
+        kinds: Sequence[CallKind],
     ) -> None:
         agent = member.agent
         self._member, self._agent, self._scope, self._run = member, agent, scope, scope.input
-        self._thread, self._seq, self._work = scope.thread, lane, work
+        self._thread, self._seq, self._kinds = scope.thread, lane, kinds
         self._memory = ProviderContinuation(scope.thread, member.who)
         self.was_cut_off = ""
         """Why the last turn was no complete answer, if it was none."""
@@ -84,7 +84,7 @@ class Turns:
         if (
             scope.thread.view.v1 and run.client_tools
         ):  # a task that waits for the page ends the run as a success (TOOL-5)
-            tasks = {tool.name for tool in agent.by_name.values() if isinstance(tool, Delegation)}
+            tasks = {tool.name for tool in agent.by_name.values() if tool.agent is not None}
             self._gated = (self._gated or frozenset()) | tasks if tasks else self._gated
         streaming = any(tool.place is not None for tool in agent.by_name.values())
         self._beside = getattr(agent.adapter, "shares_state", False) is True
@@ -242,7 +242,7 @@ class Turns:
         assert recorder.done is not None  # `_ask` said so
         turn = recorder.entry()
         judged = await self._looked_at(turn, recorder)
-        calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged, self._work)
+        calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged, self._kinds)
         turn = calls.classified(turn)
         ref = self._memory.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=ref)

@@ -4,26 +4,24 @@ Nothing of it runs from a turn that was cut off.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from agui_gate.agents.delegation import Delegation
-from agui_gate.agents.team import TRANSFER, Member
+from agui_gate.agents.team import Member
 from agui_gate.agents.tool import Gate
 from agui_gate.approvals import answer_validation
 from agui_gate.approvals.prompts import ApprovalPrompter
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
-from agui_gate.core.transcript import CallKind, CallPart, HandedOffEntry, Output, ResultEntry, Shown, TurnEntry
+from agui_gate.core.transcript import CallKind as RecordedKind
+from agui_gate.core.transcript import CallPart, Output, ResultEntry, Shown, TurnEntry
 from agui_gate.protocol.messages import result_id
 from agui_gate.runs.run_context import RunContext
+from agui_gate.turns.call_kinds import CallKind
 from agui_gate.turns.gate_evaluation import GateEvaluation
 from agui_gate.turns.toolbox import Toolbox
 from agui_gate.turns.turn_recorder import TurnRecorder
-
-Work = Callable[[CallPart], Awaitable[None]]
-"""Works on the task that a call delegates, until it is done or waits: `Tasks.work`."""
 
 BREATH = 0.001
 """Seconds between two calls that begin on a large state: everybody else's turn. With `sleep(0)` the loop's timers and
@@ -42,9 +40,10 @@ class TurnCalls:
         tools: Toolbox,
         recorder: TurnRecorder,
         judged: Mapping[str, GateEvaluation],
-        work: Work,
+        kinds: Sequence[CallKind],
     ) -> None:
-        self._work = work
+        self._kinds = kinds
+        self._kind_of: dict[str, CallKind] = {}
         self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
         self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
         self._one_by_one = asyncio.Lock()
@@ -61,13 +60,15 @@ class TurnCalls:
             shown = "when_decided" if waits else "when_done"
         return msgspec.structs.replace(call, kind=kind, shown=shown)
 
-    def _kind(self, call: CallPart) -> CallKind:
+    def _kind(self, call: CallPart) -> RecordedKind:
         """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
         judged = self._judged.get(call.id)
         if call.kind != "server" or call.malformed or (judged is not None and judged.problem is not None):
             return call.kind
-        if isinstance(self._agent.by_name.get(call.name), Delegation):
-            return "task"
+        for kind in self._kinds:
+            if kind.claims(self._member, call):
+                self._kind_of[call.id] = kind
+                return kind.recorded
         return "gated" if self._asks(call) else "server"
 
     def _asks(self, call: CallPart) -> bool:
@@ -83,29 +84,25 @@ class TurnCalls:
         self._settle(turn)
         gates = ((call, self._gate(call)) for call in turn.calls)
         gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
-        transfers = self._hand_off(turn)
+        asked = {approval.call_id for approval in gated}
+        results = self._begin([call for call in turn.calls if call.id not in asked])
         await self._thread.commit(approvals=gated, patient=True)
         self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
-        for result in transfers:
+        for result in results:
             self._scope.tell(result)
-        settled = {*(result.call_id for result in transfers), *(approval.call_id for approval in gated)}
+        settled = asked.union(result.call_id for result in results)
         free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in settled]
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
                 group.create_task(self._in_turn(call, slots))
 
-    def _hand_off(self, turn: TurnEntry) -> list[ResultEntry]:
-        """Hand the conversation to the heir of the turn's first transfer. Returns the results of all its transfers."""
-        heirs = self._member.heirs
-        transfers = [call for call in turn.calls if call.name in heirs and call.kind == "server" and not call.malformed]
-        if not transfers:
-            return []
-        first, *later = transfers
-        heir = first.name.removeprefix(TRANSFER)
-        said = [(first, outcomes.transferred(heir)), *((call, outcomes.not_transferred(heir)) for call in later)]
-        results = [ResultEntry(call.id, result_id(call.id), output) for call, output in said]
-        self._thread.append([HandedOffEntry(first.id, heirs[first.name], self._member.who.task), *results])
+    def _begin(self, calls: Sequence[CallPart]) -> list[ResultEntry]:
+        """Have each kind begin its calls, in the turn's commit. Returns the results that there are already."""
+        results: list[ResultEntry] = []
+        for kind in self._kinds:
+            if mine := [call for call in calls if self._kind_of.get(call.id) is kind]:
+                results += kind.begin(self._member, mine)
         self._scope.untold.update((result.call_id, result) for result in results)
         return results
 
@@ -114,15 +111,14 @@ class TurnCalls:
             if self._thread.parts.are_large:  # it is encoded when a call begins, and when it ends
                 async with self._one_by_one:
                     await asyncio.sleep(BREATH)
-            await (self._work(call) if call.kind == "task" else self._free(call))
+            kind = self._kind_of.get(call.id)
+            await (self._free(call) if kind is None else kind.run(self._member, call))
 
     async def _free(self, call: CallPart) -> None:
         judged, run_id = self._judged.get(call.id), self._scope.input.run_id
         self._scope.begun.add(call.id)
         if call.malformed:
             output = self._unrunnable(call)
-        elif judged is None and self._names_nobody(call):
-            output = outcomes.nobody(call.name, self._member.heirs)
         elif judged is None:
             tool = self._agent.by_name.get(call.name)
             output = await self._tools.run(tool, call.name, call.id, run_id, call.arguments, judged=False)
@@ -135,10 +131,6 @@ class TurnCalls:
         self._thread.append([result])
         await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
         self._scope.tell(result)
-
-    def _names_nobody(self, call: CallPart) -> bool:
-        """Whether it transfers to an agent that is not there: the model made it up."""
-        return call.name.startswith(TRANSFER) and bool(self._member.heirs) and call.name not in self._agent.by_name
 
     def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
         """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""

@@ -14,47 +14,61 @@ provider do wrong, and limits. What goes wrong with the store or the lease ends 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Set
 
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.delegation import EMPTY
 from agui_gate.agents.team import Member
 from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core import outcomes
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.lane import Lane, SubagentLane
+from agui_gate.core.lane import SubagentLane
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, TurnEntry
 from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
+from agui_gate.extras.teams.delegation import EMPTY
 from agui_gate.extras.teams.members import Members
 from agui_gate.protocol.messages import result_id
+from agui_gate.runs.cast import MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.epochs import MAY_HAVE_RUN
+from agui_gate.turns.call_kinds import CallKind, End
 from agui_gate.turns.model_turn import Turns
 
 MAX_DEPTH = 8
 """How deep tasks can be inside each other. Agents may name each other in circles."""
 
-MakeTurns = Callable[[Member, Lane, ProviderApprovals], Turns]
-MakeConsents = Callable[[str], ProviderApprovals]
 
-
-class Tasks:
+class Tasks(CallKind):
     """The tasks of one run. ``make_turns`` and ``make_consents`` give a member what it works with in a task."""
+
+    recorded = "task"
 
     def __init__(self, members: Members, scope: RunContext, make_turns: MakeTurns, make_consents: MakeConsents) -> None:
         self._members, self._scope, self._thread = members, scope, scope.thread
         self._make_turns, self._make_consents = make_turns, make_consents
 
-    async def resume(self, task: str = "") -> None:
+    def claims(self, member: Member, call: CallPart) -> bool:
+        """Claims the tools that are agents."""
+        tool = member.agent.by_name.get(call.name)
+        return tool is not None and tool.agent is not None
+
+    async def run(self, member: Member, call: CallPart) -> None:
+        """Work on the task that the call delegates, until it is done or waits."""
+        await self._work(call)
+
+    async def resume(self) -> None:
+        """Go on with all open tasks of the conversation, as far as they can."""
+        await self._resume("")
+
+    async def _resume(self, task: str) -> None:
         """Go on with all open tasks that were delegated by who works on ``task``, as far as they can."""
         calls = self._thread.journal.open_tasks(task)
         if calls:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
-                    group.create_task(self.work(call))
+                    group.create_task(self._work(call))
 
-    async def work(self, call: CallPart) -> None:
+    async def _work(self, call: CallPart) -> None:
         """Work on the task of ``call`` until it is done, or something in it waits. Its result is saved, then shown."""
         self._scope.begun.add(call.id)
         output = await self._output(call)
@@ -98,6 +112,7 @@ class Tasks:
         prompt = str(delegate.validate(parse_object(arguments) or {})["task"])
         if not prompt.strip():
             raise ToolError(EMPTY)
+        assert delegate.agent is not None  # it delegates
         return delegate.agent, prompt
 
     def _may_have_run(self, call: CallPart) -> bool:
@@ -134,7 +149,7 @@ class Tasks:
         journal = self._thread.journal
         lane = self._scope.lane(task)
         turns: dict[str, Turns] = {}
-        await self.resume(task)
+        await self._resume(task)
         for _ in range(agent.max_turns):
             if journal.waits_in(task):
                 return None
@@ -183,7 +198,11 @@ class Tasks:
             if error is None or not self._is_due(call):
                 self._scope.stopped(call)
 
-        self.end_idle(end)
+        self._end_idle(end)
+
+    def superseded(self, waited: Set[str]) -> None:
+        """Close tasks whose questions were closed, and all inside of them."""
+        self._end_idle(lambda call: self._scope.result(call, outcomes.TASK_SUPERSEDED), waited)
 
     def _is_due(self, call: CallPart) -> bool:
         """Whether a person has agreed to a task that the user's own agent delegates, and nothing of it has begun."""
@@ -191,7 +210,7 @@ class Tasks:
         agreed = call.id in journal.approvals and not journal.task_of(call.id)
         return agreed and call.id not in self._scope.begun and not self._has_begun(call)
 
-    def end_idle(self, end: Callable[[CallPart], None], within: set[str] | None = None) -> None:
+    def _end_idle(self, end: End, within: Set[str] | None = None) -> None:
         """Have ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
 
         ``within``: only such of these ids, and all inside of those, as nobody would go on with what they delegated.
@@ -202,7 +221,7 @@ class Tasks:
             if call.id not in waiting and (over is None or self._is_inside(call.id, over)):
                 end(call)
 
-    def _is_inside(self, task: str, others: set[str]) -> bool:
+    def _is_inside(self, task: str, others: Set[str]) -> bool:
         """Whether ``task`` is one of ``others``, or was delegated in one, however deep."""
         while task and task not in others:
             task = self._thread.journal.task_of(task)

@@ -4,14 +4,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agui_gate.agents.agent import Agent
 from agui_gate.agents.tool import Gate, Tool
 from agui_gate.core.json_text import parse_object
 from agui_gate.errors import ConfigurationError, ToolError
-
-if TYPE_CHECKING:
-    from agui_gate.agents.agent import Agent
 
 EMPTY = "Not delegated: the task is empty. Say what is to be done."
 
@@ -24,7 +22,7 @@ class Delegation(Tool):
     """
 
     def __init__(
-        self, agent: "Agent", *, name: str | None = None, description: str | None = None, gate: bool | Gate = False
+        self, agent: Agent, *, name: str | None = None, description: str | None = None, gate: bool | Gate = False
     ) -> None:
         about = (
             description or agent.description or f"Hand a task to the agent {agent.name}; it answers with the result."
@@ -33,9 +31,9 @@ class Delegation(Tool):
         if asks is not None and asks.message is None:
             asks = replace(asks, message=f"May {agent.name} begin this task?")
         super().__init__(_delegate, name=name or agent.name, description=about, gate=asks or False)
-        self.agent = agent
+        self.agent: Agent = agent
 
-    def to(self, agent: "Agent") -> "Delegation":
+    def to(self, agent: Agent) -> "Delegation":
         """The same tool with another agent behind it."""
         return Delegation(agent, name=self.name, description=self.description, gate=self.gate or False)
 

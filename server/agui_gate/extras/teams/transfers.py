@@ -1,0 +1,37 @@
+"""Hand-offs: calls that transfer the conversation to another agent of the team (docs/teams.md)."""
+
+from collections.abc import Sequence
+
+from agui_gate.agents.team import Member
+from agui_gate.core import outcomes
+from agui_gate.core.transcript import CallPart, HandedOffEntry, ResultEntry
+from agui_gate.extras.teams.team import TRANSFER
+from agui_gate.protocol.messages import result_id
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.call_kinds import CallKind
+
+
+class Transfers(CallKind):
+    """The hand-offs of one run on ``thread``."""
+
+    def __init__(self, thread: LeasedThread) -> None:
+        self._thread = thread
+
+    def claims(self, member: Member, call: CallPart) -> bool:
+        """Claims the tools that hand off, also one for an agent that isn't there, which the model made up."""
+        made_up = bool(member.heirs) and call.name.startswith(TRANSFER) and call.name not in member.agent.by_name
+        return call.name in member.heirs or made_up
+
+    def begin(self, member: Member, calls: Sequence[CallPart]) -> list[ResultEntry]:
+        """Hand the conversation to the heir of the first call. All of them have their results then."""
+        heirs, first = member.heirs, next((call for call in calls if call.name in member.heirs), None)
+        results = []
+        for call in calls:
+            heir = (first or call).name.removeprefix(TRANSFER)
+            output = outcomes.transferred(heir) if call is first else outcomes.not_transferred(heir)
+            if call.name not in heirs:
+                output = outcomes.nobody(call.name, heirs)
+            results.append(ResultEntry(call.id, result_id(call.id), output))
+        handed_off = [] if first is None else [HandedOffEntry(first.id, heirs[first.name], member.who.task)]
+        self._thread.append([*handed_off, *results])
+        return results
