@@ -153,7 +153,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.cancellation.PATIENCE": (10.0, "As long as a commit may take (`STATEMENT_MS`); the work goes on after it."),
     "agui_gate.extras.retention_job.STEP_SECONDS": (10.0, "Small steps, so that nobody waits for a deletion. Ten times as seldom falls behind a busy server."),
     "agui_gate.extras.teams.tasks.MAX_DEPTH": (8, "Agents may name each other in circles. Real teams have two or three levels."),
-    "agui_gate.turns.toolbox.MAX_BACK": (8192, "It is kept with each change for ever. Where it is longer, the page's older state is put aside instead."),
+    "agui_gate.extras.shared_state.part.MAX_BACK": (8192, "It is kept with each change for ever. Where it is longer, the page's older state is put aside instead."),
     "agui_gate.turns.tool_execution.DEFAULT_TIMEOUT": (300.0, "Slow services answer in a minute. Ten times as long keeps a thread busy for an hour behind one that hangs."),
     "agui_gate.turns.tool_execution.MAX_RESULT": (4194304, "A result goes to the model, to the page and into the journal; four million characters are beyond every context."),
     "agui_gate.turns.tool_execution.STOP_SECONDS": (0.5, "A tool that ends well on cancellation takes milliseconds; a person who pressed Stop waits for the rest."),
