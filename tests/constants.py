@@ -96,7 +96,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.core.secrets.MAX_WORDS": (4000, "The end of a traceback and a sentence. An exception may quote a call's arguments, up to 4 MB."),
     "agui_gate.core.sse.MAX_FRAME": (16777216, "A provider's last event repeats the whole answer (4 MB, escaped) with the tools; a tenth would refuse honest ones."),
     "agui_gate.core.usage.MOST": (9007199254740991, "Larger counts are other numbers in a browser."),
-    "agui_gate.core.context_windows.BYTES_PER_TOKEN": (4, "What English text has with current tokenizers; it only has to be about right."),
+    "agui_gate.extras.context_windows.BYTES_PER_TOKEN": (4, "What English text has with current tokenizers; it only has to be about right."),
     "agui_gate.config.defaults.BODY_SECONDS": (60.0, "A slow phone sends 4 MB in a minute. With a tenth it is refused; ten times as long, and silent senders keep connections."),
     "agui_gate.config.defaults.DISCONNECT_GRACE": (0.5, "A page that reloads comes back within it. Ten times as long, and a model that nobody reads goes on at a cost."),
     "agui_gate.config.defaults.EVENTS_BYTES": (1048576, "A long answer with its events. Times a thousand threads that were just active it is a gigabyte."),

@@ -29,15 +29,17 @@ class Cart(BaseModel):
 AGENT = RemoteAgent("http://127.0.0.1:1/x", state=Cart)
 
 
-def telling(shared: SharedState, emit: Any, sent: Any, entries: list[StateEntry] | None = None) -> RemoteState:
+def telling(shared: SharedState, emit: Any, sent: Any) -> RemoteState:
     limits = SimpleNamespace(state_bytes=LIMIT)
-    thread = SimpleNamespace(limits=limits, append=[].extend if entries is None else entries.extend)
+    thread = SimpleNamespace(limits=limits)
     state = StatePart(cast(Any, thread), None)
     state.shared = shared
     parts = {STATE: state, ACTIVITIES: Activities([].extend, lambda entry: True)}
     thread.parts = SimpleNamespace(need=parts.__getitem__)
     lane = SimpleNamespace(other=emit)
-    return RemoteState(AGENT, cast(Any, thread), cast(Any, lane), "turn", sent)
+    made = RemoteState(AGENT, cast(Any, thread), cast(Any, lane))
+    made.begin("turn", sent)
+    return made
 
 
 @pytest.mark.parametrize("items", [["milk"], []], ids=["changed", "as it was"])
@@ -76,16 +78,15 @@ def test_a_change_is_looked_at_once(kept: Any, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_way_back_is_that_of_the_model_alone() -> None:
     shared, told = begun({"items": [], "count": 0})
-    entries: list[StateEntry] = []
-    one = telling(shared, told.take, {"items": []}, entries)
+    one = telling(shared, told.take, {"items": []})
     one.take(StateChanged({"items": ["milk"]}))
     one.take(StateChanged({"items": ["milk", "bread"]}))
     shared.begin()["count"] = 1
     shared.end()
     one.take(StateChanged({"items": ["bread"]}))
     assert shared.value == {"items": ["bread"], "count": 1}
-    one.over()
-    (entry,) = entries
+    (entry,) = one.end()
+    assert isinstance(entry, StateEntry)
     assert patched(shared.value, entry.back or ()) == {"items": [], "count": 1}
 
 

@@ -5,8 +5,9 @@
     Agent(name="support", model=…, history=Summary(over=30_000, keep=8_000))
 
 A *round* is what the user says and all that is said and done until the user speaks again. Conversations are cut between
-rounds, so no call loses its result (`core/context_windows.py` has the rules). The thread's journal stays whole: people
-see and the server keeps everything, and `GET /threads/{thread_id}` says what the model was sent. Tokens are estimated.
+rounds, so no call loses its result (`extras/context_windows.py` has the rules). The thread's journal stays whole:
+people see and the server keeps everything, and `GET /threads/{thread_id}` says what the model was sent. Tokens are
+estimated.
 """
 
 from dataclasses import dataclass

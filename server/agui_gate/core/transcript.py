@@ -215,9 +215,9 @@ class LeftOutEntry(Struct, tag="left_out", tag_field="type"):
 
 
 class WindowEntry(Struct, tag="window", tag_field="type"):
-    """From here on the model of ``agent`` is sent less than all (`core/context_windows.py`): the conversation from the
-    message ``start`` on, and of that round only the answers from the turn ``then`` on. ``summary`` is told in the place
-    of the rest. All empty: it is sent the whole again.
+    """From here on the model of ``agent`` is sent less than all (`Agent(history=…)`): the conversation from the message
+    ``start`` on, and of that round only the answers from the turn ``then`` on. ``summary`` is told in the place of the
+    rest. All empty: it is sent the whole again.
     """
 
     start: str = ""

@@ -40,11 +40,16 @@ class Activities(ThreadPart):
 
     def over(self, call_id: str) -> None:
         """The call has ended: what it showed last stays."""
-        for entry in [entry for entry in self._shown.values() if entry.call_id == call_id]:
+        for entry in self.end(call_id):
+            if self._has_room(entry):
+                self._keep([entry])
+
+    def end(self, call_id: str) -> list[ActivityEntry]:
+        """The call, or the turn, has ended. Returns what it showed last, where the journal doesn't have that."""
+        ended = [entry for entry in self._shown.values() if entry.call_id == call_id]
+        for entry in ended:
             del self._shown[entry.message_id]
-            if self._kept.pop(entry.message_id, None) is not entry:
-                self._to_journal(entry)
-            self._kept.pop(entry.message_id, None)
+        return [entry for entry in ended if self._kept.pop(entry.message_id, None) is not entry]
 
     def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
         """What the call showed last stays."""

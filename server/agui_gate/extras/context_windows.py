@@ -1,27 +1,32 @@
 """What of a long conversation one request sends (`agui_gate/agents/history.py`), and the summary of what it doesn't.
 
+A conversation is cut between *rounds*. A round begins with what the user says and has all that is said and done until
+the user speaks again. So a call is never parted from its result, and no reasoning from what follows it: they are inside
+one turn (`core/transcript.py`). And what is sent begins with a message of the user's, as some providers want it. Where
+the newest round alone is too long, it is cut too, between two answers of the model: what the user said in it stays, and
+the newest of its answers. Tokens are estimated: four bytes of UTF-8 count as one. Only the provider knows better, and
+each one differs.
+
 Where a window begins is an entry of the journal (`WindowEntry`), with the summary of what stands before it. So a
 summary is written once, and people can see what the model was sent. When a window moves, the provider's own memory of
 the conversation is left: it holds more than is to be sent.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 
 from agui_gate.adapter import Adapter, TextDelta, TurnDone, TurnRequest
-from agui_gate.agents.agent import Agent
-from agui_gate.agents.history import LastRounds, LastTokens, Summary
-from agui_gate.core.agent_view import ALONE, Viewpoint
-from agui_gate.core.context_windows import WHOLE, Window, left_out, longer, newest_rounds, newest_tokens, seen, size_of
+from agui_gate.agents.history import History, LastRounds, LastTokens, Summary
+from agui_gate.core.content import Content
 from agui_gate.core.events import Custom
-from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import (
     AssistantTurn,
     Media,
+    ReasoningPart,
     SettledCall,
     Text,
     TextPart,
@@ -30,8 +35,7 @@ from agui_gate.core.transcript import (
     WindowEntry,
 )
 from agui_gate.errors import AguiGateError, ProviderUnavailable
-from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.turns.provider_continuation import ProviderContinuation
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.worker_thread import if_large
 
 SUMMARISING = "agui-gate:summarising"
@@ -53,65 +57,66 @@ MOST_SUMMARY = 20_000
 PIECES = 50
 """The most requests for one summary."""
 
+BYTES_PER_TOKEN = 4
+TURN_TOKENS = 8
+"""What a turn counts by itself, however little it says."""
+MEDIA_TOKENS = 1_000
+"""What an image or a file counts."""
+
 T = TypeVar("T")
 
 log = structlog.get_logger("agui_gate.windowing")
 
 
-class ContextWindow:
-    """The window of one agent's requests in one run. ``spent`` takes what a summary's requests reported; ``memory`` is
-    what the agent's provider remembers.
+class Window(NamedTuple):
+    """What is sent of a transcript: from the message ``start`` on. ``then``: of that round only the answers from the
+    turn of this id on, as the round itself was too long; "" for all of them.
     """
 
-    def __init__(
-        self,
-        agent: Agent,
-        thread: LeasedThread,
-        seq: Lane,
-        spent: Callable[[TurnDone], None],
-        memory: ProviderContinuation,
-        who: Viewpoint = ALONE,
-    ) -> None:
-        self._history, self._own = agent.history, agent.adapter
-        self._thread, self._seq, self._spent, self._memory = thread, seq, spent, memory
-        self._who, self._all = who, WindowEntry(agent=who.agent, task=who.task)
+    start: str
+    then: str = ""
 
-    async def shown(self, transcript: Transcript) -> Transcript:
-        """What is sent of ``transcript``. Notes in the journal where that begins, if it begins elsewhere now.
+
+WHOLE = Window("")
+"""Nothing is left out."""
+
+
+class ContextWindow(TurnStep):
+    """As a step: the window of one member's requests in one run. Comes before all that look at the transcript."""
+
+    def __init__(self, speaker: Speaker, history: History) -> None:
+        self._history, self._own = history, speaker.member.agent.adapter
+        self._thread, self._seq, self._spent = speaker.thread, speaker.lane, speaker.spent
+        self._continuation = speaker.continuation
+
+    async def request(self, draft: Draft) -> None:
+        """Send what the window has of the transcript. Notes in the journal where that begins, if it begins elsewhere.
 
         A summary takes the thread's ``turn_seconds`` at most. What hinders it is logged and never raised, but for
         cancellation.
         """
+        transcript = draft.transcript
         match self._history:
             case LastRounds(number):
-                return self._cut(transcript, await self._found(newest_rounds, transcript, number))
+                draft.transcript = self._cut(transcript, await self._found(newest_rounds, transcript, number))
             case LastTokens(number):
-                return self._cut(transcript, await self._found(newest_tokens, transcript, number))
+                draft.transcript = self._cut(transcript, await self._found(newest_tokens, transcript, number))
             case Summary() as policy:
-                return await self._summarised(transcript, policy)
-            case None:
-                return self._cut(transcript, WHOLE)
+                draft.transcript = await self._summarised(transcript, policy)
 
     async def _found(self, find: Callable[[Transcript, int], T], transcript: Transcript, number: int) -> T:
         return await if_large(len(self._thread.entries), find, transcript, number)
 
-    @property
-    def _now(self) -> WindowEntry:
-        return self._thread.journal.windows.get(self._who, self._all)
-
     def _cut(self, transcript: Transcript, window: Window, summary: str = "") -> Transcript:
         """What ``window`` leaves, with the summary before it."""
-        entry = WindowEntry(window.start, window.then, summary, *self._who)
-        if entry != self._now:
-            self._memory.ref = None
-            self._thread.append([entry])
+        self._continuation.begin_at(window.start, window.then, summary)
         return _with(summary, seen(transcript, window) or transcript)
 
     async def _summarised(self, transcript: Transcript, policy: Summary) -> Transcript:
-        now = self._now
+        now = self._continuation.window
         rest = seen(transcript, Window(now.start, now.then))
         if rest is None:  # what it began with is gone
-            now, rest = self._all, transcript
+            now, rest = WindowEntry(), transcript
         window = WHOLE
         if await self._found(longer, rest, policy.over):
             window = await self._found(newest_tokens, rest, policy.keep)
@@ -122,7 +127,7 @@ class ContextWindow:
             return self._cut(transcript, window, await self._written(policy, now.summary, gone))
         except (AguiGateError, TimeoutError) as error:
             log.warning("not_summarised", thread=self._thread.thread.id, error=type(error).__name__)
-            self._memory.ref = None
+            self._continuation.ref = None
             return _with(now.summary, seen(rest, window) or rest)
 
     async def _written(self, policy: Summary, before: str, gone: Transcript) -> str:
@@ -148,6 +153,13 @@ class ContextWindow:
         if done is None or not text:
             raise ProviderUnavailable("The model gave no summary.")
         return text[:MOST_SUMMARY]
+
+
+def turn_step(speaker: Speaker) -> ContextWindow:
+    """Return the step of a member that is sent less than all."""
+    history = speaker.member.agent.history
+    assert history is not None
+    return ContextWindow(speaker, history)
 
 
 def _with(summary: str, transcript: Transcript) -> Transcript:
@@ -183,3 +195,128 @@ def _told(turn: UserTurn | AssistantTurn) -> str:
         for part in turn.parts
         if isinstance(part, SettledCall | TextPart)
     )
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+def seen(transcript: Transcript, window: Window) -> Transcript | None:
+    """What ``window`` shows of ``transcript``; None if it is not a window of it (any more)."""
+    places = _places(transcript, window)
+    return None if places is None else (*transcript[places[0] : places[1]], *transcript[places[2] :])
+
+
+def left_out(transcript: Transcript, window: Window) -> Transcript:
+    """What ``window`` doesn't show of ``transcript``; nothing if it is not a window of it."""
+    places = _places(transcript, window)
+    return () if places is None else (*transcript[: places[0]], *transcript[places[1] : places[2]])
+
+
+def _places(transcript: Transcript, window: Window) -> tuple[int, int, int] | None:
+    """Where the window begins, where it leaves something out, and where it goes on."""
+    if window == WHOLE:
+        return 0, 0, 0
+    start = next((place for place, turn in enumerate(transcript) if _begins(turn, window.start)), None)
+    if start is None or not window.then:
+        return None if start is None else (start, start, start)
+    then = next((place for place in range(start, len(transcript)) if transcript[place].id == window.then), None)
+    if then is None:
+        return None
+    said = start
+    while _is_said(transcript, said):
+        said += 1
+    return start, said, then
+
+
+def newest_rounds(transcript: Transcript, number: int) -> Window:
+    """The newest ``number`` rounds."""
+    starts = rounds(transcript)
+    return WHOLE if len(starts) <= number else Window(transcript[starts[-number]].id)
+
+
+def newest_tokens(transcript: Transcript, tokens: int) -> Window:
+    """As many of the newest rounds as are ``tokens`` long, at least one: cut between answers if it is too long."""
+    sizes = [size_of(turn) for turn in transcript]
+    starts = rounds(transcript)
+    if not starts or sum(sizes) <= tokens:
+        return WHOLE
+    kept, size = len(transcript), 0
+    for start in reversed(starts):
+        size += sum(sizes[start:kept])
+        if size > tokens:
+            break
+        kept = start
+    if kept < len(transcript):
+        return Window(transcript[kept].id)
+    return _within(transcript, starts[-1], sizes, tokens)
+
+
+def _within(transcript: Transcript, start: int, sizes: Sequence[int], tokens: int) -> Window:
+    """The newest round, without its oldest answers. What the user said in it, and its newest answer, always stay."""
+    then = len(transcript) - 1
+    room = tokens - sizes[then] - sum(sizes[place] for place in range(start, then) if _is_said(transcript, place))
+    while then > start and not _is_said(transcript, then - 1) and sizes[then - 1] <= room:
+        then -= 1
+        room -= sizes[then]
+    whole = _is_said(transcript, then) or _is_said(transcript, then - 1)
+    return Window(transcript[start].id, "" if whole else transcript[then].id)
+
+
+def rounds(transcript: Transcript) -> list[int]:
+    """Where rounds begin. What stands before the first message of the user's belongs to none."""
+    return [
+        place for place in range(len(transcript)) if _is_said(transcript, place) and not _follows(transcript, place)
+    ]
+
+
+def _follows(transcript: Transcript, place: int) -> bool:
+    """Whether the user has spoken just before: several messages are one."""
+    return place > 0 and _is_said(transcript, place - 1)
+
+
+def _is_said(transcript: Transcript, place: int) -> bool:
+    turn = transcript[place]
+    return isinstance(turn, UserTurn) and not turn.is_note
+
+
+def _begins(turn: UserTurn | AssistantTurn, message_id: str) -> bool:
+    return isinstance(turn, UserTurn) and turn.id == message_id
+
+
+def longer(transcript: Transcript, tokens: int) -> bool:
+    """Whether a transcript has more than about so many tokens."""
+    return sum(map(size_of, transcript)) > tokens
+
+
+def size_of(turn: UserTurn | AssistantTurn) -> int:
+    """About how many tokens a turn has."""
+    if isinstance(turn, UserTurn):
+        return TURN_TOKENS + sum(map(_content, turn.content))
+    return TURN_TOKENS + sum(map(_part, turn.parts))
+
+
+def _part(part: TextPart | ReasoningPart | SettledCall) -> int:
+    match part:
+        case TextPart():
+            return _text(part.text)
+        case ReasoningPart():
+            return _text(part.encrypted or "".join(part.summary))
+        case SettledCall():
+            return _call(part)
+
+
+def _call(call: SettledCall) -> int:
+    output = call.output
+    said = sum(map(_content, output.parts)) if output.parts is not None else _text(output.content)
+    return TURN_TOKENS + _text(call.part.name) + _text(call.arguments) + said
+
+
+def _content(part: Content) -> int:
+    match part:
+        case Text():
+            return _text(part.text)
+        case Media():
+            return MEDIA_TOKENS
+
+
+def _text(text: str) -> int:
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    return -(-size // BYTES_PER_TOKEN)

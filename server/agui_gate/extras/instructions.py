@@ -18,6 +18,7 @@ from agui_gate.errors import NoInstructions
 from agui_gate.extras.shared_state import state_of
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.tool_execution import in_task, is_cancelled
 from agui_gate.turns.tool_threads import tool_threads
 
@@ -30,11 +31,33 @@ MOST_CHARACTERS = 512 * 1024
 log = structlog.get_logger("agui_gate.instructions")
 
 
-async def instructions_for(agent: Agent, run: RunInput, thread: LeasedThread) -> str:
+class DynamicInstructions(TurnStep):
+    """As a step: comes before those that add to the prompt. ``function`` makes the instructions of the member."""
+
+    def __init__(self, speaker: Speaker, function: Instructing) -> None:
+        self._speaker, self._function = speaker, function
+        self._instructions = ""
+
+    async def prepare(self) -> None:
+        """Have them made. Raises `NoInstructions`."""
+        speaker = self._speaker
+        self._instructions = await _made(speaker.member.agent, self._function, speaker.run, speaker.thread)
+
+    async def request(self, draft: Draft) -> None:
+        """Begin the prompt with them."""
+        draft.instructions = self._instructions
+
+
+def turn_step(speaker: Speaker) -> DynamicInstructions:
+    """Return the step of a member whose instructions are a function."""
+    function = speaker.member.agent.instructions
+    assert not isinstance(function, str)
+    return DynamicInstructions(speaker, function)
+
+
+async def _made(agent: Agent, function: Instructing, run: RunInput, thread: LeasedThread) -> str:
     """What the agent's instructions are now. Raises `NoInstructions`."""
-    if isinstance(agent.instructions, str):
-        return agent.instructions
-    said = await _said(agent, agent.instructions, _situation(run, thread), thread)
+    said = await _said(agent, function, _situation(run, thread), thread)
     if not isinstance(said, str) or len(said) > MOST_CHARACTERS:
         what = f"{len(said):,} characters" if isinstance(said, str) else type(said).__name__
         log.error("instructions_unusable", agent=agent.name, returned=what)

@@ -7,22 +7,25 @@ The state is the agent's own part of the thread's: what its model declares (`Age
 that, and what it changes there is done to what is kept. So no other part is touched, and nobody's changes are lost.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import structlog
 
-from agui_gate.adapter import Activity, StateChanged
+from agui_gate.adapter import Activity, StateChanged, TurnDone
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.state_form import Unfit
 from agui_gate.agents.tool_events import Emitter, Shown, Told
 from agui_gate.core.document import Document
 from agui_gate.core.json_changes import NotApplicable, TooDifferent, changes, patched
 from agui_gate.core.lane import Lane
-from agui_gate.core.transcript import StateEntry
+from agui_gate.core.transcript import Entry, StateEntry, TurnEntry
 from agui_gate.extras.activities import activities_of
 from agui_gate.extras.shared_state.part import MAX_BACK, state_of
 from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
+from agui_gate.turns.turn_recorder import Tap
 
 BUDGET = 64 * 1024 * 1024
 """Bytes of state and activities, as JSON, that are looked at in one turn."""
@@ -32,9 +35,9 @@ log = structlog.get_logger("agui_gate.beside")
 _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
-def shared_with(agent: Agent, thread: LeasedThread) -> Any:
+def _shared_with(agent: Agent, thread: LeasedThread) -> Any:
     """The state that the agent's model is sent; None where it shares none."""
-    if agent.state is None or getattr(agent.adapter, "shares_state", False) is not True:
+    if agent.state is None:
         return None
     value = state_of(thread).value
     try:
@@ -43,20 +46,40 @@ def shared_with(agent: Agent, thread: LeasedThread) -> Any:
         return _decode(agent.state_form.default())
 
 
-class RemoteState:
-    """Of one turn. ``lane`` is where it is told; ``state`` is what the model was sent of the shared state."""
+class RemoteState(TurnStep):
+    """As a step: what one member's model is sent of the shared state, and what it tells in each attempt of a turn.
 
-    def __init__(self, agent: Agent, thread: LeasedThread, lane: Lane, turn_id: str, state: Any) -> None:
-        self._agent, self._thread, self._lane, self._turn_id = agent, thread, lane, turn_id
+    ``lane`` is where that is told.
+    """
+
+    def __init__(self, agent: Agent, thread: LeasedThread, lane: Lane) -> None:
+        self._agent, self._thread, self._lane = agent, thread, lane
+        self._shared = state_of(thread)
+
+    async def request(self, draft: Draft) -> None:
+        """Send the state as it is now."""
+        draft.state = _shared_with(self._agent, self._thread)
+        self.begin(draft.turn_id, draft.state)
+
+    def begin(self, turn_id: str, state: Any) -> None:
+        """The model is asked, and was sent this ``state``: None if it shares none."""
+        self._turn_id = turn_id
         self._known = None if state is None else Document(state)
         """The state as the model has it."""
-        self._shared = state_of(thread)
         self._first = self._last = self._shared.kept
         """What was kept before the newest changes of the model's, with nobody else's between them, and after them."""
         self._emitter = Emitter(turn_id, self._tell)
         self._budget = BUDGET
         self._back: list[dict[str, Any]] = []
         self._warned: set[str] = set()
+
+    def taps(self) -> Mapping[type, Tap]:
+        """Takes activities, and changes of the state."""
+        return {Activity: self.take, StateChanged: self.take}
+
+    def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
+        """What was told comes after the turn, also after one that was cut off."""
+        return (turn, *self.end())
 
     def take(self, event: Activity | StateChanged) -> None:
         """What it tells now."""
@@ -81,14 +104,15 @@ class RemoteState:
             self._warned.add(what)
             log.warning("left_out", what=what, why=why)
 
-    def over(self) -> None:
-        """The turn is in the journal, or nothing of it is."""
-        activities_of(self._thread).over(self._turn_id)
+    def end(self) -> list[Entry]:
+        """Return what the journal is to have of it, once the turn is over."""
+        entries: list[Entry] = [*activities_of(self._thread).end(self._turn_id)]
         self._end_stretch()
         if self._back:
             small = len(_encode(self._back)) <= MAX_BACK
-            self._thread.append([StateEntry(self._turn_id, tuple(self._back) if small else None)])
+            entries.append(StateEntry(self._turn_id, tuple(self._back) if small else None))
             self._back = []
+        return entries
 
     def _take_state(self, text: bytes, known: Document) -> Document:
         """Keep what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
@@ -126,6 +150,11 @@ class RemoteState:
         if isinstance(told, Shown):
             activities_of(self._thread).show(told.entry, later=True)
             self._lane.other(told.event)
+
+
+def turn_step(speaker: Speaker) -> RemoteState:
+    """Return the step of a member whose model tells of the state."""
+    return RemoteState(speaker.member.agent, speaker.thread, speaker.lane)
 
 
 def _changed(held: Document, known: Document, new: Document) -> Document:

@@ -18,62 +18,78 @@ from agui_gate.adapter import Adapter, OutputSpec, TurnDone, tells_output
 from agui_gate.agents.state_form import Unfit
 from agui_gate.agents.structured_output import OutputForm
 from agui_gate.core.transcript import TextPart, TurnEntry
-from agui_gate.errors import OutputUnfit
+from agui_gate.errors import FormRefused, OutputUnfit, ProviderError
+from agui_gate.turns.steps import AGAIN, Draft, Speaker, TurnStep, Verdict
 
 log = structlog.get_logger("agui_gate.output")
 
 
-class StructuredOutput:
+class StructuredOutput(TurnStep):
     """The answers of one member in one run, in one task. ``tools``: it has some.
 
-    ``spec`` is what requests have of the form, ``said`` the newest answer that fits, as JSON.
+    As a step it comes before what the application says, so that the form is told above that.
     """
 
     def __init__(self, form: OutputForm, adapter: Adapter, *, tools: bool) -> None:
         self._form = form
         told = not form.refused and tells_output(adapter, form.spec, tools=tools)
-        self.spec: OutputSpec | None = form.spec if told else None
-        self.said: bytes | None = None
+        self._spec: OutputSpec | None = form.spec if told else None
+        self._fitted: bytes | None = None
         self._unfit = ""
         self._again = self._without = False
 
-    @property
-    def asks_again(self) -> bool:
-        """Whether the newest answer did not fit, and the model is asked once more."""
-        return bool(self._unfit)
+    async def request(self, draft: Draft) -> None:
+        """Tell the form: to the provider, or in words above the other notes."""
+        draft.output = self._spec
+        if self._spec is None:
+            draft.notes.insert(0, self._form.told)
+
+    def refused(self, error: ProviderError) -> bool:
+        """Tell the form in words from now on, if it may be why the request was refused."""
+        return isinstance(error, FormRefused) and self.tell_in_words()
+
+    def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry]:
+        """Judge the answer, if it was not cut off."""
+        return (turn if done is None else self.judged(turn, done),)
+
+    def over(self) -> Verdict:
+        """Have the model asked once more if its answer doesn't fit. Raises `OutputUnfit` if it was already."""
+        if not self._unfit:
+            return Verdict(result=self._fitted)
+        if self._again:
+            raise OutputUnfit(f"The model's answer does not have the required form: {self._unfit}")
+        self._again = True
+        return AGAIN
 
     def tell_in_words(self) -> bool:
         """The provider seems to refuse the form: tell the model in the instructions. False if it is told so already.
 
         That it was the form is known once the provider takes the request without it.
         """
-        if self.spec is None:
+        if self._spec is None:
             return False
-        self.spec, self._without = None, True
+        self._spec, self._without = None, True
         log.warning("form_refused", form=self._form.spec.name)
         return True
 
-    def noted(self, note: str) -> str:
-        """What is added to the instructions, with ``note``."""
-        return note if self.spec is not None else "\n\n".join(part for part in (self._form.told, note) if part)
-
     def judged(self, turn: TurnEntry, done: TurnDone) -> TurnEntry:
         """``turn``, with what is wrong with it if it is an answer that doesn't fit."""
-        self.said, self._unfit = None, ""
+        self._fitted, self._unfit = None, ""
         self._form.refused |= self._without
         if turn.awaited or done.refused or done.status == "incomplete":
             return turn
         try:
-            self.said = self._form.fitted(_words(turn))
+            self._fitted = self._form.fitted(_words(turn))
         except Unfit as unfit:
             self._unfit = str(unfit)
         return msgspec.structs.replace(turn, unfit=self._unfit)
 
-    def check(self) -> None:
-        """Raise `OutputUnfit` if the model was asked once more, and the newest answer doesn't fit either."""
-        if self._unfit and self._again:
-            raise OutputUnfit(f"The model's answer does not have the required form: {self._unfit}")
-        self._again = self._again or self.asks_again
+
+def turn_step(speaker: Speaker) -> StructuredOutput:
+    """Return the step of a member whose answers have a form."""
+    agent = speaker.member.agent
+    assert agent.output_form is not None
+    return StructuredOutput(agent.output_form, agent.adapter, tools=bool(speaker.specs))
 
 
 def _words(turn: TurnEntry) -> str:

@@ -104,7 +104,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
 
 
 def window_view(entries: Sequence[Entry]) -> dict[str, Any] | None:
-    """What the model was sent last of the conversation, where that was less than all of it (`core/context_windows.py`).
+    """What the model was sent last of the conversation, where that was less than all of it (`Agent(history=…)`).
 
     ``from`` and ``then`` are ids of messages.
     """

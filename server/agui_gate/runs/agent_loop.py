@@ -132,11 +132,11 @@ class AgentLoop:
             speaker = self._cast.speaker(self._thread.journal)
             turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
             turn = await turns.next_turn()
-            if turns.asks_again:
+            if turns.verdict.again:
                 continue
             waits = self._thread.journal.waits
             if not turn.awaited or (turns.was_cut_off and not waits):
-                self.output = turns.said
+                self.output = turns.verdict.result
                 return Rest.DONE
             if waits:
                 return Rest.WAITS

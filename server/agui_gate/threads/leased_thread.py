@@ -11,7 +11,6 @@ from agui_gate.cancellation import to_the_end
 from agui_gate.core import audit, outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import Happened
-from agui_gate.core.journal import Journal
 from agui_gate.core.stop_reasons import Stop
 from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, UserEntry
 from agui_gate.core.view import View
@@ -21,7 +20,7 @@ from agui_gate.threads.conversation import Conversation, Told, conversation_json
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.history import History
 from agui_gate.threads.lease import Lease
-from agui_gate.threads.limits import DEFAULTS, Capacity, Limits
+from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.parts import Parts
 from agui_gate.worker_thread import off_loop
 
@@ -44,6 +43,7 @@ class LeasedThread:
         self.run_key = run_key
         self.thread = thread
         self.history = History(thread, limits)
+        self.journal, self.capacity = self.history.journal, self.history.capacity  # read too often to be properties
         self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []
@@ -56,16 +56,6 @@ class LeasedThread:
         self.view = View.V0
         """How the clients of what holds the lease are shown it."""
         self.ended = False
-
-    @property
-    def journal(self) -> Journal:
-        """Its journal, with what is not saved yet."""
-        return self.history.journal
-
-    @property
-    def capacity(self) -> Capacity:
-        """The room that is left in it."""
-        return self.history.capacity
 
     @property
     def entries(self) -> list[Entry]:
@@ -116,17 +106,6 @@ class LeasedThread:
         by, error = self.thread.principal, refused.error
         self.happened([audit.refused(refused.approval, by, refused.way, error, self.run_key)])
         log_events.refused(refused.approval, by, error.message)
-
-    async def suspend_continuation(self) -> None:
-        """Before a request in a provider's conversation: until its answer is there, that may hold the request already.
-
-        So it is not continued after a stop, a failure or a crash, as it would hold the request twice; everything is
-        sent again instead. Saved at once. A chain needs none of it: it goes on from the response before.
-        """
-        ref = self.ref
-        if ref is not None and ref.conversation_id:
-            self.ref = msgspec.structs.replace(ref, turn_id="")
-            await self.commit()
 
     async def commit(
         self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None, patient: bool = False
@@ -232,8 +211,3 @@ class LeasedThread:
                 if text:
                     return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
         return None
-
-
-def committed_ref(ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:
-    """The adapter's ref, completed with what only the engine knows."""
-    return msgspec.structs.replace(ref, turn_id=turn_id, committed_at=now) if ref else None

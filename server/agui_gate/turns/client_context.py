@@ -15,10 +15,11 @@ from hashlib import blake2b
 
 import msgspec
 
-from agui_gate.agents.agent import Agent
-from agui_gate.core.journal import Journal
+from agui_gate.adapter import ToolChoice
 from agui_gate.core.transcript import Media, Text, Transcript, UserTurn
-from agui_gate.protocol.run_input import ContextItem, RunInput
+from agui_gate.protocol.run_input import ContextItem
+from agui_gate.protocol.tool_choice import chosen
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
 
 PREFACE = (
     "The block below comes from the application that the person uses. It says something about the situation. It is "
@@ -28,33 +29,39 @@ GO_ON = "(The application has said something new about the situation.)"
 """The user's turn of a request whose only news is the application's."""
 
 
-class ClientContext:
-    """What is told in the application's name, in one run of one agent; below its ``instructions``, as they are now."""
+class ClientContext(TurnStep):
+    """As a step: what is told in the application's name, and what it says about tools."""
 
-    def __init__(self, agent: Agent, run: RunInput) -> None:
-        self.instructions = agent.instructions if isinstance(agent.instructions, str) else ""
-        self._roles = agent.client_roles
-        self._context = [_item(item) for item in run.context or ()]
+    def __init__(self, speaker: Speaker) -> None:
+        self._run, self._journal = speaker.run, speaker.thread.journal
+        self._in_task, self._specs = bool(speaker.member.who.task), speaker.specs
+        self._roles = speaker.member.agent.client_roles
+        self._context = [_item(item) for item in speaker.run.context or ()]
 
-    def for_model(self, transcript: Transcript, journal: Journal, note: str = "") -> tuple[str, Transcript]:
-        """The instructions, and the transcript without what they hold. It was made of ``journal``.
+    async def request(self, draft: Draft) -> None:
+        """Put the block below the prompt, and take out of the transcript what it holds."""
+        draft.choice = None if self._in_task else self._choice(draft.transcript)
+        items = self._context
+        theirs = [turn for turn in draft.transcript if isinstance(turn, UserTurn) and turn.role != "user"]
+        if theirs and self._roles != "as_sent":
+            draft.transcript = self._without(theirs, draft.transcript)
+            items = [*items, *map(_message, theirs)] if self._roles == "context" else items
+        draft.client_block = _block("\n".join(dict.fromkeys(items))) if items else ""
 
-        ``note``: what the server adds to the instructions.
-        """
-        if self._roles == "as_sent":
-            return self._with(note, self._context), transcript
+    def _without(self, theirs: Sequence[UserTurn], transcript: Transcript) -> Transcript:
         said = [turn for turn in transcript if not (isinstance(turn, UserTurn) and turn.role != "user")]
-        if len(said) == len(transcript):
-            return self._with(note, self._context), transcript
-        theirs = [turn for turn in transcript if isinstance(turn, UserTurn) and turn.role != "user"]
-        messages = [_message(turn) for turn in theirs] if self._roles == "context" else []
-        if journal.awaits_model(transcript) and not journal.awaits_model(said):
+        if self._journal.awaits_model(transcript) and not self._journal.awaits_model(said):
             said.append(UserTurn(theirs[-1].id, (Text(GO_ON),)))
-        return self._with(note, [*self._context, *messages]), tuple(said)
+        return tuple(said)
 
-    def _with(self, note: str, items: Sequence[str]) -> str:
-        block = _block("\n".join(dict.fromkeys(items))) if items else ""
-        return "\n\n".join(part for part in (self.instructions, note, block) if part)
+    def _choice(self, transcript: Transcript) -> ToolChoice | None:
+        """What it says about tools. One is forced for the answer to a message, not for what follows its result: that
+        would never end.
+        """
+        choice = chosen(self._run.forwarded_props, [spec.name for spec in self._specs])
+        last = transcript[-1] if transcript else None
+        speaks = isinstance(last, UserTurn) and not last.is_note
+        return choice if speaks or choice == "none" else None
 
 
 def _block(text: str) -> str:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from agui_gate.core import events as ev
 from agui_gate.core.media import FOREIGN, is_foreign, normal, note
+from agui_gate.core.sanitizer import carrying
 from agui_gate.core.transcript import (
     ActionEntry,
     Content,
@@ -31,8 +32,9 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.errors import ContentRefused, ContextLength, MediaRefused
+from agui_gate.errors import ContentRefused, ContextLength, MediaRefused, ProviderError
 from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
 
 LONG = 1_000
 """Characters of a message or a result that may be why a conversation is too long."""
@@ -64,34 +66,60 @@ def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
     return [left for left, media in attached if is_foreign(media, vendor)]
 
 
-class Withheld:
-    """The attachments that one turn's request goes without, more with each refusal.
+class ContentRefusals(TurnStep):
+    """As a step: what one request goes without, more with each refusal. The first step: it has the transcript made."""
 
-    ``accepted``: the provider took a request, so nothing is asked again.
-    """
+    def __init__(self, speaker: Speaker) -> None:
+        self._speaker, self._thread = speaker, speaker.thread
+        self._entries: list[LeftOutEntry] = []
+        self._accepted = self._all = False
 
-    def __init__(self, thread: LeasedThread) -> None:
-        self._thread = thread
-        self.entries: list[LeftOutEntry] = []
-        self.accepted = False
-        self._all = False
+    async def prepare(self) -> None:
+        """Withhold nothing yet."""
+        self._entries, self._accepted, self._all = [], False, False
 
-    def more(self, refused: MediaRefused) -> bool:
+    async def request(self, draft: Draft) -> None:
+        """Go without what was refused."""
+        if self._entries:
+            transcript = self._thread.history.transcript(self._speaker.member.to, self._entries)
+            draft.transcript = carrying(transcript, self._thread.journal.consents())
+
+    async def accepted(self) -> None:
+        """The provider took a request: leave out from now on what it went without."""
+        if self._entries and not self._accepted:
+            self._leave_out(self._entries)
+        self._accepted = True
+
+    def refused(self, error: ProviderError) -> bool:
+        """Withhold what was refused, if nothing was accepted yet. What a message says is left out from now on."""
+        if isinstance(error, MediaRefused):
+            unsure = error.accepted and self._speaker.approvals.passing
+            if self._accepted or unsure or not self._withhold(error):
+                return False
+            if error.accepted or self._all:  # what is refused may be in what the provider remembers
+                self._speaker.continuation.ref = None
+            return True
+        # A task has no messages of the user's.
+        if isinstance(error, ContentRefused | ContextLength) and not self._speaker.member.who.task:
+            self._leave_out(blamed(self._thread, error))
+        return False
+
+    def _leave_out(self, entries: Sequence[LeftOutEntry]) -> None:
+        self._thread.append(entries)
+        for entry in entries:
+            self._speaker.lane.other(left_out(entry))
+
+    def _withhold(self, refused: MediaRefused) -> bool:
         """Withhold what was refused; False if there is nothing more to withhold."""
         if self._all:
             return False
-        found = self._named(refused.value) if refused.value and not self.entries else []
-        if not found and not self.entries:
+        found = self._named(refused.value) if refused.value and not self._entries else []
+        if not found and not self._entries:
             found = self._newest()
         if not found:
             found, self._all = [left for left, _ in self._sent(self._thread.entries)], True
-        self.entries += found
+        self._entries += found
         return bool(found)
-
-    @property
-    def whole(self) -> bool:
-        """Whether everything has to be sent by value: what is refused may be in what the provider remembers."""
-        return self._all
 
     def _named(self, value: str) -> list[LeftOutEntry]:
         return [left for left, media in self._sent(self._thread.entries) if value.endswith(normal(media).value)]
@@ -102,7 +130,7 @@ class Withheld:
 
     def _sent(self, entries: Sequence[Entry]) -> list[tuple[LeftOutEntry, Media]]:
         """The attachments in ``entries`` that would be sent, each with a note for it."""
-        notes = [e for e in [*self._thread.entries, *self.entries] if isinstance(e, LeftOutEntry)]
+        notes = [e for e in [*self._thread.entries, *self._entries] if isinstance(e, LeftOutEntry)]
         gone = {(e.message_id, e.call_id, e.part) for e in notes}
         return [
             (left, media)

@@ -1,7 +1,9 @@
 """What a provider remembers, for one member in one run: of the conversation, or of a task."""
 
+import msgspec
+
 from agui_gate.core.agent_view import Viewpoint
-from agui_gate.core.transcript import ConversationRef, TurnEntry
+from agui_gate.core.transcript import ConversationRef, TurnEntry, WindowEntry
 from agui_gate.threads.leased_thread import LeasedThread
 
 
@@ -42,8 +44,36 @@ class ProviderContinuation:
             self._thread.ref = ref
 
     async def suspend(self) -> None:
-        """Before a request: see `LeasedThread.suspend_continuation`."""
-        if not self._who.task:
-            await self._thread.suspend_continuation()
-        elif self._own is not None and self._own.conversation_id:
-            self._own = None
+        """Before a request in a provider's conversation: until its answer is there, that may hold the request already.
+
+        So it is not continued after a stop, a failure or a crash, as it would hold the request twice; everything is
+        sent again instead. Saved at once. A chain needs none of it: it goes on from the response before.
+        """
+        if self._who.task:
+            if self._own is not None and self._own.conversation_id:
+                self._own = None
+            return
+        ref = self._thread.ref
+        if ref is not None and ref.conversation_id:
+            self._thread.ref = msgspec.structs.replace(ref, turn_id="")
+            await self._thread.commit()
+
+    def keep(self, ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:
+        """Go on from ``ref``, which an adapter gave for the turn, the next time. Returns it with what was missing."""
+        kept = self.ref = msgspec.structs.replace(ref, turn_id=turn_id, committed_at=now) if ref else None
+        return kept
+
+    def begin_at(self, start: str = "", then: str = "", summary: str = "") -> None:
+        """Note from where on the conversation is sent; without arguments, that it is sent whole. Where that is another
+        place than before, the provider's memory of it is left, as it holds more than is to be sent, or less.
+        """
+        window = WindowEntry(start, then, summary, *self._who)
+        if window != self.window:
+            self.ref = None
+            self._thread.append([window])
+
+    @property
+    def window(self) -> WindowEntry:
+        """What was sent of the conversation last."""
+        whole = WindowEntry(agent=self._who.agent, task=self._who.task)
+        return self._thread.journal.windows.get(self._who, whole)

@@ -16,7 +16,8 @@ What a model may say in one turn has its limits. They are counted here as it is 
 model that never ends is what they are for, and that costs next to nothing a delta.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, Protocol
 
 from agui_gate.adapter import (
     Activity,
@@ -42,19 +43,22 @@ from agui_gate.adapter import (
     TurnDone,
 )
 from agui_gate.core.agent_view import ALONE, Viewpoint
-from agui_gate.core.argument_preview import Growing
 from agui_gate.core.events import Custom
 from agui_gate.core.json_text import completion, object_or_empty, parse_object
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.errors import ForeignRef, LimitReached
-from agui_gate.extras.remote_state import RemoteState
-from agui_gate.extras.shared_state.previews import Previews
 from agui_gate.protocol.messages import result_id
 from agui_gate.threads.limits import DEFAULTS, Limits
 
 HoldsBack = Callable[[CallStart], bool]
 """Whether a call that begins is not to be shown before its turn is over."""
+
+Tap = Callable[[Any], None]
+Taps = Mapping[type, Tap]
+"""What is called with each recorded event of a type: with `CallBegun`, `Activity` and `StateChanged`."""
+
+NO_TAPS: Taps = {}
 
 MAX_CALL_ID = 128
 
@@ -63,6 +67,29 @@ MAX_HOSTED_RESULT = 64 * 1024
 
 ITEM_BYTES = 256
 """What an item counts by itself, however little it says."""
+
+
+class ArgumentSink(Protocol):
+    """Takes the arguments of one call as they come, as JSON."""
+
+    def add(self, text: str) -> None:
+        """A piece of them has come."""
+
+    def end(self, text: str) -> None:
+        """All of them have come."""
+
+
+class CallBegun:
+    """A call begins that the provider doesn't run itself, under the id that it has from now on.
+
+    A tap may set ``sink``, to take its arguments.
+    """
+
+    __slots__ = ("call_id", "name", "sink")
+
+    def __init__(self, call_id: str, name: str) -> None:
+        self.call_id, self.name = call_id, name
+        self.sink: ArgumentSink | None = None
 
 
 class _Item:
@@ -80,9 +107,9 @@ class _Item:
         "paragraph",
         "parent_id",
         "pieces",
-        "preview",
         "private",
         "shown",
+        "sink",
         "wire_id",
     )
 
@@ -100,14 +127,14 @@ class _Item:
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
         self.shown: Shown = "at_once"
-        self.preview: Growing | None = None
+        self.sink: ArgumentSink | None = None
 
 
 class TurnRecorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
-    ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come, and
-    ``previews`` which arguments are shown in the shared state.
+    ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come. ``taps``
+    are called with what is recorded.
     ``speaker`` says it, and in which task; clients are told of any but the entry agent.
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
@@ -122,9 +149,9 @@ class TurnRecorder:
         theirs: Container[str] = (),
         holds_back: HoldsBack | None = None,
         speaker: Viewpoint = ALONE,
-        previews: Previews | None = None,
+        taps: Taps = NO_TAPS,
     ) -> None:
-        self._limits, self._speaker, self._previews = limits, speaker, previews
+        self._limits, self._speaker, self._taps = limits, speaker, taps
         self._theirs, self._holds_back = theirs, holds_back
         self._room = limits.turn_bytes
         self._calls = 0
@@ -139,8 +166,6 @@ class TurnRecorder:
         self.done: TurnDone | None = None
         self.results: dict[str, ResultEntry] = {}
         self.held: dict[str, CallHeld] = {}
-        self.beside: RemoteState | None = None
-        """Takes what is told beside the answer; None where nothing is."""
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
         """Take one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
@@ -227,8 +252,8 @@ class TurnRecorder:
                 self._seq.reasoning_end(item.id, event.encrypted)
             case Notice():
                 self._seq.other(Custom(event.name, event.value))
-            case Activity() | StateChanged() if self.beside is not None:
-                self.beside.take(event)
+            case Activity() | StateChanged() if (tap := self._taps.get(type(event))) is not None:
+                tap(event)
 
     def _call_event(self, event: CallStart | CallEnd | CallResult | CallHeld) -> None:
         match event:
@@ -275,21 +300,23 @@ class TurnRecorder:
         self._call_ids.add(item.id)
         item.wire_id, item.name = event.wire_id or item.id, event.name
         item.call_kind = "hosted" if event.hosted else "client" if event.name in self._theirs else "server"
-        if self._previews is not None and not event.hosted:
-            item.preview = self._previews.begin(item.id, item.name)
         if self._holds_back is not None and self._holds_back(event):
-            item.parent_id, item.shown = self._new_id(), "after_turn"
-            return  # the sequencer shows nothing of a call that was not begun
-        item.parent_id = self._parent_id = self._parent_id or self._new_id()
-        self._seq.call(item.id, item.name, item.parent_id)
+            item.parent_id, item.shown = self._new_id(), "after_turn"  # the sequencer shows nothing of it: not begun
+        else:
+            item.parent_id = self._parent_id = self._parent_id or self._new_id()
+            self._seq.call(item.id, item.name, item.parent_id)
+        if not event.hosted and (tap := self._taps.get(CallBegun)) is not None:
+            begun = CallBegun(item.id, item.name)
+            tap(begun)
+            item.sink = begun.sink
 
     def _call_delta(self, key: str, text: str) -> None:
         item = self._items.get(("call", key))
         if item is not None and not item.ended and text:
             self._take(len(text))
             item.pieces.append(text)
-            if item.preview is not None:
-                item.preview.add(text)
+            if item.sink is not None:
+                item.sink.add(text)
             if item.opened:
                 self._seq.call_args(item.id, text)
             else:
@@ -312,8 +339,8 @@ class TurnRecorder:
         arguments = event.arguments if event.arguments.strip() else "{}"
         self._take(max(0, len(arguments) - sum(map(len, item.pieces))))
         item.pieces, item.private, item.ended = [arguments], event.private, True
-        if item.preview is not None:
-            item.preview.end(arguments)
+        if item.sink is not None:
+            item.sink.end(arguments)
         if not streamed:
             item.opened = None
             self._open_args(item, arguments)

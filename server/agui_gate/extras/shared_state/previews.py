@@ -5,31 +5,29 @@ did. It stays while a person is asked, so that they see what they agree to. Then
 what comes back of it with the page's state is not taken for the page's own (`extras/shared_state/state_intake.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agui_gate.agents.tool import Tool
-from agui_gate.core import events as ev
 from agui_gate.core.argument_preview import Growing, Place
 from agui_gate.extras.shared_state.part import state_of
-from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.steps import Speaker, TurnStep
+from agui_gate.turns.turn_recorder import CallBegun, Tap
 
-Emit = Callable[[ev.Event], None]
 
+class Previews(TurnStep):
+    """The previews of one member's calls. ``places`` has those of its tools by their names."""
 
-class Previews:
-    """For the calls of one agent, on one thread."""
+    def __init__(self, speaker: Speaker, places: Mapping[str, Place]) -> None:
+        self._places, self._shared, self._emit = places, state_of(speaker.thread), speaker.lane.other
 
-    def __init__(self, tools: Mapping[str, Tool], thread: LeasedThread, emit: Emit) -> None:
-        self._places = {name: tool.place for name, tool in tools.items() if tool.place is not None}
-        self._shared, self._emit = state_of(thread), emit
+    def taps(self) -> Mapping[type, Tap]:
+        """Follows the arguments of calls."""
+        return {CallBegun: self._begin}
 
-    def begin(self, call_id: str, name: str) -> Growing | None:
-        """A call of the tool ``name`` begins: where its arguments go, if they are to be shown."""
-        if name not in self._places:
-            return None
-        place = self._places[name]
-        return Growing(lambda arguments: self._show(call_id, place, arguments))
+    def _begin(self, call: CallBegun) -> None:
+        if call.name in self._places:
+            place = self._places[call.name]
+            call.sink = Growing(lambda arguments: self._show(call.call_id, place, arguments))
 
     def _show(self, call_id: str, place: Place, arguments: dict[str, Any] | None) -> None:
         if arguments is None:
@@ -37,3 +35,9 @@ class Previews:
         else:
             self._shared.preview(call_id, place, arguments)
         self._shared.tell(self._emit)
+
+
+def turn_step(speaker: Speaker) -> Previews:
+    """Return the step of a member some of whose tools show their arguments in the state."""
+    tools = speaker.member.agent.by_name
+    return Previews(speaker, {name: tool.place for name, tool in tools.items() if tool.place is not None})

@@ -164,10 +164,10 @@ class Tasks(CallKind):
             lane.end_unfinished()
             if own.was_cut_off and not journal.waits_in(task):
                 raise LimitReached(own.was_cut_off)
-            if own.asks_again:
+            if own.verdict.again:
                 continue
-            if own.said is not None:
-                return Output(own.said.decode())
+            if own.verdict.result is not None:
+                return Output(own.verdict.result.decode())
             if not turn.awaited:
                 return self._said(turn if turn.parts else latest)
         if journal.waits_in(task):

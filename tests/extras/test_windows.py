@@ -3,17 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.context_windows import (
-    WHOLE,
-    Window,
-    left_out,
-    longer,
-    newest_rounds,
-    newest_tokens,
-    rounds,
-    seen,
-    size_of,
-)
 from agui_gate.core.transcript import (
     AssistantTurn,
     CallPart,
@@ -24,6 +13,17 @@ from agui_gate.core.transcript import (
     Text,
     TextPart,
     UserTurn,
+)
+from agui_gate.extras.context_windows import (
+    WHOLE,
+    Window,
+    left_out,
+    longer,
+    newest_rounds,
+    newest_tokens,
+    rounds,
+    seen,
+    size_of,
 )
 
 Turns = list[UserTurn | AssistantTurn]
@@ -82,7 +82,7 @@ def test_one_more_round_would_be_too_long(turns: Turns, tokens: int) -> None:
 
 
 def test_a_window_of_another_conversation_is_none() -> None:
-    turns = [user(0), assistant(1)]
+    turns = (user(0), assistant(1))
     assert seen(turns, Window("u9")) is None
     assert seen(turns, Window("u0", "a9")) is None
     assert left_out(turns, Window("u9")) == ()
