@@ -7,13 +7,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, tool
-from agui_gate.approvals.orphan_job import GRACE_SECONDS, LEFT_MS, LOOK_SECONDS, OrphanJob
+from agui_gate.approvals.orphan_job import GRACE_SECONDS, LOOK_SECONDS, OrphanJob
 from agui_gate.core.approvals import Decision, State
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine, new_id
 from agui_gate.runs.heartbeat import RENEW_SECONDS
-from agui_gate.runs.roster import Roster
 from agui_gate.stores.base import LEASE_MS, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.orphans import ORPHANS, Orphans
@@ -66,7 +65,7 @@ class Job:
     def __init__(self, store: Any, held: Callable[[], set[str]] = set) -> None:
         self.now, self.written = 0.0, list[str]()
         keeper = SaveRetrier(store, lambda principal, thread_id, what: self.written.append(f"{thread_id} {what}"))
-        self._job = OrphanJob(store, Roster([AGENT]), keeper, new_id, held, lambda: self.now)
+        self._job = OrphanJob(store, keeper, new_id, held, lambda: self.now)
 
     async def after(self, seconds: float) -> None:
         """So much later, one look."""
@@ -137,28 +136,42 @@ async def test_a_task_may_begin(store: Store) -> None:
     assert await states(store) == ["done"]
 
 
-async def test_what_may_simply_run_again_is_left_to_the_next_run_and_named_once(store: Store) -> None:
-    await dead(store, {"tool": "ship"}, {})
-    job = Job(store)
-    with capture_logs() as logs:
-        await job.whole()
-        await job.whole()
-    assert (await states(store), ran) == (["claimed", "unknown"], [])
-    assert [(log["event"], log["approval"]) for log in logs] == [("left_to_next_run", "a0"), ("outcome_unknown", "a1")]
-    engine = Engine([AGENT], store)
-    run = await engine.run(AGENT, RunInput("t", "r", []), "alice")
+async def next_run(store: Store) -> None:
+    """The thread's next run, from its beginning to its end."""
+    run = await Engine([AGENT], store).run(AGENT, RunInput("t", "r", []), "alice")
     assert run.task is not None
     await run.task
+
+
+async def test_so_is_one_that_may_run_again_and_nothing_runs_it_any_more(store: Store) -> None:
+    await dead(store, {"tool": "ship"}, {})
+    with capture_logs() as logs:
+        await Job(store).whole()
+    assert (await states(store), ran) == (["unknown", "unknown"], [])
+    assert [(log["event"], log["approval"]) for log in logs] == [("outcome_unknown", "a0"), ("outcome_unknown", "a1")]
+    await next_run(store)
+    assert (await states(store), ran) == (["unknown", "unknown"], [])
+
+
+async def test_a_run_that_comes_before_runs_it_again(store: Store) -> None:
+    await dead(store, {"tool": "ship"}, {})
+    job = Job(store)
+    await job.after(0)
+    await next_run(store)
+    assert (await states(store), ran) == (["done", "unknown"], ["ship"])
+    await job.whole()
     assert (await states(store), ran) == (["done", "unknown"], ["ship"])
 
 
-async def test_it_is_not_left_for_ever(store: Store) -> None:
-    await dead(store, {"tool": "ship"})
-    job = Job(store)
-    await job.whole()
-    clock.advance(LEFT_MS)
-    await job.after(LOOK_SECONDS)
-    assert (await states(store), ran) == (["unknown"], [])
+async def test_more_than_a_page_of_one_thread_is_settled_at_once(store: Store) -> None:
+    arguments = f'{{"amount":50,"note":"{"x" * 400_000}"}}'
+    await dead(store, *({"arguments": arguments},) * 6)
+    assert len((await store.read_approvals("alice", [f"a{number}" for number in range(6)]))[1]) > 0
+    await Job(store).whole()
+    for number in range(6):
+        record = await store.approval("alice", f"a{number}")
+        assert record is not None
+        assert record.state is State.UNKNOWN
 
 
 async def test_who_awakes_keeps_what_is_its(store: Store) -> None:

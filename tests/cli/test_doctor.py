@@ -161,7 +161,7 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     assert result.exit_code == 0
     assert (
         "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them is gone\n"
-        "  → Start a server on this store."
+        "  → Start a server on this store. It settles them by itself.\n"
     ) in result.stdout
     which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))
     assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check what they did" in result.stdout

@@ -41,7 +41,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.failpoints`. ``machine``: what it takes
     for its machine's name, if not that of this one. Then nobody can see whether it lives, and any clock is right.
-    ``stalls``: whether its tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
+    ``stalls``: whether `stall` and `stall_again` never come back. ``fused``: whether it ends in the middle of `fuse`.
     ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
     `wait` comes back when somebody has opened it to write. ``forgets``: after how many days a thread goes; 0: never.
     ``drain``: for how many seconds what is in flight may go on once it is told to stop. ``settles``: whether it looks
@@ -133,6 +133,14 @@ def deadly(start: Start, effects: Effects) -> list[Tool]:
             await asyncio.Event().wait()
         return f"refunded {order_id}"
 
+    @tool(gate=True, idempotent=True)
+    async def stall_again(order_id: str, ctx: ToolContext) -> str:
+        """Ship an order, once however often it is tried, and never come back."""
+        effects.note("stall_again", order_id, ctx.idempotency_key)
+        if start.stalls:
+            await asyncio.Event().wait()
+        return f"shipped {order_id}"
+
     @tool(gate=True)
     async def fuse(order_id: str, ctx: ToolContext) -> str:
         """Refund an order in a process that ends meanwhile."""
@@ -155,7 +163,7 @@ def deadly(start: Start, effects: Effects) -> list[Tool]:
         Path(start.door).read_bytes()
         return f"refunded {order_id}"
 
-    return [stall, fuse, wait, wait_here]
+    return [stall, stall_again, fuse, wait, wait_here]
 
 
 def hasty(effects: Effects, ms: int) -> Tool:

@@ -28,6 +28,7 @@ pytestmark = [
 Json = dict[str, Any]
 ORDERS = {
     "order A1": orders_of(("stall", "ORDER-A1")),
+    "order A4": orders_of(("stall_again", "ORDER-A4")),
     "order A2": orders_of(("stall", "ORDER-A2"), ("refund", "ORDER-A3")),
 }
 
@@ -113,10 +114,13 @@ async def test_the_others_settle_it_once_and_tell_everybody(ground: Ground, repl
         await told_by_all(found, chat, (approval_id, call_id), at(found, others[1]))
 
 
-async def test_so_does_the_server_that_is_started_again(ground: Ground, replicas: Nursery, tmp_path: Path) -> None:
-    """Its stream of approvals begins after the crash, and tells of it all the same."""
+@pytest.mark.parametrize("text", ["order A1", "order A4"])
+async def test_so_does_the_server_that_is_started_again(
+    ground: Ground, replicas: Nursery, tmp_path: Path, text: str
+) -> None:
+    """Also a call of an idempotent tool: nothing runs that again then, and everybody is told so."""
     async with world(replicas, tmp_path, ground, ORDERS) as found:
-        chat, approval_id, call_id = await approved_and_killed(found, ground, found.replica(), "order A1")
+        chat, approval_id, call_id = await approved_and_killed(found, ground, found.replica(), text)
         second = found.replica(settles=True)
         async with asyncio.timeout(TIMEOUT):
             while "unknown" not in await events(ground.url, approval_id):

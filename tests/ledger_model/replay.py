@@ -428,7 +428,7 @@ class Replay:
     async def _settle(self) -> None:
         """Any server does."""
         other, now = self._process(hurries=True), [0.0]
-        job = OrphanJob(other.store, other.roster, other.keeper, lambda: f"settle-{id(other)}", set, lambda: now[0])
+        job = OrphanJob(other.store, other.keeper, lambda: f"settle-{id(other)}", set, lambda: now[0])
         await job.step()
         now[0] += GRACE_SECONDS
         await job.step()

@@ -1,12 +1,11 @@
 """Settles calls that a person approved and whose process has died, though nobody asks (`stores/orphans.py`).
 
-The next run of a thread does that too, before anything else (`Conversing.recover`). This is for threads that get none.
+The next run of a thread does that too, before anything else (`AgentLoop.recover`). This is for threads that get none.
 All processes of a store do it; who gets the thread's lease settles its calls, and a call is settled once.
 
-It starts no tool: one that ends its process would end one process after the other. So a tool of ours is ``unknown``,
-since nothing that is saved says whether it had begun. One that may simply run again is left to the next run, which
-runs it; for `LEFT_MS`, after which it is ``unknown`` as well. That a task may begin is recorded, and it begins with the
-next run.
+It starts no tool, not even an idempotent one: a tool that crashes its process would crash one after the other. A
+claimed call of a local tool becomes ``unknown``, since nothing that is saved says whether it had begun. A claimed task
+becomes ``done``: nothing has run, and the task begins with the next run.
 
 A process that was suspended together with its leases renews them within `RENEW_SECONDS` after it goes on. So an orphan
 is settled when it has been one for longer than that.
@@ -14,23 +13,20 @@ is settled when it has been one for longer than that.
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import groupby
 
 import structlog
 
-from agui_gate.approvals import answer_validation
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.runs.heartbeat import RENEW_SECONDS
-from agui_gate.runs.roster import Roster
 from agui_gate.stores.base import Store
 from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.orphans import Named
-from agui_gate.stores.retention import DAY_MS
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import Lease
 from agui_gate.turns.tool_start import ToolStart
@@ -39,8 +35,6 @@ LOOK_SECONDS = 2.0
 """From one look to the next."""
 GRACE_SECONDS = RENEW_SECONDS + 1.0
 """How long a call has been an orphan before it is settled. With two looks that is less than ten seconds."""
-LEFT_MS = DAY_MS
-"""For how long after its approval a call is left to the next run of its thread, which may repeat it."""
 
 Place = tuple[str, str, str]
 """A principal, a thread of theirs, and who had its lease last."""
@@ -54,16 +48,14 @@ class OrphanJob:
     def __init__(
         self,
         store: Store,
-        roster: Roster,
         keeper: SaveRetrier,
         new_id: Callable[[], str],
         leases: Callable[[], Collection[str]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store, self._roster, self._keeper, self._new_id = store, roster, keeper, new_id
+        self._store, self._keeper, self._new_id = store, keeper, new_id
         self._leases, self._clock = leases, clock
         self._since: dict[Place, float] = {}
-        self._left: set[str] = set()
         self._failing = False
 
     async def work(self) -> None:
@@ -87,7 +79,6 @@ class OrphanJob:
         self._failing = False
         now, since = self._clock(), self._since
         self._since = {place: since.get(place, now) for place in found}
-        self._left &= {approval_id for calls in found.values() for approval_id in calls}
         for place, calls in found.items():
             if now - self._since[place] >= GRACE_SECONDS:
                 try:
@@ -109,12 +100,16 @@ class OrphanJob:
         return {place: {one.id for one in calls} for place, calls in groupby(named, _place)}
 
     async def _settle(self, place: Place, calls: Collection[str]) -> None:
-        """Take the thread's lease as a run does, and say of these what is known."""
+        """Settle these, as many at once as the store reads."""
         principal, thread_id, _ = place
-        approvals, _ = await self._store.read_approvals(principal, list(calls))
-        orphans = [approval for approval in approvals if not await self._is_left(approval)]
-        if not orphans:
-            return
+        left: Sequence[str] = list(calls)
+        while left:
+            orphans, left = await self._store.read_approvals(principal, left)
+            if orphans:
+                await self._close(principal, thread_id, orphans)
+
+    async def _close(self, principal: str, thread_id: str, orphans: Sequence[Approval]) -> None:
+        """Take the thread's lease as a run does, and say of these what is known."""
         run_key = f"{DECIDES}{self._new_id()}"
         agent = orphans[0].agent
         thread = await self._store.lease_thread(principal, thread_id, agent, run_key, whole=False, create=False)
@@ -126,26 +121,6 @@ class OrphanJob:
             await gated_calls.recover([a for a in orphans if a.state is State.CLAIMED], lambda _: False)
         finally:
             await self._keeper.give_back(thread, run_key)
-
-    async def _is_left(self, approval: Approval) -> bool:
-        """Whether the next run of its thread may simply run it again, and has time for that."""
-        if approval.state is not State.CLAIMED or approval.opens_task:
-            return False
-        if self._store.now() - (approval.decided_at or 0) >= LEFT_MS:
-            return False
-        agent = self._roster.members.get(approval.agent)
-        if agent is None or not answer_validation.may_repeat(await agent.ready(), approval):
-            return False
-        if approval.id not in self._left:
-            self._left.add(approval.id)
-            log.warning(
-                "left_to_next_run",
-                approval=approval.id,
-                tool=approval.tool,
-                thread=approval.thread_id,
-                means="Its process is gone. The tool is idempotent, and runs again with the thread's next run.",
-            )
-        return True
 
 
 def _place(named: Named) -> Place:

@@ -12,7 +12,8 @@ issued the call. From there:
 
 * ``claimed``: somebody with the right to say so approved it, and exactly one process is about to run it. A process that
   dies here leaves the record claimed. The next run of the thread moves it to ``unknown``, or any server if none comes
-  (`approvals/orphan_job.py`). That is reported, and never run again by itself unless the tool is `idempotent`.
+  (`approvals/orphan_job.py`). That is reported, and final. A tool that is `idempotent` is run again by a
+  run that comes before.
 * ``done`` / ``failed``: it ran; the output is in the record, committed before it is sent.
 * ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was
   stopped. ``expired``: nobody answered in time, judged by the store's clock.

@@ -100,7 +100,7 @@ class Engine:
             store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
         )
         self._expiry = ExpiryJob(store, partial(self._replicas.written, what="approvals"))
-        self._orphans = OrphanJob(store, self.roster, self._keeper, new_id, self._leases)
+        self._orphans = OrphanJob(store, self._keeper, new_id, self._leases)
         self._sweeper = RetentionJob(store, limits.ages)
         self._heart: Heartbeat | None = None
         self._courier: Courier | None = None

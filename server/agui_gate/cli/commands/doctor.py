@@ -174,7 +174,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
     yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
         detail = f"{_named(len(left.found), left.found)}. The process that ran them is gone"
-        fix = "Start a server on this store. It settles them by itself, or the next run of their threads repeats them."
+        fix = "Start a server on this store. It settles them by itself."
         yield Finding("approved, and not running", True, detail, fix)
     if unknown[0]:
         fix = "Check what they did before anybody tries again. `GET /approvals?state=unknown` lists them."
