@@ -17,6 +17,12 @@ def test_help_lists_every_command(cli: Cli) -> None:
     assert "Exit codes:" in result.stdout
 
 
+@pytest.mark.parametrize("arguments", [(), *((name,) for name in COMMANDS), ("audit", "verify")])
+def test_h_is_help(cli: Cli, arguments: tuple[str, ...]) -> None:
+    short = cli(*arguments, "-h")
+    assert (short.exit_code, short.stdout) == (0, cli(*arguments, "--help").stdout)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_examples_and_exit_codes(cli: Cli, name: str) -> None:
     result = cli(name, "--help")

@@ -85,6 +85,17 @@ async def test_a_change_is_told_as_a_patch_before_the_result(adding: Any) -> Non
         assert await kept(p, chat) == folded(held, stream) == {**held, "items": [{"name": "pen"}]}
 
 
+async def test_a_client_that_knows_this_server_is_told_the_patch_alone() -> None:
+    """It holds what it has sent."""
+    async with product([add], script(call("add", what="pen"))) as p:
+        held = {"text": "x" * 200_000}
+        chat = p.chat(state=held, headers={"AGUI-Gate-Leaving": "continue"})
+        stream = await chat.say("a pen")
+        assert (len(stream.of("STATE_DELTA")), stream.of("STATE_SNAPSHOT")) == (1, [])
+        assert len(json.dumps(stream)) < 10_000
+        assert await kept(p, chat) == folded(held, stream) == {**held, "items": [{"name": "pen"}]}
+
+
 async def test_tools_in_parallel_change_one_state() -> None:
     names = [f"thing {n}" for n in range(6)]
     calls = [call("add" if n % 2 else "add_in_a_thread", what=name) for n, name in enumerate(names)]
