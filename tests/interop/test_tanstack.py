@@ -59,6 +59,20 @@ async def test_an_interrupt_is_shown_and_decided_over_http(approved: bool, refun
         assert fine(await page.say("thanks")).said[-2:] == [("user", "thanks"), ("assistant", "Done.")]
 
 
+@pytest.mark.parametrize(("approved", "refunded"), [(True, ["A1"]), (False, [])])
+async def test_an_interrupt_is_answered_by_its_own_method(approved: bool, refunded: list[str]) -> None:
+    shop = Shop()
+    async with shown(shop.tools, script(refund())) as (p, b):
+        page = await b.open(p.url, "t")
+        (interrupt,) = fine(await page.say("refund A1", until="interrupts")).interrupts
+        await page.do("resume", approval=interrupt["id"], answer={"approved": approved})
+        seen = fine(await page.until("text", text="Done."))
+        assert (shop.orders, set(seen.results)) == (refunded, set(seen.calls))
+        seen = await page.say("thanks")
+        assert (seen.errors, seen.complaints) == ([], [])
+        assert (seen.said[-2:], seen.interrupts) == ([("user", "thanks"), ("assistant", "Done.")], [])
+
+
 async def test_a_card_is_answered_with_the_next_message() -> None:
     """It goes on by itself only when every call of a turn has a result, and the gated one has none yet."""
     shop = Shop()

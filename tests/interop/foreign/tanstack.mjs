@@ -103,6 +103,14 @@ class Page extends Sight {
     this.chat.sendMessage(text).catch((error) => (this.errors.push({ code: "thrown", message: error.message }), this.changed()));
   }
 
+  /** The same by its method for interrupts that are not its own, which shows them until the page comes back. */
+  async resume({ approval, answer }) {
+    const resumed = await this.chat.resumeInterruptsUnsafe([{ interruptId: approval, status: "resolved", payload: answer }]);
+    this.chat.detach();
+    this.chat.attach();
+    return resumed;
+  }
+
   respond({ card, answer }) {
     this.cards.delete(card);
     this.result(card, CARD, answer);
