@@ -161,7 +161,7 @@ def test_what_was_asked_before_there_was_a_trail_is_no_finding(tmp_path: Path, c
     assert "approval b1: its record has other arguments" in cli("audit", "verify", *STORE).stdout
     changed(tmp_path / "gate.db", "UPDATE approvals SET thread = 2 WHERE id = 'b1'")
     found = cli("audit", "verify", *STORE).stdout
-    assert "approval b1: there is a record of it, and it was never asked" in found
+    assert "approval b1: it has a record, but the trail has no question about it" in found
     assert "a1" not in found
 
 
@@ -179,7 +179,7 @@ def test_what_can_t_be_read(gate: Path, cli: Cli, tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_is_not_said_to_be_whole(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
     done = cli(*command, "--store", "sqlite:///wrong.db")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "error: There is no store at sqlite:///wrong.db. Name the one that is meant, with --store.\n"
+    assert done.stderr == "error: There is no store at sqlite:///wrong.db. Name another one with --store.\n"
     assert not (tmp_path / "wrong.db").exists()
 
 
