@@ -302,14 +302,14 @@ async def test_a_user_with_the_rights_of_the_documentation(valkey: Valkey) -> No
 
 
 async def test_a_database_that_is_not_there(valkey: Valkey) -> None:
-    assert "refuses what is needed" in await refused(f"{valkey.url}/99")
+    assert "refuses a command that is needed" in await refused(f"{valkey.url}/99")
 
 
 async def test_a_cluster_is_refused_at_the_start() -> None:
     server = Valkey("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     server.start()
     try:
-        assert "refuses what is needed" in await refused(f"redis://127.0.0.1:{server.port}")
+        assert "refuses a command that is needed" in await refused(f"redis://127.0.0.1:{server.port}")
     finally:
         server.close()
 

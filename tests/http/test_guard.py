@@ -54,7 +54,7 @@ async def test_behind_a_unix_socket_nobody_is_answered_without_auth(tmp_path: Pa
                 assert answer.json()["error"] == {
                     "code": "forbidden",
                     "message": "This request has no client address, as over a Unix socket. Without auth the server "
-                    "answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
+                    "accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
                 }
         assert (await client.get("/healthz")).status_code == 200
 
@@ -95,7 +95,7 @@ async def test_what_came_through_a_proxy_is_somebody_else(header: str) -> None:
         assert answer.json()["error"] == {
             "code": "forbidden",
             "message": f"This request came through a proxy: it has the header '{header}'. Without auth the server "
-            "answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
+            "accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
         }
     app = app_of(tokens={"alice": "token-of-alice"})
     assert (await request(app, "GET", "/agents", headers={**sent, **ALICE}, server=HERE)).status == 200
