@@ -142,8 +142,8 @@ async def test_a_call_is_repeated_as_it_was_agreed_to_or_not_at_all(
 
 
 FORGED = {
-    'decision = \'{"approved":true,"by":"bob","way":"http"}\'': "another decision, or another person's",
-    "decision = NULL": "another decision, or another person's",
+    'decision = \'{"approved":true,"by":"bob","way":"http"}\'': "another decision, or a decision of another person",
+    "decision = NULL": "another decision, or a decision of another person",
     "state = 'failed'": "in another state",
     'output = \'{"content":"more"}\'': "another result",
 }
