@@ -8,13 +8,13 @@ import importlib as _importlib
 from typing import TYPE_CHECKING
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.history import LastRounds, LastTokens, Summary
-from agui_gate.agents.instruction_context import Situation
 from agui_gate.agents.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
 from agui_gate.agents.tool_source import SchemaTool, ToolSource
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 
 if TYPE_CHECKING:
+    from agui_gate.agents.history import LastRounds, LastTokens, Summary
+    from agui_gate.agents.instruction_context import Situation
     from agui_gate.config.settings import Settings
     from agui_gate.core.registry import PendingApprovalRegistry
     from agui_gate.extras.teams.workflow import parallel, pipeline
@@ -43,8 +43,12 @@ __all__ = [
 ]
 
 _LAZY = {
+    "LastRounds": "agui_gate.agents.history",
+    "LastTokens": "agui_gate.agents.history",
     "PendingApprovalRegistry": "agui_gate.core.registry",
     "Settings": "agui_gate.config.settings",
+    "Situation": "agui_gate.agents.instruction_context",
+    "Summary": "agui_gate.agents.history",
     "create_app": "agui_gate.http.app",
     "parallel": "agui_gate.extras.teams.workflow",
     "pipeline": "agui_gate.extras.teams.workflow",

@@ -1,7 +1,7 @@
 """What an agent is introduced with."""
 
 from agui_gate import Agent, tool
-from agui_gate.agents.team import Team
+from agui_gate.agents.team import team_of
 from agui_gate.cli.demo.agent import support_agent
 from agui_gate.http.views import agent_view
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -19,7 +19,7 @@ async def refund(order_id: str) -> str:
 
 def test_a_page_learns_the_schemas_of_the_tools() -> None:
     """Units, labels and choices of a card come from there, also after a reload."""
-    view = agent_view(Team(support_agent(model())))
+    view = agent_view(team_of(support_agent(model())))
     refund = next(tool for tool in view["tools"] if tool["name"] == "refund")
     assert list(refund["parameters"]["properties"]) == ["order_id", "amount"]
     assert refund["parameters"]["properties"]["amount"]["description"] == "In euros."
@@ -32,7 +32,7 @@ def test_a_page_learns_who_works_together() -> None:
     billing = Agent(name="billing", model=model())
     desk = Agent(name="desk", model=model(), tools=[clerk.as_tool(name="ask_clerk")], handoffs=[billing])
     billing.handoffs.append(desk)
-    view = agent_view(Team(desk))
+    view = agent_view(team_of(desk))
     assert [(one["name"], one["agent"]) for one in view["tools"]] == [("ask_clerk", "clerk")]
     assert view["handoffs"] == ["billing"]
     team = {one["name"]: one for one in view["team"]}

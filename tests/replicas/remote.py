@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent, ToolContext
-from agui_gate.agents.tool import Tool
-from agui_gate.agents.tool_events import Told
+from agui_gate.agents.tool import Told, Tool
 from agui_gate.extras.teams import Delegation
 
 STOP_SECONDS = 5.0

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, ToolContext, tool
-from agui_gate.agents.tool_events import Shown
+from agui_gate.agents.tool import Shown
 from agui_gate.core import events as ev
 from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import ActivityEntry, Entry

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
-from agui_gate.agents.history import History
-from agui_gate.agents.instruction_context import Situation
 from agui_gate.agents.model_names import adapter_for
-from agui_gate.agents.state_form import DICT, StateForm, Unfit
-from agui_gate.agents.structured_output import OutputForm
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool
 from agui_gate.agents.tool_source import Names, ToolSource, identity
 from agui_gate.core.schemas import of_arguments
@@ -22,12 +18,17 @@ from agui_gate.extra_loader import load
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from agui_gate.agents.history import History
+    from agui_gate.agents.instruction_context import Situation
+    from agui_gate.agents.state_form import StateForm
+    from agui_gate.agents.structured_output import OutputForm
+
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
 OnDisconnect = Literal["auto", "cancel", "continue"]
 ClientRoles = Literal["context", "as_sent", "drop"]
 
-Instructing = Callable[[Situation], str | Awaitable[str]]
+Instructing = Callable[["Situation"], str | Awaitable[str]]
 """Makes instructions, sync or async, within 10 seconds."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -77,7 +78,7 @@ class Agent:
     on_disconnect: OnDisconnect = "auto"
     max_turns: int = 20
     client_roles: ClientRoles = "context"
-    history: History | None = None
+    history: "History | None" = None
     state: "type[BaseModel] | None" = None
     output: "type[BaseModel] | None" = None
     description: str = ""
@@ -93,9 +94,9 @@ class Agent:
     """Those whose tools could be had, by what tells them from others; "" is the agent itself."""
     owners: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Which source a tool is of, by its name: what tells that source from all others. The agent's own have none."""
-    state_form: StateForm = field(init=False, repr=False, compare=False)
-    """How its shared state is read and written."""
-    output_form: OutputForm | None = field(init=False, repr=False, compare=False)
+    state_form: "StateForm | None" = field(init=False, repr=False, compare=False)
+    """How a shared state with a model is read and written; None for one without."""
+    output_form: "OutputForm | None" = field(init=False, repr=False, compare=False)
     """What its answers have to be."""
     names: Names = field(init=False, repr=False, compare=False)
     """Who has which tool's name, over all runs."""
@@ -116,15 +117,13 @@ class Agent:
         if isinstance(self.model, str):
             object.__setattr__(self, "model", adapter_for(self.model))
         if not (isinstance(self.instructions, str) or callable(self.instructions)):
-            raise ConfigurationError(
-                f"agent {self.name}: instructions must be a string, or a function that returns one"
-            )
+            raise ConfigurationError(f"agent {self.name}: instructions is a text, or a function that makes one")
         if not isinstance(self.model, Adapter):
             raise ConfigurationError(f"agent {self.name}: model must be a provider adapter, such as OpenAIResponses(…)")
         if self.max_turns < 1:
             raise ConfigurationError(f"agent {self.name}: max_turns must be at least 1")
-        if self.history is not None and not isinstance(self.history, History):
-            raise ConfigurationError(f"agent {self.name}: history must be LastRounds(…), LastTokens(…) or Summary(…)")
+        if self.history is not None:
+            self._check_history()
         self._check_choice("hitl", Hitl)
         if self.on_unanswered is not None:
             self._check_choice("on_unanswered", OnUnanswered)
@@ -150,6 +149,12 @@ class Agent:
         """Give it ``tools`` in place of those that it has. Only before it is served."""
         object.__setattr__(self, "tools", tuple(tools))
         object.__setattr__(self, "by_name", self._distinct())
+
+    def shown_state(self, kept: Any) -> Any:
+        """What the clients of a thread are shown of the state that is ``kept``; of none, the model's defaults."""
+        if kept is None and self.state_form is not None:
+            return self.state_form.shown(kept)
+        return {} if kept is None else kept
 
     @property
     def adapter(self) -> Adapter:
@@ -188,7 +193,7 @@ class Agent:
 
     def _said(self, away: Sequence[str]) -> "str | Instructing":
         """The instructions with a note; one is added to those that are made later when they are made."""
-        return with_missing_tools(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
+        return with_note(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
 
     def source_of(self, tool: str) -> str:
         """Which source the tool of that name is of; "" for the agent's own."""
@@ -228,9 +233,17 @@ class Agent:
             tools[tool.name] = tool
         return tools
 
-    def _form(self) -> StateForm:
+    def _check_history(self) -> None:
+        from agui_gate.agents.history import History
+
+        if not isinstance(self.history, History):
+            raise ConfigurationError(f"agent {self.name}: history must be LastRounds(…), LastTokens(…) or Summary(…)")
+
+    def _form(self) -> "StateForm | None":
         if self.state is None:
-            return DICT
+            return None
+        from agui_gate.agents.state_form import StateForm, Unfit
+
         self._check_model("state")
         form = StateForm(self.state)
         try:
@@ -240,9 +253,11 @@ class Agent:
             raise ConfigurationError(f"agent {self.name}: {needs} ({unfit})") from None
         return form
 
-    def _output_form(self) -> OutputForm | None:
+    def _output_form(self) -> "OutputForm | None":
         if self.output is None:
             return None
+        from agui_gate.agents.structured_output import OutputForm
+
         self._check_model("output")
         try:
             return OutputForm(self.output)
@@ -279,7 +294,7 @@ async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
         return None
 
 
-def with_missing_tools(instructions: str, away: Sequence[str]) -> str:
+def with_note(instructions: str, away: Sequence[str]) -> str:
     """The instructions, and which sources of tools are ``away``."""
     if not away:
         return instructions

@@ -7,16 +7,17 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agui_gate.agents.signature import Signature
-from agui_gate.agents.tool_events import Emitter, Tell
-from agui_gate.core.argument_preview import Place, place_of
+from agui_gate.core import events as ev
+from agui_gate.core.transcript import ActivityEntry
 from agui_gate.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from agui_gate.agents.agent import Agent
-    from agui_gate.agents.tool_events import Emittable
+    from agui_gate.agents.tool_events import Emittable, Emitter
+    from agui_gate.core.argument_preview import Place
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,6 +77,20 @@ class Gate:
         ]
 
 
+class Shown(NamedTuple):
+    """An activity: the event that tells it, and all that the page shows of it from then on."""
+
+    event: ev.Event
+    entry: ActivityEntry
+
+
+Told = ev.Event | Shown
+"""What a tool tells."""
+
+Tell = Callable[[Told], None]
+"""Where that goes."""
+
+
 @dataclass(kw_only=True, slots=True)
 class ToolContext:
     """What a tool may know about the call it serves. A parameter annotated with this class is injected.
@@ -97,10 +112,7 @@ class ToolContext:
     state: Any = field(default_factory=dict)
     tell: Tell | None = field(default=None, repr=False)
     """Where `activity` and `emit` go. None goes nowhere, for contexts that tests make."""
-    _emitter: Emitter = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        self._emitter = Emitter(self.call_id, self.tell)
+    _emitter: "Emitter | None" = field(default=None, init=False, repr=False, compare=False)
 
     def activity(self, kind: str, content: dict[str, Any]) -> Awaitable[None]:
         """Show progress: an activity message of ``kind`` on the client's page, which the next of its kind changes.
@@ -113,7 +125,7 @@ class ToolContext:
         one that is not JSON, too large or too deep; then nothing is shown. It is shown at once: a sync tool calls it
         from its thread, without ``await``.
         """
-        self._emitter.activity(kind, content)
+        self._emits().activity(kind, content)
         return _Done()
 
     def emit(self, event: "Emittable") -> None:
@@ -131,7 +143,14 @@ class ToolContext:
         Raises TypeError for another kind of event. Raises ValueError for one that is not JSON, is too large, changes
         what is not there, or has members besides (``timestamp``, ``rawEvent``, …). Then nothing was sent or changed.
         """
-        self._emitter.emit(event, self.state)
+        self._emits().emit(event, self.state)
+
+    def _emits(self) -> "Emitter":
+        if self._emitter is None:
+            from agui_gate.agents.tool_events import Emitter  # few tools tell anything
+
+            self._emitter = Emitter(self.call_id, self.tell)
+        return self._emitter
 
 
 class _Done:
@@ -221,7 +240,9 @@ class Tool:
         extra = {self._context_name: context} if self._context_name else {}
         return {**kwargs, **extra}
 
-    def _placed(self, path: str) -> Place:
+    def _placed(self, path: str) -> "Place":
+        from agui_gate.core.argument_preview import place_of
+
         try:
             return place_of(path)
         except ValueError as error:

@@ -5,12 +5,12 @@ the call's own: on the wire it begins with the id of the call. So no tool can wr
 call shows.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from agui_gate.agents.state_form import replace, written
+from agui_gate.agents.tool import Shown, Tell, Told
 from agui_gate.core import events as ev
 from agui_gate.core.json_changes import SLACK, difference, is_safe, patched
 from agui_gate.core.json_text import is_deeper
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
     Emittable = CustomEvent | StateSnapshotEvent | StateDeltaEvent | ActivitySnapshotEvent | ActivityDeltaEvent
 
-
-class Shown(NamedTuple):
-    """An activity: the event that tells it, and all that the page shows of it from then on."""
-
-    event: ev.Event
-    entry: ActivityEntry
-
-
-Told = ev.Event | Shown
-"""What a tool tells."""
-
-Tell = Callable[[Told], None]
-"""Where that goes."""
 
 MAX_EVENT = 1024 * 1024
 """Bytes of what one event carries, as JSON; and of all that a call's activities show."""
@@ -157,7 +144,7 @@ class Emitter:
         if shown is None:
             raise ValueError(f"this call has shown no activity {key!r} that could be changed; begin with a snapshot")
         if event.activity_type != shown.kind:
-            raise ValueError(f"the activity {key!r} is of the type {shown.kind!r}, which a change must repeat")
+            raise ValueError(f"the activity {key!r} is of the type {shown.kind!r}, which a change repeats")
         operations = _operations(event.patch)
         content = patched(shown.content, operations)
         if not isinstance(content, dict):
@@ -212,7 +199,7 @@ def _encoded(value: Any) -> bytes:
     try:
         encoded = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"an event must contain JSON, and this is not: {error}") from error
+        raise ValueError(f"what an event carries is JSON, and this is not: {error}") from error
     if len(encoded) > MAX_EVENT:
         raise ValueError(f"an event carries up to {MAX_EVENT:,} bytes, not {len(encoded):,}")
     return encoded

@@ -12,8 +12,7 @@ snapshot leaves out (STATE-2), and change what they have by the patches that fol
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agui_gate.agents.tool import Tool
-from agui_gate.agents.tool_events import Shown, Told
+from agui_gate.agents.tool import Shown, Told, Tool
 from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import ActivityEntry, Entry
 from agui_gate.threads.leased_thread import LeasedThread

@@ -16,13 +16,14 @@ import structlog
 from agui_gate.adapter import Activity, StateChanged, TurnDone
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.state_form import Unfit
-from agui_gate.agents.tool_events import Emitter, Shown, Told
+from agui_gate.agents.tool import Shown, Told
+from agui_gate.agents.tool_events import Emitter
 from agui_gate.core.document import Document
 from agui_gate.core.json_changes import NotApplicable, TooDifferent, changes, patched
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import Entry, StateEntry, TurnEntry
 from agui_gate.extras.activities import activities_of
-from agui_gate.extras.shared_state.part import MAX_BACK, state_of
+from agui_gate.extras.shared_state.part import MAX_BACK, form_of, state_of
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.turn_recorder import Tap
@@ -41,9 +42,9 @@ def _shared_with(agent: Agent, thread: LeasedThread) -> Any:
         return None
     value = state_of(thread).value
     try:
-        return _decode(agent.state_form.fitted(_encode({} if value is None else value)))
+        return _decode(form_of(agent).fitted(_encode({} if value is None else value)))
     except Unfit:
-        return _decode(agent.state_form.default())
+        return _decode(form_of(agent).default())
 
 
 class RemoteState(TurnStep):
@@ -116,7 +117,7 @@ class RemoteState(TurnStep):
 
     def _take_state(self, text: bytes, known: Document) -> Document:
         """Keep what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
-        limit, shared, form = self._thread.limits.state_bytes, self._shared, self._agent.state_form
+        limit, shared, form = self._thread.limits.state_bytes, self._shared, form_of(self._agent)
         if len(text) > limit or len(fitted := form.fitted(text)) > limit:
             raise ValueError("the state is too large")
         new, before = Document(text=fitted), shared.kept

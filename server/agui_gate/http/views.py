@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.state_form import DICT
 from agui_gate.agents.team import Team
 from agui_gate.agents.tool import Tool
 from agui_gate.approvals.answer_validation import tool_of
@@ -96,7 +95,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
         "archived": thread.archived,
         "run": {"key": thread.run_key, "status": thread.run_status} if thread.run_key else None,
         "messages": agui_messages(thread.entries, approvals),
-        "state": (agent.state_form if agent else DICT).shown(thread.state),
+        "state": agent.shown_state(thread.state) if agent else thread.state or {},
         "approvals": [approval_view(approval, agents) for approval in pending],
         "calls": [approval_view(approval, agents) for approval in approvals],
         "window": window_view(thread.entries),

@@ -50,7 +50,7 @@ from agui_gate.stores.outbox import is_run
 from agui_gate.threads.conversation import Told, conversation_json
 from agui_gate.threads.memory_budget import Reservation
 
-NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
+NOT_KEPT = (Internal.code, "The last run failed. Why was not saved. Send a message to continue.")
 """What is said of a failure of which no more is known."""
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
@@ -230,7 +230,7 @@ def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateF
     messages = conversation_json(entries, approvals, view_of(frames.dialect, style))
     if thread.run_status == "interrupted":
         messages = frames.with_unsaved(messages)
-    frames.conversation(messages, team.entry.state_form.shown(thread.state))
+    frames.conversation(messages, team.entry.shown_state(thread.state))
 
 
 def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Entry]:

@@ -13,8 +13,7 @@ import msgspec
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.tool import Tool
-from agui_gate.agents.tool_events import Shown, Told
+from agui_gate.agents.tool import Shown, Told, Tool
 from agui_gate.core import events as ev
 from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import Entry

@@ -15,8 +15,7 @@ from typing import Any
 import structlog
 
 from agui_gate import failpoints
-from agui_gate.agents.tool import Tool, ToolContext
-from agui_gate.agents.tool_events import Tell, Told
+from agui_gate.agents.tool import Tell, Told, Tool, ToolContext
 from agui_gate.core.approvals import Approval
 from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import Output

@@ -90,16 +90,16 @@ class ChatPrinter(TextPrinter):
         if not self._mid_line:
             self.spinner.draw(next(reversed(self._working.values()), "waiting for the agent"))
 
-    def print_frame(self, raw: bytes, event: dict[str, Any]) -> None:
+    def hear(self, raw: bytes, event: dict[str, Any]) -> None:
         """One event as the wire's JSON; ``event`` is the same, decoded."""
         told = _decode(raw)
         if isinstance(told, events.RunStarted):
             self.begin()
         if isinstance(told, events.RunFinished | events.RunError):
             self.end()
-        self.print_event(told)
+        self.take(told)
 
-    def print_event(self, event: AnyEvent) -> None:
+    def take(self, event: AnyEvent) -> None:
         """One event."""
         self._note_work(event)
         match event:

@@ -8,9 +8,8 @@ import msgspec
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.state_form import Unfit
-from agui_gate.agents.tool import Tool
-from agui_gate.agents.tool_events import Told
+from agui_gate.agents.state_form import DICT, StateForm, Unfit
+from agui_gate.agents.tool import Told, Tool
 from agui_gate.core import events as ev
 from agui_gate.core.document import Document
 from agui_gate.core.lane import Emit
@@ -43,11 +42,11 @@ class StatePart(ThreadPart):
 
     def check(self, run: RunInput, agent: Agent) -> None:
         """Raises `InvalidRequest` for a state that the agent's model doesn't take."""
-        check_fit(run, self._thread.journal, self._stored, agent.state_form)
+        check_fit(run, self._thread.journal, self._stored, form_of(agent))
 
     def opened(self, agent: Agent) -> None:
         """Read the state as ``agent`` has it."""
-        self.shared.take_form(agent.state_form)
+        self.shared.take_form(form_of(agent))
 
     def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
         """Take over the state that the client sends, if it is to be, and show it what is kept if that is something
@@ -118,6 +117,11 @@ class StatePart(ThreadPart):
     def saved(self, changes: bytes) -> None:
         """The store has it."""
         self._saved = changes
+
+
+def form_of(agent: Agent) -> StateForm:
+    """Return how the shared state of an agent's threads is read and written."""
+    return agent.state_form or DICT
 
 
 def state_of(thread: LeasedThread) -> SharedState:
