@@ -97,7 +97,7 @@ def parse(text: str) -> Failpoint:
         return msgspec.convert(dict(zip(("side", "place", "number"), words, strict=False)), Failpoint, strict=False)
     except msgspec.ValidationError:
         known = ", ".join(Place)
-        problem = f'must be "before" or "after", one of {known}, and perhaps a number'
+        problem = f'must be "before" or "after", one of {known}, and optionally a number'
         raise ConfigurationError(f"{VARIABLE} {problem}; not {text!r}.") from None
 
 
@@ -143,7 +143,7 @@ def _set(environ: Mapping[str, str]) -> bool:
         return False
     point = parse(text)
     _trap = _Trap(point)
-    log.warning("failpoint", at=str(point), means=f"This process ends itself. Unset {VARIABLE} outside of tests.")
+    log.warning("failpoint", at=str(point), means=f"This process ends itself here. Unset {VARIABLE} outside of tests.")
     return True
 
 

@@ -44,7 +44,7 @@ def refused(record: Approval, by: str, why: str) -> None:
 
 def not_agreed(record: Approval) -> None:
     """A call that was interrupted is not repeated, since the record says otherwise than the audit trail."""
-    means = "Its record is not what the audit trail says was agreed to. `agui-gate audit verify` tells more."
+    means = "Its record differs from what the audit trail says was approved. `agui-gate audit verify` has the details."
     log.error("not_repeated", approval=record.id, tool=record.tool, thread=record.thread_id, means=means)
 
 

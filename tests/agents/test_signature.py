@@ -196,7 +196,7 @@ def test_what_can_be_read_only_once_can_not_be_shown_and_run() -> None:
     [(float, "5"), (bool, 1), (float, float("inf")), (int, object()), (Literal["a"], "b"), (Options, {"force": "x"})],
 )
 def test_a_default_that_is_no_value_of_its_type_can_not_be_shown(annotation, default) -> None:
-    with pytest.raises(ConfigurationError, match="a default is no value of its own type"):
+    with pytest.raises(ConfigurationError, match="a default is not valid for its type"):
         made(annotation, default)
 
 

@@ -70,7 +70,7 @@ def test_who_is_no_agent_is_refused() -> None:
 
 def test_a_name_that_is_no_tool_name_is_refused() -> None:
     for name in ("billing.eu", "b" * 60):
-        with pytest.raises(ConfigurationError, match="is no tool name"):
+        with pytest.raises(ConfigurationError, match="is not a tool name"):
             Team(agent("support", agent(name)))
 
 

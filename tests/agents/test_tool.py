@@ -113,7 +113,7 @@ def broken(signature):
 
 @pytest.mark.parametrize("signature", ["*args", "**kwargs", "a, /"])
 def test_signatures_that_can_not_be_tools(signature: str) -> None:
-    with pytest.raises(ConfigurationError, match="plain named one"):
+    with pytest.raises(ConfigurationError, match="plain named parameter"):
         Tool(broken(signature))
 
 

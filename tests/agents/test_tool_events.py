@@ -150,7 +150,7 @@ async def test_what_a_call_shows_has_its_limits() -> None:
     with pytest.raises(TypeError, match="kind is a str"):
         await ctx.activity(1, {})  # type: ignore[arg-type]  # that is what is tried
     assert len(told) == MAX_ACTIVITIES + 1  # what was refused was not told
-    with pytest.raises(ValueError, match="of the type 'kind 1', which a change repeats"):
+    with pytest.raises(ValueError, match="of the type 'kind 1', which a change must repeat"):
         ctx.emit(ActivityDeltaEvent(message_id="kind 1", activity_type="other", patch=[]))
 
 

@@ -39,10 +39,10 @@ def test_a_call_that_was_answered_takes_no_second_answer() -> None:
     ("answers", "why"),
     [
         ([YES, NO], "contradict"),
-        ([about(name="delete")], "another tool"),
-        ([about(arguments='{"amount":51}')], "other arguments"),
+        ([about(name="delete")], "a different tool"),
+        ([about(arguments='{"amount":51}')], "different arguments"),
         ([about(problem="no")], "not understood"),
-        ([about(name="delete"), about(arguments="{}")], "other arguments"),
+        ([about(name="delete"), about(arguments="{}")], "different arguments"),
     ],
 )
 def test_what_can_not_be_taken_leaves_the_call_waiting(answers, why: str) -> None:

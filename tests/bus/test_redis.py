@@ -272,7 +272,7 @@ async def test_a_password_that_is_wrong_or_missing() -> None:
     try:
         where = f"127.0.0.1:{server.port}"
         for who in ("", "alice:secret@", ":secret@"):
-            assert "wants another user or password" in await refused(f"redis://{who}{where}")
+            assert "requires another user or password" in await refused(f"redis://{who}{where}")
         async with wire(f"redis://:right@{where}") as made:
             assert await made.find("run") is None
     finally:
@@ -302,14 +302,14 @@ async def test_a_user_with_the_rights_of_the_documentation(valkey: Valkey) -> No
 
 
 async def test_a_database_that_is_not_there(valkey: Valkey) -> None:
-    assert "refuses what is needed" in await refused(f"{valkey.url}/99")
+    assert "refuses a command that is needed" in await refused(f"{valkey.url}/99")
 
 
 async def test_a_cluster_is_refused_at_the_start() -> None:
     server = Valkey("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     server.start()
     try:
-        assert "refuses what is needed" in await refused(f"redis://127.0.0.1:{server.port}")
+        assert "refuses a command that is needed" in await refused(f"redis://127.0.0.1:{server.port}")
     finally:
         server.close()
 
@@ -325,7 +325,7 @@ async def test_one_that_speaks_to_its_own_machine_alone() -> None:
 
 async def test_what_answers_is_something_else() -> None:
     async with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert "is no Redis and no Valkey" in await refused(f"redis://127.0.0.1:{port}")
+        assert "is neither Redis nor Valkey" in await refused(f"redis://127.0.0.1:{port}")
 
 
 async def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def test_reject(cli: Cli, waiting: dict[str, Any]) -> None:
 def test_too_little_of_an_id_decides_nothing(cli: Cli, waiting: dict[str, Any], typed: str) -> None:
     result = cli("approvals", "approve", typed)
     assert result.exit_code == 1
-    assert "too short to tell" in result.stderr
+    assert "is ambiguous" in result.stderr
     assert waiting["id"] in cli("approvals", "ls", "--json").stdout
 
 

@@ -97,13 +97,13 @@ async def test_an_earlier_copy_is_replaced_only_by_force(cli: Cli, tmp_path: Pat
 @pytest.mark.parametrize(
     ("store", "target", "message"),
     [
-        ("memory://", "copy.db", "A store memory:// is no file that could be copied"),
+        ("memory://", "copy.db", "A store memory:// is not a file that can be copied"),
         ("sqlite:///missing.db", "copy.db", "There is no database missing.db to copy"),
         ("sqlite:///other.db", "copy.db", "other.db is not a database of agui-gate."),
         ("sqlite:///noise.db", "copy.db", "The database noise.db can't be copied (file is not a database)."),
         (STORE, "gate.db", "gate.db is the store itself"),
         (STORE, "nowhere/copy.db", "nowhere/copy.db can't be written: No such file or directory."),
-        (STORE, "used.db", "used.db-wal is in the way"),
+        (STORE, "used.db", "used.db-wal exists already"),
     ],
 )
 async def test_what_can_not_be_is_one_sentence(cli: Cli, tmp_path: Path, store: str, target: str, message: str) -> None:

@@ -492,12 +492,12 @@ def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPa
     now += 1
     printer.draw()
     assert "waiting for the agent 1 s" in capsys.readouterr().err
-    printer.take(events.ToolCallStart(tool_call_id="c", tool_call_name="refund"))
+    printer.print_event(events.ToolCallStart(tool_call_id="c", tool_call_name="refund"))
     now += 2
     printer.draw()
     assert "refund is working 3 s" in capsys.readouterr().err
-    printer.take(events.TextMessageStart(message_id="m"))
-    printer.take(events.TextMessageContent(message_id="m", delta="Hi"))
+    printer.print_event(events.TextMessageStart(message_id="m"))
+    printer.print_event(events.TextMessageContent(message_id="m", delta="Hi"))
     now += 2
     printer.draw()
     told = capsys.readouterr()

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agui_gate.cli.demo.application import tell_of_other_page
+from agui_gate.cli.demo.application import announce_other_page
 from agui_gate.cli.server.uvicorn_server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
@@ -61,11 +61,11 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
 async def test_the_demo_says_when_the_other_page_is_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is built while the demo serves already; where there is no checkout, there is none."""
     built = tmp_path / "frontend-demo" / "dist"
-    await tell_of_other_page("http://x", built)
+    await announce_other_page("http://x", built)
     assert capsys.readouterr().out == ""
     built.mkdir(parents=True)
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        told = group.create_task(tell_of_other_page("http://x", built, every=0))
+        told = group.create_task(announce_other_page("http://x", built, every=0))
         await asyncio.sleep(0)
         assert not told.done()
         (built / "index.html").touch()

@@ -25,7 +25,7 @@ def test_all_is_well(cli: Cli) -> None:
         "✓ access: this machine only, as no tokens are set",
         "✓ page: its files are installed",
         "✓ cli_shop:agent: 1 agent with 1 tool, 1 of them gated",
-        "✓ store: sqlite:///x.db has nothing in it yet; a server creates it when it starts",
+        "✓ store: sqlite:///x.db is empty; a server creates its tables when it starts",
         "✓ bus: memory://",
         "✓ shop: model: answers",
     ]
@@ -40,7 +40,7 @@ def test_it_creates_no_database(cli: Cli, database: str) -> None:
     assert "✗ store: The database folder/x.db can't be created: there is no directory " in missing.stdout
     assert sorted(os.listdir()) == before
     reached = cli("doctor", "--store", database)
-    assert "has nothing in it yet; a server creates it when it starts" in reached.stdout
+    assert "is empty; a server creates its tables when it starts" in reached.stdout
     with psycopg.connect(database) as connection:
         tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
         assert connection.execute(tables).fetchone() == (0,)
@@ -160,9 +160,9 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     result = await asyncio.to_thread(cli, "doctor", "--store", f"sqlite:///{path}")
     assert result.exit_code == 0
     assert (
-        "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them is gone\n"
-        "  → Start a server on this store. It settles them by itself.\n"
+        "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them has ended\n"
+        "  → Start a server on this store: it settles them.\n"
     ) in result.stdout
     which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))
-    assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check what they did" in result.stdout
+    assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check whether they took" in result.stdout
     assert "50" not in result.stdout

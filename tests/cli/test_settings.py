@@ -177,7 +177,7 @@ def test_variables_of_clients_and_of_tests_are_left_alone() -> None:
 
 
 def test_the_tokens_of_a_server_under_the_name_of_a_client_s_are_an_error() -> None:
-    with pytest.raises(ConfigurationError, match="that a server takes are AGUI_GATE_TOKENS") as caught:
+    with pytest.raises(ConfigurationError, match="A server accepts the tokens of AGUI_GATE_TOKENS") as caught:
         load_settings(environ={"AGUI_GATE_TOKEN": f"alice:{SECRET}"})
     assert SECRET not in caught.value.message
     both = {"AGUI_GATE_TOKEN": "A:1", "AGUI_GATE_TOKENS": "alice:A:1"}

@@ -362,7 +362,7 @@ async def test_one_run_at_a_time() -> None:
     async with scripted(run_of()) as server, client_of(server.url) as client:
         thread = client.thread()
         run = thread.say("go")
-        with pytest.raises(RuntimeError, match="under way"):
+        with pytest.raises(RuntimeError, match="in progress"):
             thread.say("and")
         await run
 
@@ -420,14 +420,14 @@ async def test_a_result_with_the_id_of_another_message_among_many_keeps_nobody_w
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It goes through all of them: 80,000 took a tenth of a second, again and again."""
-    on_the_loop, take = [], Thread.take
+    on_the_loop, apply = [], Thread.apply
 
     def noted(self: Thread, event: events.AnyEvent) -> None:
         if isinstance(event, events.ToolCallResult):
             on_the_loop.append(threading.current_thread() is threading.main_thread())
-        take(self, event)
+        apply(self, event)
 
-    monkeypatch.setattr(Thread, "take", noted)
+    monkeypatch.setattr(Thread, "apply", noted)
     told = [{"id": f"m{number}", "role": "assistant", "content": "x" * 50} for number in range(1_000)]
     result = {"type": "TOOL_CALL_RESULT", "messageId": "m0", "toolCallId": "c", "content": "x"}
     reply = run_of(result, {"type": "MESSAGES_SNAPSHOT", "messages": told}, result)

@@ -49,7 +49,7 @@ chains = st.lists(happenings, min_size=2, max_size=4).map(lambda happened: chain
 
 def breaks(events: list[Event], heads: list[Head] = []) -> list[Break]:  # noqa: B006 only read
     checked = Chains(heads)
-    return [found for event in events for found in checked.take(event)] + checked.missing()
+    return [found for event in events for found in checked.check(event)] + checked.missing()
 
 
 def kinds(happened: tuple[Happened, ...]) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.media import MAX_ADDRESS, normal, note, problem
+from agui_gate.core.media import MAX_ADDRESS, normal, placeholder, problem
 from agui_gate.core.transcript import Media
 from tests.product import poison
 
@@ -23,7 +23,7 @@ def test_what_can_not_be_an_attachment(kind: str) -> None:
     one = media(poison.AT_THE_DOOR[kind])
     reason = problem(one)
     assert reason
-    assert note(one, reason) == f"[{one.kind} left out: {reason}]"
+    assert placeholder(one, reason) == f"[{one.kind} left out: {reason}]"
     assert one.value == "" or one.value not in reason, "never the content"
 
 

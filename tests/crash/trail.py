@@ -28,7 +28,7 @@ async def trail(url: str, states: Mapping[str, str]) -> Trail:
         while True:
             page = await store.read_events(limit=1_000, cursor=cursor)
             broken += [
-                f"the chain of {b.thread} is broken at {b.seq}: {b.why}" for e in page.events for b in chains.take(e)
+                f"the chain of {b.thread} is broken at {b.seq}: {b.why}" for e in page.events for b in chains.check(e)
             ]
             events += page.events
             if (cursor := page.next_cursor) is None:

@@ -53,8 +53,8 @@ async def test_behind_a_unix_socket_nobody_is_answered_without_auth(tmp_path: Pa
                 assert answer.status_code == 403
                 assert answer.json()["error"] == {
                     "code": "forbidden",
-                    "message": "This request came without an address, as over a Unix socket. Without auth the server "
-                    "answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
+                    "message": "This request has no client address, as over a Unix socket. Without auth the server "
+                    "accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
                 }
         assert (await client.get("/healthz")).status_code == 200
 
@@ -95,7 +95,7 @@ async def test_what_came_through_a_proxy_is_somebody_else(header: str) -> None:
         assert answer.json()["error"] == {
             "code": "forbidden",
             "message": f"This request came through a proxy: it has the header '{header}'. Without auth the server "
-            "answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
+            "accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
         }
     app = app_of(tokens={"alice": "token-of-alice"})
     assert (await request(app, "GET", "/agents", headers={**sent, **ALICE}, server=HERE)).status == 200
@@ -158,8 +158,8 @@ async def test_a_proxy_that_changes_the_host_is_named() -> None:
     said = await refusal(app, "gate:8000", "https://shop.example", **ALICE)
     assert said == (
         "This request comes from a page of 'https://shop.example', but asks for the Host 'gate:8000'. "
-        "If a proxy changed the Host, let it pass on the one that it was asked for. "
-        "If the page is meant to be on another host, add its origin to AGUI_GATE_CORS_ORIGINS."
+        "If a proxy changed the Host, let it forward the original one. "
+        "If the page is on another host on purpose, add its origin to AGUI_GATE_CORS_ORIGINS."
     )
     passed_on = {"host": "shop.example", "origin": "https://shop.example", **ALICE}
     assert (await request(app, "GET", "/agents", headers=passed_on, server=HERE)).status == 200

@@ -148,5 +148,5 @@ async def test_a_stop_ends_it() -> None:
 
 
 def test_anything_else_is_refused_when_the_agent_is_made() -> None:
-    with pytest.raises(ConfigurationError, match="a text, or a function"):
+    with pytest.raises(ConfigurationError, match="a string, or a function"):
         Agent(name="a", model=Parrot(), instructions=5)  # type: ignore[arg-type]

@@ -148,7 +148,7 @@ async def test_what_is_said_meanwhile_goes_to_those_that_follow() -> None:
 
 def test_nobody_and_twice_the_same_make_no_workflow() -> None:
     one = Agent(name="one", model=OpenAIResponses("m", base_url="http://localhost:1", api_key="k"))
-    with pytest.raises(ConfigurationError, match="one at least"):
+    with pytest.raises(ConfigurationError, match="at least one"):
         pipeline("line")
     with pytest.raises(ConfigurationError, match="same name"):
         parallel("both", one, one)

@@ -41,7 +41,7 @@ class Away(MemoryBus):
 
     async def find(self, run_key: str) -> Published | None:
         if self.is_away:
-            raise Unavailable("The bus is away.")
+            raise Unavailable("The bus is not available.")
         return await super().find(run_key)
 
 
@@ -291,7 +291,9 @@ async def test_while_the_bus_is_away_what_is_saved_is_told() -> None:
         assert contents(await rest(reader)) == ["one", "two"]
 
 
-@pytest.mark.parametrize("error", [Unavailable("The bus is away."), remote_run.FellBehind()], ids=["away", "behind"])
+@pytest.mark.parametrize(
+    "error", [Unavailable("The bus is not available."), remote_run.FellBehind()], ids=["away", "behind"]
+)
 async def test_a_bus_that_loses_a_run_in_the_middle_of_it(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     async with two() as t:
         thread = await t.begin()

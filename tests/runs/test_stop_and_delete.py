@@ -93,7 +93,7 @@ async def test_of_a_claim_that_no_store_answers_nobody_is_told_that_it_was_not_m
         decision = asyncio.create_task(h.engine.decide("alice", asked.id, YES))
         await store.asked.wait()
         await h.engine.cancel("alice", "t")
-        with pytest.raises(Unavailable, match="What came of it is not saved yet"):
+        with pytest.raises(Unavailable, match="Its outcome is not saved yet"):
             await decision
         store.makes.set()
         store.answers.set()

@@ -78,7 +78,9 @@ async def test_a_server_without_a_connection_left(postgres: Postgres, database: 
 
 
 async def test_tables_that_its_role_may_not_make(role: Callable[[str], str], database: str, postgres: Postgres) -> None:
-    assert "tables are missing, and its role may not make them: run agui-gate migrate" in await refusal(role(PASSWORD))
+    assert "tables are missing, and its role may not create them: run agui-gate migrate" in await refusal(
+        role(PASSWORD)
+    )
     async with opened(database):  # somebody else makes them
         pass
     assert "lacks rights on the tables of agui-gate (SELECT" in await refusal(role(PASSWORD))

@@ -61,7 +61,7 @@ async def test_a_restore_is_refused_while_a_server_has_the_old_file_open(store: 
     restored = SQLiteStore(str(tmp_path / "gate.db"), any_past=True)
     await restored.start()
     for one in (restored, store):  # an attempt gives nobody's lock away
-        with pytest.raises(ConfigurationError, match="the file that was in its place before"):
+        with pytest.raises(ConfigurationError, match="the file that it replaced"):
             await one.begin_epoch()
     await store.aclose()
     assert (await restored.begin_epoch()).asked_again == 1

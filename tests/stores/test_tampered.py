@@ -68,7 +68,7 @@ async def test_arguments_that_were_not_asked_about_are_not_carried_out(place: tu
     record = await store.approval("alice", "a1")
     assert record is not None
     assert record.state is State.PENDING
-    assert await found(url) == ["approval a1: its record has other arguments than were asked about, or agreed to"]
+    assert await found(url) == ["approval a1: its record has arguments that were not asked about or approved"]
     await store.move("a1", State.REJECTED, decision=Decision(False, by="alice", way="http"))
     edited = Decision(True, by="alice", way="http", edited_arguments='{"amount":2}')
     assert (await store.move("a2", State.CLAIMED, decision=edited)).effective_arguments == '{"amount":2}'
@@ -81,8 +81,8 @@ async def test_a_question_that_is_not_in_the_trail_was_not_asked(place: tuple[st
     with pytest.raises(ApprovalRefused):
         await store.move("forged", State.CLAIMED, decision=YES)
     assert await found(url) == [
-        "approval forged: there is a record of it, and it was never asked",
-        "approval a2: it was not deleted, and there is no record of it",
+        "approval forged: it has a record, but the trail has no question about it",
+        "approval a2: it has no record, and the trail has no deletion of it",
     ]
 
 
@@ -142,8 +142,8 @@ async def test_a_call_is_repeated_as_it_was_agreed_to_or_not_at_all(
 
 
 FORGED = {
-    'decision = \'{"approved":true,"by":"bob","way":"http"}\'': "another decision, or another person's",
-    "decision = NULL": "another decision, or another person's",
+    'decision = \'{"approved":true,"by":"bob","way":"http"}\'': "another decision, or a decision of another person",
+    "decision = NULL": "another decision, or a decision of another person",
     "state = 'failed'": "in another state",
     'output = \'{"content":"more"}\'': "another result",
 }

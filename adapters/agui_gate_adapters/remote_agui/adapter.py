@@ -129,7 +129,7 @@ class _Told:
         self.batch: list[ModelEvent] = []
         self.over = False
 
-    def take(self, event: events.AnyEvent) -> None:
+    def apply(self, event: events.AnyEvent) -> None:
         """One event."""
         if self._machine.ended:
             self.over = True

@@ -165,7 +165,7 @@ class Machine:
     def _measure(self, value: Any) -> None:
         """Take what it costs to tell people of a value. Raises `TooMuch` for one that is too large."""
         size = self._fold.work.size_of(value, MAX_TOLD)
-        self._fold.work.take(PER_CHANGE + size * PER_BYTE)
+        self._fold.work.spend(PER_CHANGE + size * PER_BYTE)
         if size > MAX_TOLD:
             raise TooMuch(f"The agent's state, or an activity of it, is larger than {MAX_TOLD:,} bytes.")
 
@@ -205,7 +205,7 @@ class Machine:
 
     def _end(self, event: events.RunFinished) -> Iterator[ModelEvent]:
         self._count(len(self._fold.interrupts))
-        self._fold.work.take(len(self._fold.messages))
+        self._fold.work.spend(len(self._fold.messages))
         yield from self._only_in_snapshots()
         for message_id in sorted(self._thoughts):
             message = self._fold.message(message_id) or {}

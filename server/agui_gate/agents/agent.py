@@ -117,7 +117,9 @@ class Agent:
         if isinstance(self.model, str):
             object.__setattr__(self, "model", adapter_for(self.model))
         if not (isinstance(self.instructions, str) or callable(self.instructions)):
-            raise ConfigurationError(f"agent {self.name}: instructions is a text, or a function that makes one")
+            raise ConfigurationError(
+                f"agent {self.name}: instructions must be a string, or a function that returns one"
+            )
         if not isinstance(self.model, Adapter):
             raise ConfigurationError(f"agent {self.name}: model must be a provider adapter, such as OpenAIResponses(…)")
         if self.max_turns < 1:
@@ -193,7 +195,7 @@ class Agent:
 
     def _said(self, away: Sequence[str]) -> "str | Instructing":
         """The instructions with a note; one is added to those that are made later when they are made."""
-        return with_note(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
+        return with_missing_tools(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
 
     def source_of(self, tool: str) -> str:
         """Which source the tool of that name is of; "" for the agent's own."""
@@ -294,7 +296,7 @@ async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
         return None
 
 
-def with_note(instructions: str, away: Sequence[str]) -> str:
+def with_missing_tools(instructions: str, away: Sequence[str]) -> str:
     """The instructions, and which sources of tools are ``away``."""
     if not away:
         return instructions

@@ -59,7 +59,9 @@ class Summary:
         _at_least("Summary: over", self.over, 100)
         _at_least("Summary: keep", self.keep, 0)
         if self.keep > self.over // 2:
-            raise ConfigurationError("Summary: keep can be half of over at most, or it would be written all the time.")
+            raise ConfigurationError(
+                "Summary: keep can be at most half of over, or a new summary would be needed all the time."
+            )
         if isinstance(self.model, str):
             object.__setattr__(self, "model", adapter_for(self.model))
         if self.model is not None and not isinstance(self.model, Adapter):

@@ -46,7 +46,7 @@ class Signature:
                 context = parameter.name
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise ConfigurationError(f"tool {name}: parameter {parameter.name} must be a plain named one")
+                raise ConfigurationError(f"tool {name}: parameter {parameter.name} must be a plain named parameter")
             annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[parameter.name] = (annotation, default)
@@ -101,7 +101,7 @@ class Signature:
         except ToolError as error:
             reason = error.message.partition(": ")[2]
             raise ConfigurationError(
-                f"tool {self._name}: a default is no value of its own type, so a gate can't show it: {reason}"
+                f"tool {self._name}: a default is not valid for its type, so a gate can't show it: {reason}"
             ) from None
 
     # --- reading and writing ------------------------------------------------------------------------------------

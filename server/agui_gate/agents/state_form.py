@@ -77,7 +77,7 @@ def written(live: Any) -> bytes:
     except NotFinite:
         raise
     except Exception as error:  # a model's serializers are anybody's
-        raise ValueError(f"what a state holds is JSON, and this is not: {error}") from error
+        raise ValueError(f"a state must be JSON, and this is not: {error}") from error
 
 
 def _of_model(live: "BaseModel") -> bytes:

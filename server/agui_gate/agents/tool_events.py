@@ -144,7 +144,7 @@ class Emitter:
         if shown is None:
             raise ValueError(f"this call has shown no activity {key!r} that could be changed; begin with a snapshot")
         if event.activity_type != shown.kind:
-            raise ValueError(f"the activity {key!r} is of the type {shown.kind!r}, which a change repeats")
+            raise ValueError(f"the activity {key!r} is of the type {shown.kind!r}, which a change must repeat")
         operations = _operations(event.patch)
         content = patched(shown.content, operations)
         if not isinstance(content, dict):
@@ -199,7 +199,7 @@ def _encoded(value: Any) -> bytes:
     try:
         encoded = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"what an event carries is JSON, and this is not: {error}") from error
+        raise ValueError(f"an event must contain JSON, and this is not: {error}") from error
     if len(encoded) > MAX_EVENT:
         raise ValueError(f"an event carries up to {MAX_EVENT:,} bytes, not {len(encoded):,}")
     return encoded

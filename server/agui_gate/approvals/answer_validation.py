@@ -60,8 +60,8 @@ _TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCE
 
 _REFUSED: dict[Status, str] = {
     "missing": "This call is no longer pending.",
-    "name_mismatch": "The answer is about another tool than the one that was asked about.",
-    "arguments_mismatch": "The answer is about other arguments than those that were asked about.",
+    "name_mismatch": "The answer is about a different tool than the question.",
+    "arguments_mismatch": "The answer is about different arguments than the question.",
 }
 
 
@@ -258,7 +258,7 @@ def why_not(agent: Agent | None, approval: Approval) -> AguiGateError | None:
     if tool is None or approval.schema_digest is None:
         return None
     if agent.source_of(approval.tool) != approval.source:
-        return ApprovalRefused(f"{approval.tool} is another tool than the one this was asked for. {_ASK_AGAIN}")
+        return ApprovalRefused(f"{approval.tool} is not the tool that this was asked for. {_ASK_AGAIN}")
     if tool.schema_digest != approval.schema_digest:
         return ApprovalRefused(f"{approval.tool} has changed since this was asked. {_ASK_AGAIN}")
     return None

@@ -167,7 +167,7 @@ class Inbox:
                 while watcher.news:
                     yield watcher.take()
                 if watcher.is_behind:
-                    raise Unavailable("Too much has happened since this stream took something. Connect again.")
+                    raise Unavailable("The client reads this stream too slowly, and missed changes. Connect again.")
                 await watcher.wake.wait()
                 watcher.wake.clear()
         finally:

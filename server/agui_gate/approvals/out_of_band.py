@@ -192,7 +192,7 @@ class Decisions:
         except Stopped:
             now = await self._store.approval(opened.thread.principal, verdict.approval.id)
             if gated_calls.working or (now is not None and now.state is State.CLAIMED and not now.is_held):
-                raise Unavailable("This was stopped. What came of it is not saved yet: look again.") from None
+                raise Unavailable("This was stopped. Its outcome is not saved yet. Load it again.") from None
             if now is None or now.is_pending:
                 raise Unavailable("This was stopped before it was decided.") from None
             return now

@@ -36,7 +36,7 @@ from agui_gate.threads.memory_budget import Reservation
 from agui_gate.threads.reconciliation import Intake, take
 from agui_gate.worker_thread import if_large
 
-NOT_GONE_BACK = "Nothing was taken back, since calls in that part of the conversation still wait for an answer."
+NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversation are still pending."
 
 
 class UnansweredPolicy:
@@ -123,7 +123,7 @@ async def refuse(team: Team, run: RunInput, thread: Thread) -> None:
         return
     size = len(run.messages) + len(thread.entries)
     if left := pending - await if_large(size, _answered, team, run, thread):
-        raise ApprovalPending(f"{len(left)} call(s) wait for an answer; answer them all in one run.")
+        raise ApprovalPending(f"{len(left)} call(s) are pending; answer them all in one run.")
 
 
 def _answered(team: Team, run: RunInput, thread: Thread) -> set[str]:

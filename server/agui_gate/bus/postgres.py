@@ -124,8 +124,8 @@ class PostgresWire:
         except TimeoutError:
             await self.aclose()
             raise Unusable(
-                "The bus can't hear what PostgreSQL notifies, as behind a pooler: give it (AGUI_GATE_BUS) a URL that "
-                "leads to PostgreSQL itself."
+                "The bus receives no notifications of PostgreSQL, as behind a pooler: give it (AGUI_GATE_BUS) a URL "
+                "that leads to PostgreSQL itself."
             ) from None
 
     async def aclose(self) -> None:

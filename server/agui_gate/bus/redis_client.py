@@ -59,7 +59,7 @@ def without_secrets(url: str) -> str:
 
 def away(error: Exception) -> Unavailable:
     """The server is away, or refuses."""
-    return Unavailable(f"Live events can't be had right now ({type(error).__name__}).")
+    return Unavailable(f"Live events are not available right now ({type(error).__name__}).")
 
 
 def refusal(where: str, error: "RedisError | OSError") -> str:
@@ -69,7 +69,7 @@ def refusal(where: str, error: "RedisError | OSError") -> str:
     match error:
         case exceptions.AuthenticationError() | exceptions.AuthorizationError():
             return (
-                f"The bus {where} wants another user or password; its URL has them, as in redis://user:password@host."
+                f"The bus {where} requires another user or password. Put them into its URL: redis://user:password@host."
             )
         case exceptions.NoPermissionError():
             return f"The user that the URL of the bus {where} names lacks rights: {error}."
@@ -77,9 +77,9 @@ def refusal(where: str, error: "RedisError | OSError") -> str:
             return f"The bus {where} is a replica that can't be written; name its primary."
         case exceptions.ResponseError():
             why = str(error).partition(". ")[0].rstrip(".")  # some explain at length what may be configured
-            return f"The bus {where} refuses what is needed (Valkey, or Redis from 6.2 on): {why}."
+            return f"The bus {where} refuses a command that is needed (Valkey, or Redis 6.2 or newer): {why}."
         case exceptions.InvalidResponse():
-            return f"What answers at {where} is no Redis and no Valkey."
+            return f"The server at {where} is neither Redis nor Valkey."
         case _ if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return (
                 f"The certificate of the bus {where} is not trusted; name the CA that signed it, as in "

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from agui_gate.cli.terminal.chat_printer import ChatPrinter, show_history
-from agui_gate.cli.terminal.console import dim, failure, note, whole
+from agui_gate.cli.terminal.console import dim, failure, print_hint, whole
 from agui_gate.cli.terminal.prompts import ask_about, asked_by, can_ask, read_line, show_arguments
 from agui_gate.client import Answer, AnyEvent, ClientError, Json, Outcome, Question, Refused, Run, Thread, events
 from agui_gate.core.approvals import State
@@ -80,7 +80,7 @@ class Talk:
                 await run.stop()
                 await reader
         except TimeoutError:
-            note("The run did not stop in time. Disconnected.")
+            print_hint("The run did not stop in time. Disconnected.")
 
     async def _print(self, run: Run, back: bool) -> None:
         self._printer.begin()
@@ -93,7 +93,7 @@ class Talk:
                     show_history(self.thread.messages)
                     back = False
                 else:
-                    self._printer.take(event)
+                    self._printer.print_event(event)
 
     async def _tick(self) -> None:
         while not self._as_json:
@@ -171,7 +171,7 @@ def _free(question: Question) -> Answer | None:
     return question.reply(typed)
 
 
-def tell(error: ClientError, explained: str) -> None:
+def print_error(error: ClientError, explained: str) -> None:
     """One line about what went wrong on the way."""
     failure(whole(explained), error.code)
 

@@ -61,7 +61,7 @@ class Runner:
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not DEFAULT:
             return self._runner.run(work)
         presses = Presses(self._runner.get_loop())
-        signal.signal(signal.SIGINT, presses.note)
+        signal.signal(signal.SIGINT, presses.handle_signal)
         try:
             return self._runner.run(presses.cancelling(work))
         except asyncio.CancelledError:
@@ -93,7 +93,7 @@ class Presses:
             self._cancel()
         return await work
 
-    def note(self, number: int, frame: FrameType | None) -> None:
+    def handle_signal(self, number: int, frame: FrameType | None) -> None:
         """The handler of SIGINT."""
         self.count += 1
         if self.count >= BLOCKED:

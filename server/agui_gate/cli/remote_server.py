@@ -162,7 +162,9 @@ class RemoteServer:
                     seen.add(cursor)
         except TimeoutError:
             raise Failure(f"The server at {self._url} took more than {LIST_SECONDS:g} s for its list.") from None
-        raise Failure(f"The list of the server at {self._url} has no end: {MAX_PAGES:,} pages were read.")
+        raise Failure(
+            f"The list of the server at {self._url} is too long: the command stopped after {MAX_PAGES:,} pages."
+        )
 
     async def _page(self, path: str, most: int) -> tuple[list[Json], str | None, int]:
         told, size = await self._asked("GET", path, most)
@@ -225,9 +227,9 @@ class RemoteServer:
             case TooSlow():
                 return Failure(f"The server at {self._url} took too long to answer.")
             case TooMuch():
-                return Failure(f"The server at {self._url} sent more than an answer may have.")
+                return Failure(f"The server at {self._url} sent a response that is too large.")
             case _:
-                return Failure(f"The server at {self._url} closed the connection without a whole answer.")
+                return Failure(f"The server at {self._url} closed the connection before its response was complete.")
 
     def _refusal(self, status: int, said: bytes, *, is_address: bool = True) -> Failure:
         """What the server said instead of an answer, and what to type if that is known.

@@ -17,11 +17,11 @@ async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool
     who gave a wrong name is not told that all is well in there. ``any_past``: see `open_store`.
     """
     if settings.store.startswith("memory:"):
-        raise ConfigurationError("The store memory:// ends with its server. Name the one that is kept, with --store.")
-    if not may_be_new and not await schema_of(settings.store):
         raise ConfigurationError(
-            f"There is no store at {settings.shown('store')}. Name the one that is meant, with --store."
+            "A memory:// store exists only while its server runs. Name a permanent store with --store."
         )
+    if not may_be_new and not await schema_of(settings.store):
+        raise ConfigurationError(f"There is no store at {settings.shown('store')}. Name another one with --store.")
     store = failpoints.armed_store(open_store(settings.store, any_past=any_past))
     try:
         await store.start()

@@ -126,7 +126,7 @@ def _target(found: Any, name: str) -> Target:
     if isinstance(found, Sequence) and not isinstance(found, str | bytes):
         if found and all(isinstance(item, Agent) for item in found):
             return Target(tuple(found))
-        raise ConfigurationError(f"{name} is a list, but not one of agents.")
+        raise ConfigurationError(f"{name} is a list, but not a list of agents.")
     if _is_asgi(found):
         return Target(tuple(agent for state in states_of(found) for agent in state.engine.agents.values()), found)
     raise ConfigurationError(f"{name} is of type {type(found).__name__}; name an Agent, a list of them, or an app.")

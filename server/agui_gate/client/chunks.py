@@ -76,7 +76,7 @@ class Chunks:
         if named is not None:
             holder = next((lane for lane in of_kind if _id(self._lanes[lane]) == named), tag)
             if tag is not None and tag != holder:
-                raise Malformed("The agent goes on with an item in the name of another subagent.")
+                raise Malformed("The agent continues an item under the name of another subagent.")
             return holder
         if tag is not None or None in of_kind or not of_kind:
             return tag
@@ -127,4 +127,4 @@ def _check_agrees(chunk: Chunk, opened: Opened) -> None:
     for name in ("role", "name", "tool_call_name", "parent_message_id"):
         said = getattr(chunk, name, None)
         if said is not None and said != getattr(opened, name):
-            raise Malformed("The agent contradicts what it said when it began an item.")
+            raise Malformed("The agent contradicts the values with which it began an item.")

@@ -69,13 +69,13 @@ class Frames(SSESplitter):
     def _frames(self, lines: list[bytes]) -> list[bytes]:
         for line in lines:
             if line.startswith(b"id:"):
-                self._next = word(line[3:].strip()) or self._next
+                self._next = printable_id(line[3:].strip()) or self._next
             elif not line:
                 self.last_id = self._next or self.last_id
         return super()._frames(lines)
 
 
-def word(told: bytes) -> str:
+def printable_id(told: bytes) -> str:
     """A name that a peer gave something, if it can be said back in a request: printable ASCII. "" if it can't."""
     text = told.decode("ascii", "replace")
     return text if len(text) <= MAX_WORD and text.isascii() and text.isprintable() else ""
@@ -149,7 +149,7 @@ class Connection:
         except httpx2.ConnectTimeout as error:
             raise Unreachable(self._nobody) from error
         except httpx2.TimeoutException as error:
-            raise TooSlow(f"The agent said nothing for {self.limits.idle:g} seconds.") from error
+            raise TooSlow(f"The agent sent nothing for {self.limits.idle:g} seconds.") from error
         except (httpx2.ConnectError, httpx2.UnsupportedProtocol) as error:
             raise Unreachable(self._nobody) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
@@ -164,9 +164,9 @@ class Connection:
         if response.status_code != 200:
             raise Refused(response.status_code, await self._error_body(response))
         if media != "text/event-stream":
-            raise Malformed("What answers is no AG-UI server: its answer is no stream of events.")
+            raise Malformed("This is not an AG-UI server: its response is not an event stream.")
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
-            raise Malformed("The agent packs its answer, which was not asked for.")
+            raise Malformed("The agent compresses its response, which was not requested.")
 
     async def _error_body(self, response: "httpx2.Response") -> bytes:
         import httpx2
@@ -198,7 +198,7 @@ class Connection:
         except ProviderUnavailable as error:
             raise self._too_large() from error
         except httpx2.TimeoutException as error:
-            raise TooSlow(f"The agent said nothing for {self.limits.idle:g} seconds.") from error
+            raise TooSlow(f"The agent sent nothing for {self.limits.idle:g} seconds.") from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             raise BrokenOff("The connection to the agent was lost.") from error
 
@@ -244,9 +244,9 @@ class Connection:
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             raise BrokenOff("The connection to the agent was lost.") from error
         except httpx2.InvalidURL as error:
-            raise Malformed("The agent named something that can't be asked for.") from error
+            raise Malformed("The agent named an address that can't be requested.") from error
         if len(said) > most:
-            raise TooMuch(f"The agent answered with more than {most:,} bytes.")
+            raise TooMuch(f"The agent's response has more than {most:,} bytes.")
         return response.status_code, bytes(said)
 
     async def agent_name(self) -> str:
@@ -297,7 +297,7 @@ def _encoded(body: Json) -> bytes:
     try:
         return msgspec.json.encode(body)
     except (TypeError, ValueError, RecursionError):
-        raise ConfigurationError("What is to be sent to the agent is not JSON.") from None
+        raise ConfigurationError("The request to the agent is not JSON.") from None
 
 
 def _local(url: str) -> bool:

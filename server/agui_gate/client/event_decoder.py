@@ -69,18 +69,18 @@ class Reader:
             raise Malformed("The agent sent an event that is not JSON.") from None
         kind = sent.get("type") if isinstance(sent, dict) else None
         if not isinstance(kind, str):
-            raise Malformed("The agent sent something that is no event: it has no type.")
+            raise Malformed("The agent sent an event without a type.")
         if kind in _RETIRED:
             sent, kind = self._renewed(sent, kind), _RETIRED[kind]
         if kind not in _KNOWN:
             if kind not in self._told and len(self._told) < 100:
                 self._told.add(kind)
-                log.warning("an event of an unknown type goes unread: %s", kind[:60])
+                log.warning("an event of an unknown type is ignored: %s", kind[:60])
             return None
         try:
             event: ev.AnyEvent = msgspec.convert(sent, ev.AnyEvent)
         except (msgspec.ValidationError, RecursionError):
-            raise Malformed(f"The agent sent a {kind} that has not the form of one.") from None
+            raise Malformed(f"The agent sent a {kind} that has an invalid form.") from None
         _check_depth(payload, event)
         return _checked(event)
 
@@ -104,7 +104,7 @@ def _check_depth(payload: bytes, event: ev.AnyEvent) -> None:
     if payload.count(b"{") + payload.count(b"[") <= MAX_LEVELS:
         return
     if any(is_deeper(getattr(event, name), MAX_LEVELS) for name in event.__struct_fields__):
-        raise Malformed("The agent sent an event that nests too deep.")
+        raise Malformed("The agent sent an event that is nested too deeply.")
 
 
 def _checked(event: ev.AnyEvent) -> ev.AnyEvent:
@@ -133,7 +133,7 @@ def _outcome(outcome: ev.Json) -> ev.Json | None:
         case "interrupt":
             asked = outcome.get("interrupts")
             if not isinstance(asked, list) or not all(map(_is_interrupt, asked)):
-                raise Malformed("The agent asks something, and it can't be read what.")
+                raise Malformed("The agent asks a question that can't be read.")
             return {"type": "interrupt", "interrupts": [_without_nulls(one) for one in asked]}
         case "cancelled":
             return {"type": "cancelled"}
@@ -160,4 +160,4 @@ def _check_patch(operations: list[ev.Json]) -> None:
         if op in ("move", "copy"):
             good = good and isinstance(one.get("from"), str)
         if not good:
-            raise Malformed("The agent sent a change that is no JSON Patch.")
+            raise Malformed("The agent sent a change that is not a JSON Patch.")

@@ -28,7 +28,7 @@ def bounded() -> Iterator[None]:
     try:
         yield
     except TooMuchWork:
-        raise TooMuch("What the agent sends takes more work than a run of it may.") from None
+        raise TooMuch("The agent's events take more work to process than a run may.") from None
 
 
 _OWNED = "@ag-ui/client"
@@ -157,7 +157,7 @@ class Fold:
 
     def _begin(self, event: ev.TextMessageStart | ev.ReasoningMessageStart) -> None:
         if event.message_id not in self._all.by_id:
-            self.work.take(PER_NEW)
+            self.work.spend(PER_NEW)
             role = event.role if isinstance(event, ev.TextMessageStart) else "reasoning"
             message: Json = {"id": event.message_id, "role": role, "content": ""}
             if isinstance(event, ev.TextMessageStart) and event.name is not None:
@@ -199,7 +199,7 @@ class Fold:
             known["function"]["name"] = event.tool_call_name
             _note(known, event)
             return
-        self.work.take(PER_NEW)
+        self.work.spend(PER_NEW)
         call: Json = {"id": call_id, "type": "function", "function": {"name": event.tool_call_name, "arguments": ""}}
         self._all.add_call(call, self._parent_of(event))
         _note(call, event)
@@ -224,7 +224,7 @@ class Fold:
 
     def _result(self, event: ev.ToolCallResult) -> None:
         self._answered.add(event.tool_call_id)
-        self.work.take(PER_NEW)
+        self.work.spend(PER_NEW)
         message: Json = {"id": event.message_id, "toolCallId": event.tool_call_id, "role": "tool"}
         message |= {"content": event.content} | _owner(event)
         _note(message, event)
@@ -240,7 +240,7 @@ class Fold:
 
     def _snapshot(self, event: ev.MessagesSnapshot) -> None:
         before = self.messages
-        self.work.take((len(before) + len(event.messages)) * PER_MESSAGE)
+        self.work.spend((len(before) + len(event.messages)) * PER_MESSAGE)
         told = [_owned(message) for message in event.messages]
         by_id = {message["id"]: message for message in told}
         kept = _keeps(event, told)
@@ -254,7 +254,7 @@ class Fold:
         message |= {"content": event.content} | _owner(event)
         before = self._all.by_id.get(event.message_id)
         if before is None:
-            self.work.take(PER_NEW)
+            self.work.spend(PER_NEW)
             self._all.append(message)
             _note(message, event)
         elif before["role"] == "activity":
@@ -283,7 +283,7 @@ class Fold:
 
     def _patched(self, value: Any, operations: list[Json], otherwise: Any) -> Any:
         """The value with the change made; ``otherwise`` if it can't be."""
-        self.work.take(PER_PATCH)
+        self.work.spend(PER_PATCH)
         try:
             return patched(value, operations, self.work)
         except (NotApplicable, KeyError, TypeError, RecursionError):
@@ -296,7 +296,7 @@ class Fold:
         self._begun, self._answered, self._pending = {}, set(), ()
         for message in (event.input or {}).get("messages") or ():
             if message["id"] not in self._all.by_id:
-                self.work.take(PER_MESSAGE)
+                self.work.spend(PER_MESSAGE)
                 self._all.append(_owned(message))
 
     def _finish(self, event: ev.RunFinished) -> None:
@@ -307,7 +307,7 @@ class Fold:
 
     def _put(self, messages: list[Json]) -> None:
         """These are all messages from now on."""
-        self.work.take(len(messages) * PER_MESSAGE)
+        self.work.spend(len(messages) * PER_MESSAGE)
         self._all = Placement(messages)
 
 

@@ -96,7 +96,7 @@ def _modern(part: Any) -> Any:
 def _calls(calls: Any) -> list[Json]:
     good = isinstance(calls, list) and all(isinstance(call, dict) and _is_call(call) for call in calls)
     if not good:
-        raise Malformed("The agent's messages can't be read: a call has not the form of one.")
+        raise Malformed("The agent's messages can't be read: a call has an invalid form.")
     kept = [{name: value for name, value in call.items() if name in _CALL and _fits(name, value)} for call in calls]
     return [
         call | {"function": {"name": call["function"]["name"], "arguments": call["function"]["arguments"]}}

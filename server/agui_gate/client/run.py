@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from agui_gate.client import events as ev
 from agui_gate.client.chunks import Chunks
-from agui_gate.client.connection import Connection, Frames, word
+from agui_gate.client.connection import Connection, Frames, printable_id
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
 from agui_gate.client.event_decoder import LARGE, Reader
 from agui_gate.client.events import Json
@@ -91,7 +91,7 @@ class Outcome:
 class Folds(Protocol):
     """What a run tells: its thread."""
 
-    def take(self, event: ev.AnyEvent) -> None:
+    def apply(self, event: ev.AnyEvent) -> None:
         """One event, in order, without chunks. Large ones are brought by another OS thread; one event at a time."""
 
     def leave(self) -> None:
@@ -178,9 +178,9 @@ class Run:
                         for one in self._chunks.unfolded(event) if event is not None else ():
                             self._note(one)
                             if self._is_heavy(one, len(payload)) or large:
-                                await _beside(self._thread.take, one)
+                                await _beside(self._thread.apply, one)
                             else:
-                                self._thread.take(one)
+                                self._thread.apply(one)
                             yield one
                         if breath.due:
                             await breath.take()
@@ -227,7 +227,7 @@ class Run:
             try:
                 async with AsyncExitStack() as open_now:
                     response = await self._opened(open_now.enter_async_context(opened))
-                    self.key = word(response.headers.get("agui-run-key", "").encode())
+                    self.key = printable_id(response.headers.get("agui-run-key", "").encode())
                     if self._stopped and self.key:  # stopped before it had a name, so nobody was asked yet
                         await self._ask_to_stop()
                     async with aclosing(self._of(response)) as batches:
@@ -302,4 +302,4 @@ class Run:
             raise self._too_slow() from None
 
     def _too_slow(self) -> TooSlow:
-        return TooSlow(f"The agent's run has no end within {self._limits.total:g} seconds.")
+        return TooSlow(f"The agent's run did not end within {self._limits.total:g} seconds.")

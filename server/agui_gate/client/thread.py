@@ -129,7 +129,7 @@ class Thread:
         Raises `NoWayBack` where the server has no such route, and `Unreachable`.
         """
         if not await self._connection.agent_name():
-            raise NoWayBack("The server has no way to come back to a thread.")
+            raise NoWayBack("The server can't restore a thread.")
         return self._begun(Run(self._connection, self, self._body({}), attach=True, large=self._is_large))
 
     async def run_tools(self) -> bool:
@@ -154,7 +154,7 @@ class Thread:
         if self._running is not None:
             await self._running.stop()
 
-    def take(self, event: ev.AnyEvent) -> None:
+    def apply(self, event: ev.AnyEvent) -> None:
         """One event of the run under way."""
         match event:
             case ev.RunStarted():
@@ -174,9 +174,9 @@ class Thread:
         given = {entry["interruptId"] for entry in resume} | {e["interruptId"] for e in more.get("resume") or ()}
         left = [one["id"] for one in self._fold.interrupts if one["id"] not in given]
         if left:
-            raise Unanswered(f"{len(left)} of the agent's questions wait for an answer; answer or cancel all of them.")
+            raise Unanswered(f"{len(left)} of the agent's questions are pending; answer or cancel all of them.")
         if self._running is not None:
-            raise RuntimeError("a run of this thread is under way")
+            raise RuntimeError("a run of this thread is in progress")
         for answer in answers:
             if answer.question.way == "card":
                 said = msgspec.json.encode(answer.payload).decode()

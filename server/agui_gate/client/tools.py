@@ -24,7 +24,7 @@ async def result_of(tool: Tool, call: Json) -> Json:
     name = call["function"]["name"]
     arguments = parse_object(call["function"]["arguments"] or "{}")
     if tool.gate is not None:
-        return _failed(f"{name} needs an approval, and nobody can be asked for one here.")
+        return _failed(f"{name} needs an approval, and there is nobody to ask here.")
     if arguments is None:
         return _failed(f"The arguments of {name} are not a JSON object.")
     limit = tool.timeout or TIMEOUT

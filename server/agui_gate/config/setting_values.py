@@ -58,7 +58,7 @@ def _items(value: Any) -> list[str]:
         return [item.strip() for item in value.split(",") if item.strip()]
     if isinstance(value, Iterable) and all(isinstance(item, str) for item in value):
         return [item.strip() for item in value]
-    raise ValueError("must be a list, or one text with commas")
+    raise ValueError("must be a list, or one string with commas")
 
 
 def _origins(value: Any) -> tuple[str, ...]:

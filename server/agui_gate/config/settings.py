@@ -230,7 +230,7 @@ def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield key, value
         elif name == "token" and ":" in value and not environ.get(f"{PREFIX}TOKENS"):
             raise ConfigurationError(
-                "AGUI_GATE_TOKEN is what a client sends; the tokens that a server takes are AGUI_GATE_TOKENS."
+                "AGUI_GATE_TOKEN is the token that a client sends. A server accepts the tokens of AGUI_GATE_TOKENS."
             )
 
 

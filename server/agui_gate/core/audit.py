@@ -296,7 +296,7 @@ class Chains:
         self._heads = {(head.tenant, head.thread, head.seq): head.hash for head in heads if head.seq}
         self._last = Head("")
 
-    def take(self, event: Event) -> list[Break]:
+    def check(self, event: Event) -> list[Break]:
         """What is wrong with the next event. The chain is then followed from it on."""
         if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
             self._last = Head(event.thread, tenant=event.tenant)

@@ -29,7 +29,7 @@ class Account(msgspec.Struct):
     output: object = None
     is_gone: bool = False
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Its next event."""
         self.seq, body = event.seq, parse_object(event.body) or {}
         if event.kind == "asked":
@@ -63,9 +63,9 @@ class Ledger:
     def __init__(self) -> None:
         self._accounts: dict[str, Account] = {}
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Its next event."""
-        self._accounts.setdefault(event.approval_id, Account(event.seq)).take(event)
+        self._accounts.setdefault(event.approval_id, Account(event.seq)).apply(event)
 
     def differences(self, approvals: Iterable[Approval]) -> list[tuple[str, int, Differs]]:
         """Each approval of which ledger and trail differ, its last event, and in what."""

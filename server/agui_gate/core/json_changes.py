@@ -76,7 +76,7 @@ class _Changing:
 
     def apply(self, operation: Mapping[str, Any]) -> None:
         path = operation["path"]
-        self._work.take(PER_OPERATION)
+        self._work.spend(PER_OPERATION)
         match operation["op"]:
             case "add":
                 self._add(path, operation["value"])
@@ -144,7 +144,7 @@ class _Changing:
         return parent, name
 
     def _names(self, path: str) -> list[str]:
-        self._work.take(len(path) * PER_BYTE + path.count("/"))
+        self._work.spend(len(path) * PER_BYTE + path.count("/"))
         return _names(path)
 
 

@@ -50,7 +50,7 @@ def problem(media: Media) -> str | None:
             return None if fits else "its file handle can't be one"
 
 
-def note(media: Media, reason: str) -> str:
+def placeholder(media: Media, reason: str) -> str:
     """What the model is told in its place."""
     return f"[{media.kind} left out: {reason}]"
 

@@ -33,7 +33,7 @@ import msgspec
 
 from agui_gate.core.client_results import after, told
 from agui_gate.core.json_text import canonical, parse_object
-from agui_gate.core.media import FOREIGN, is_foreign, normal, note
+from agui_gate.core.media import FOREIGN, is_foreign, normal, placeholder
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -295,7 +295,7 @@ def _part(part: Content, instead: str | None, vendor: str) -> Content:
         return Text(instead)
     if not isinstance(part, Media):
         return part
-    return Text(note(part, FOREIGN)) if is_foreign(part, vendor) else normal(part)
+    return Text(placeholder(part, FOREIGN)) if is_foreign(part, vendor) else normal(part)
 
 
 def _action_turn(entry: ActionEntry, notes: _Notes, vendor: str) -> UserTurn:

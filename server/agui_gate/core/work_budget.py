@@ -45,7 +45,7 @@ class Work:
         """The next event."""
         self._left_of_event = self._event
 
-    def take(self, microseconds: float) -> None:
+    def spend(self, microseconds: float) -> None:
         """Raise `TooMuchWork` where there isn't so much left."""
         self.left -= microseconds
         self._left_of_event -= microseconds
@@ -54,11 +54,11 @@ class Work:
 
     def copies(self, held: Sized) -> None:
         """All that a list or an object holds is copied at once."""
-        self.take(len(held) * PER_COPIED)
+        self.spend(len(held) * PER_COPIED)
 
     def moves(self, held: Sized) -> None:
         """What a list holds makes room for one more, or closes up."""
-        self.take(len(held) * PER_MOVED)
+        self.spend(len(held) * PER_MOVED)
 
     def size_of(self, value: Any, most: float) -> float:
         """About how many bytes ``value`` is as JSON. Once that is more than ``most``, no more of it is looked at."""
@@ -75,7 +75,7 @@ class Work:
             elif isinstance(one, list):
                 self.copies(one)
                 left += one
-        self.take(seen * PER_VALUE + size * PER_BYTE)
+        self.spend(seen * PER_VALUE + size * PER_BYTE)
         return size
 
 
@@ -86,7 +86,7 @@ def is_deeper(value: Any, levels: int, work: Work) -> bool:
         if levels == 0:
             return True
         levels -= 1
-        work.take(PER_LEVEL + sum(map(len, level)) * PER_VALUE)
+        work.spend(PER_LEVEL + sum(map(len, level)) * PER_VALUE)
         children = (child for one in level for child in (one.values() if isinstance(one, dict) else one))
         level = [child for child in children if isinstance(child, dict | list)]
     return False
@@ -97,7 +97,7 @@ def same(one: Any, other: Any, work: Work) -> bool:
     left = [(one, other)]
     while left:
         a, b = left.pop()
-        work.take(PER_VALUE)
+        work.spend(PER_VALUE)
         if isinstance(a, dict) and isinstance(b, dict):
             if a.keys() != b.keys():
                 return False
@@ -109,7 +109,7 @@ def same(one: Any, other: Any, work: Work) -> bool:
             work.copies(a)
             left += zip(a, b, strict=True)
         elif isinstance(a, str) and isinstance(b, str):
-            work.take(min(len(a), len(b)) * PER_BYTE)
+            work.spend(min(len(a), len(b)) * PER_BYTE)
             if a != b:
                 return False
         elif isinstance(a, bool) is not isinstance(b, bool) or a != b:
@@ -119,7 +119,7 @@ def same(one: Any, other: Any, work: Work) -> bool:
 
 def copy_of(value: Any, work: Work) -> Any:
     """A copy of a JSON value, within what copies may add. Raises `TooMuchCopied`."""
-    work.take(PER_VALUE)
+    work.spend(PER_VALUE)
     work.copied -= len(value) + 2 if isinstance(value, str) else 2
     if work.copied < 0:
         raise TooMuchCopied("it copies too much")

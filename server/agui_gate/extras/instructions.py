@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from agui_gate.agents.agent import Agent, Instructing, with_note
+from agui_gate.agents.agent import Agent, Instructing, with_missing_tools
 from agui_gate.agents.instruction_context import About, Situation
 from agui_gate.errors import NoInstructions
 from agui_gate.extras.shared_state import state_of
@@ -62,7 +62,7 @@ async def _made(agent: Agent, function: Instructing, run: RunInput, thread: Leas
         what = f"{len(said):,} characters" if isinstance(said, str) else type(said).__name__
         log.error("instructions_unusable", agent=agent.name, returned=what)
         raise NoInstructions
-    return with_note(said, agent.away)
+    return with_missing_tools(said, agent.away)
 
 
 async def _said(agent: Agent, function: Instructing, situation: Situation, thread: LeasedThread) -> object:

@@ -122,9 +122,9 @@ def _name_neighbours(engine: Engine) -> None:
         log.warning(
             "store_is_shared",
             with_processes=", ".join(map(str, others)),
-            means="Approvals, stopping and deleting work across processes, live events do not: who comes back to a run "
-            "in another process sees it as it is saved, step by step. Use one process, let clients stay with one, or "
-            "set AGUI_GATE_BUS.",
+            means="Approvals, stopping and deleting work across processes, live events do not: a client that "
+            "reconnects in another process receives what is saved, step by step. Use one process, route each client to "
+            "one process, or set AGUI_GATE_BUS.",
         )
 
 

@@ -71,7 +71,7 @@ class ApprovalRoutes:
         left = await self._engine.store.tombstones(principal, approval_id=approval_id)
         if not left:
             raise NotFound("There is no such approval.")
-        message = "Its thread was deleted. What is kept of it is in `record`."
+        message = "Its thread was deleted. `record` contains what remains of it."
         return json_response({"error": {"code": Gone.code, "message": message, "record": tombstone_view(left[0])}}, 410)
 
     async def decide(self, request: Request) -> Response:

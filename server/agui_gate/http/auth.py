@@ -32,7 +32,7 @@ Auth = Callable[[Request], str | None | Awaitable[str | None]]
 log = structlog.get_logger("agui_gate.auth")
 
 
-_CONFIGURE = "Without auth the server answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app."
+_CONFIGURE = "Without auth the server accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app."
 """What to do about a server that is open to loopback only, whatever shut somebody out."""
 
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
@@ -152,7 +152,7 @@ class Guard:
         """
         server = request.scope.get("server")
         if request.client is None or (server is not None and server[1] is None):
-            raise Forbidden(f"This request came without an address, as over a Unix socket. {_CONFIGURE}")
+            raise Forbidden(f"This request has no client address, as over a Unix socket. {_CONFIGURE}")
         proxied = next((name for name in request.headers if name.startswith(PROXY_HEADERS)), None)
         if proxied is not None:
             raise Forbidden(f"This request came through a proxy: it has the header {_quoted(proxied)}. {_CONFIGURE}")
@@ -173,8 +173,8 @@ class Guard:
         host = request.headers.get("host")
         return (
             f"{said}, but asks for the Host {_quoted(host)}. "
-            "If a proxy changed the Host, let it pass on the one that it was asked for. "
-            "If the page is meant to be on another host, add its origin to AGUI_GATE_CORS_ORIGINS."
+            "If a proxy changed the Host, let it forward the original one. "
+            "If the page is on another host on purpose, add its origin to AGUI_GATE_CORS_ORIGINS."
         )
 
     @staticmethod

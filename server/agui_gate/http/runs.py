@@ -55,7 +55,7 @@ async def begun_before(
     named = _EVENT_ID.fullmatch(cursor)
     if named is None or cursors:
         raise InvalidRequest(
-            "Last-Event-ID is not the id of an event: send the id of the last event you received, or no such header."
+            "Last-Event-ID is not the id of an event: send the id of the last event you received, or omit the header."
         )
     found = await repeated(engine, agent, principal, run, named[1])
     return None if found is None else await _rest(engine, *found, _position(cursor, found[0]))
@@ -125,5 +125,5 @@ def _position(cursor: str | None, published: Published) -> int:
         after = int(found[2])
     if after + 1 < published.first:
         where = f"GET /threads/{published.thread_id}"
-        raise Gone(f"These events are no longer kept. {where} has the conversation as it stands.")
+        raise Gone(f"These events are no longer kept. {where} returns the conversation.")
     return after

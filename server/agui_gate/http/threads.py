@@ -128,7 +128,7 @@ def _changes(body: bytes) -> _Changes:
     try:
         changes = msgspec.convert(decode_json(body), _Changes)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"Not a change of a thread: {error}", well_formed=True) from None
+        raise InvalidRequest(f"Invalid change of a thread: {error}", well_formed=True) from None
     if not isinstance(changes.title, str):
         return changes
     return msgspec.structs.replace(changes, title=checked_title(changes.title))

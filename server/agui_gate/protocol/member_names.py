@@ -58,5 +58,5 @@ def agreed(camel: T, snake: T, name: str) -> T:
     if snake is None:
         return camel
     if camel is not None and camel != snake:
-        raise InvalidRequest(f"{name} is there twice, spelled in two ways, and the two differ.", well_formed=True)
+        raise InvalidRequest(f"{name} occurs twice, in two spellings with different values.", well_formed=True)
     return snake

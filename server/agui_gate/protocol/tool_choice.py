@@ -28,7 +28,7 @@ def chosen(props: Any, tools: Collection[str]) -> ToolChoice | None:
     if name is None:
         return None
     if name not in tools:
-        raise InvalidRequest(f"toolChoice names {name[:64]!r}, which is no tool of this run.", well_formed=True)
+        raise InvalidRequest(f"toolChoice names {name[:64]!r}, which is not a tool of this run.", well_formed=True)
     return NamedTool(name)
 
 

@@ -50,7 +50,7 @@ from agui_gate.stores.outbox import is_run
 from agui_gate.threads.conversation import Told, conversation_json
 from agui_gate.threads.memory_budget import Reservation
 
-NOT_KEPT = (Internal.code, "The last run failed. Why was not saved. Send a message to continue.")
+NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
 """What is said of a failure of which no more is known."""
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode

@@ -25,7 +25,7 @@ async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keepe
         runs=len(runs),
         decisions=len(working.keys),
         seconds=seconds,
-        means="They may come to their end in this time. A second signal, or Ctrl-C again, stops them at once.",
+        means="They may finish within this time. A second signal, or Ctrl-C again, stops them at once.",
     )
     for run in runs:
         run.is_draining = True
@@ -36,4 +36,4 @@ async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keepe
             await working.all_over()
             await keeper.all_saved()
     except TimeoutError:
-        log.warning("drain_over", runs=len(runs), decisions=len(working.keys), means="What is left is stopped now.")
+        log.warning("drain_over", runs=len(runs), decisions=len(working.keys), means="The rest is stopped now.")

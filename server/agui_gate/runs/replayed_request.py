@@ -48,7 +48,7 @@ async def repeated(
     if found is None:
         raise Gone(
             "The events of this run are no longer kept, or never were here. "
-            f"GET /threads/{run.thread_id} has the conversation as it stands. "
+            f"GET /threads/{run.thread_id} returns the conversation. "
             "To begin a new run, send the request without Last-Event-ID."
         )
     return found

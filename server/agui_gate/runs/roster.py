@@ -41,7 +41,7 @@ class Roster:
         """The agent that asked. Raises `Unavailable` if there is none of its name."""
         if approval.agent not in self.members:
             raise Unavailable(
-                f"The agent {approval.agent!r} that asked is not served here now. It can be rejected, or go on waiting."
+                f"The agent {approval.agent!r} that asked is not served here now. It can be rejected, or stay pending."
             )
         return self.members[approval.agent]
 

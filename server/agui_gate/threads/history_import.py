@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 
 from agui_gate.core import answers as an
-from agui_gate.core.media import note, problem
+from agui_gate.core.media import placeholder, problem
 from agui_gate.core.transcript import (
     CARD_TOOL,
     CallPart,
@@ -53,7 +53,7 @@ def admitted(entry: UserEntry) -> Iterator[Entry]:
     yield entry
     for place, part in enumerate(entry.content):
         if isinstance(part, Media) and (reason := problem(part)) is not None:
-            yield LeftOutEntry(note(part, reason), entry.id, place)
+            yield LeftOutEntry(placeholder(part, reason), entry.id, place)
 
 
 def taken(entry: ResultEntry) -> Iterator[Entry]:
@@ -61,7 +61,7 @@ def taken(entry: ResultEntry) -> Iterator[Entry]:
     yield entry
     for place, part in enumerate(entry.output.parts or ()):
         if isinstance(part, Media) and (reason := problem(part)) is not None:
-            yield LeftOutEntry(note(part, reason), part=place, call_id=entry.call_id)
+            yield LeftOutEntry(placeholder(part, reason), part=place, call_id=entry.call_id)
 
 
 def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Iterator[Entry]:

@@ -45,7 +45,7 @@ from agui_gate.threads.history_import import NewId as NewId
 from agui_gate.threads.history_import import admitted, import_history, reported, taken, user_entry
 
 ANSWERED_BEFORE = "it is to a card that was answered before"
-ASKED_BEFORE = "it is to a question of before a backup was restored, which is asked again"
+ASKED_BEFORE = "it is to a question from before a backup was restored, which is asked again"
 
 
 class Intake(msgspec.Struct, kw_only=True):

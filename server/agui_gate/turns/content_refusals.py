@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from agui_gate.core import events as ev
-from agui_gate.core.media import FOREIGN, is_foreign, normal, note
+from agui_gate.core.media import FOREIGN, is_foreign, normal, placeholder
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.transcript import (
     ActionEntry,
@@ -150,7 +150,7 @@ def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]
         content, call_id = entry.output.parts or (), entry.call_id
     for place, part in enumerate(content):
         if isinstance(part, Media) and part.value:
-            yield LeftOutEntry(note(normal(part), reason), message_id, place, call_id), part
+            yield LeftOutEntry(placeholder(normal(part), reason), message_id, place, call_id), part
 
 
 def blamed(thread: LeasedThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
@@ -226,5 +226,5 @@ def _message(entry: UserEntry) -> _Said:
     media = [(place, part) for place, part in enumerate(entry.content) if isinstance(part, Media)]
     attached = sum(len(part.value) for _, part in media)
     text = sum(len(part.text) for part in entry.content if isinstance(part, Text))
-    notes = [LeftOutEntry(note(normal(part), TOO_LARGE_MEDIA), entry.id, place) for place, part in media]
+    notes = [LeftOutEntry(placeholder(normal(part), TOO_LARGE_MEDIA), entry.id, place) for place, part in media]
     return _Said(entry.id, text + attached, False, notes if attached > text else [])

@@ -425,8 +425,8 @@ async def test_what_was_approved_for_one_server_never_runs_at_another() -> None:
         await stack.enter_async_context(served(b.app(), port_of(url_b)))
         for sources, says in (
             ([MCPTools.http(url_a, name="a"), MCPTools.http(url_b, name="b")], "a can't be reached"),
-            ([MCPTools.http(url_b, name="b")], "another tool than the one this was asked for"),
-            ([MCPTools.http(url_b, name="a")], "another tool than the one this was asked for"),  # swapped
+            ([MCPTools.http(url_b, name="b")], "is not the tool that this was asked for"),
+            ([MCPTools.http(url_b, name="a")], "is not the tool that this was asked for"),  # swapped
         ):
             async with product(sources, store=store, emulator=emulator) as p:
                 chat.product, chat.url = p, p.url

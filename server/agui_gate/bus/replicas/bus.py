@@ -231,7 +231,7 @@ class SharedBus:
             async with asyncio.timeout(CALL_SECONDS if seconds is None else seconds):
                 return await call
         except TimeoutError:
-            raise Unavailable("The bus is away.") from None
+            raise Unavailable("The bus is not available.") from None
 
     def _heard(self, payload: bytes) -> None:
         for word in unpack(payload):

@@ -188,7 +188,7 @@ class Follower:
                 await asyncio.sleep(RETRY_SECONDS)
             except Exception:
                 logger.exception(
-                    "bus_unread", means="What a run has said elsewhere can't be read here, or is read later."
+                    "bus_unread", means="Events of runs in other processes can't be read here, or are read later."
                 )
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -224,7 +224,7 @@ class Follower:
             async with asyncio.timeout(READ_SECONDS):
                 return list(await self._wire.read([Wanted(log.key, log.next_seq) for log in logs]))
         except TimeoutError:
-            raise Unavailable("The bus is away.") from None
+            raise Unavailable("The bus is not available.") from None
 
     async def _feed(self, log: FollowedLog, said: Said) -> bool:
         """Add what the run said. Whether that was all for now."""
@@ -242,7 +242,7 @@ class Follower:
             async with asyncio.timeout(READ_SECONDS):
                 put = await self._wire.opening(log.key)
         except TimeoutError:
-            raise Unavailable("The bus is away.") from None
+            raise Unavailable("The bus is not available.") from None
         if put is not None and put[0] > log.told and (opening := opening_of(put[1])) is not None:
             log.told = None
             log.opened(opening)

@@ -141,7 +141,7 @@ class Sender:
             self._lose(ended[lost])
             lost += 1
         if lost:
-            log.warning("bus_lost", runs=lost, means="They are over. Elsewhere nobody can read again what they said.")
+            log.warning("bus_lost", runs=lost, means="They have ended. Other processes can't read their events again.")
 
     def has_ended_run(self, principal: str, thread_id: str) -> bool:
         """Whether the end of a run of the thread isn't sent yet."""
@@ -156,7 +156,7 @@ class Sender:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
         except TimeoutError:
-            raise Unavailable("The bus is away.") from None
+            raise Unavailable("The bus is not available.") from None
 
     # --- what happens, and when it is sent ----------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class Sender:
         wait, longest = RETRY_SECONDS
         while not await self._sent(batches, notes):
             if wait == RETRY_SECONDS[0]:
-                log.warning("bus_away", means="Runs go on; what they say is followed from here alone.")
+                log.warning("bus_away", means="Runs continue. Only clients of this process receive their live events.")
             await asyncio.sleep(wait)
             wait = min(2 * wait, longest)
         if wait != RETRY_SECONDS[0]:
@@ -309,5 +309,5 @@ class Sender:
         except (TimeoutError, Unavailable):
             return False
         except Exception:
-            log.exception("bus_refused", means="What was to be sent is lost to readers elsewhere.")
+            log.exception("bus_refused", means="The unsent events are lost to readers in other processes.")
         return True

@@ -38,7 +38,7 @@ HELP = """List, approve and reject the pending calls of a running server.
 \b
 Examples:
   agui-gate approvals ls
-  agui-gate approvals watch                                  pending calls, and new ones as they come
+  agui-gate approvals watch                                  pending calls, and new ones as they arrive
   agui-gate approvals approve apr_5f0c2a71
   agui-gate approvals approve apr_5f0c2a71 --edit amount=20
   agui-gate approvals approve apr_5f0c2a71 --no-continue     leave the conversation to a page
@@ -88,13 +88,13 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
         click.echo(_table(_records(pending)))
 
 
-@command.command("watch", short_help="Show pending calls, new ones as they come, and each outcome.")
+@command.command("watch", short_help="Show pending calls, new ones as they arrive, and each outcome.")
 @url_option
 @token_option
 @json_option
 @debug_option
 def watch(url: str, token: str | None, as_json: bool) -> None:
-    """Show what waits for you, what comes, and what becomes of it, until Ctrl-C.
+    """Show pending calls, new ones as they arrive, and each outcome, until Ctrl-C.
 
     With --json each event is one line: {"event": "approval", "data": {…}}.
     """
@@ -155,13 +155,13 @@ def _line(news: News, seen: dict[str, None]) -> str | None:
 def approve(
     approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
 ) -> None:
-    """Approve a call: its tool runs now (a tool of the provider: with the thread's next run)."""
+    """Approve a call: its tool runs now (a tool of the provider: in the thread's next run)."""
     with RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         payload = _payload(True, reason, go_on)
         if edits:
             if found is None or found.state != "pending":
-                raise Failure(f"Nothing that waits for you has the id {approval_id}, so there is nothing to edit.")
+                raise Failure(f"No pending call of yours has the id {approval_id}, so there is nothing to edit.")
             payload["edited_arguments"] = edited_arguments(found.arguments, found.editable, edits)
         if not as_json:
             _show(found, payload.get("edited_arguments"))
@@ -209,7 +209,7 @@ def _find(records: Sequence[Record], wanted: str) -> Record | None:
             return item
     matches = [item for item in records if item.id.startswith(wanted)]
     if matches and (len(matches) > 1 or len(wanted) < SHORTEST_ID):
-        raise Failure(f"{wanted!r} is too short to tell which one is meant; write more of the id.")
+        raise Failure(f"{wanted!r} is ambiguous: several ids begin with it. Give more of the id.")
     return matches[0] if matches else None
 
 
@@ -227,7 +227,7 @@ def _report(told: Json, as_json: bool) -> None:
     else:
         result = f": {short(outcome.result, 500)}" if outcome.result else ""
         later = outcome.state == "claimed" and not outcome.run
-        note = " (the provider is told with the thread's next run)" if later else ""
+        note = " (it is sent to the provider in the thread's next run)" if later else ""
         more = f" ({short(outcome.message, 300)})" if outcome.message else ""
         click.echo(f"{short(outcome.state, 20)}{result}{note}{more}")
         if outcome.run:

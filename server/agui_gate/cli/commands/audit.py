@@ -146,18 +146,18 @@ _WORDS = {
     "missing": "events before it are missing",
     "added": "it is a duplicate, or was added",
     "changed": "it was changed",
-    "not_the_head": "it differs from the head that was kept",
+    "not_the_head": "it differs from the exported head",
 }
 _NOT_THERE = "it is missing: truncated, removed, or expired with its chain"
 
 
 _DIFFERS = {
-    "arguments": "its record has other arguments than were asked about, or agreed to",
-    "decision": "its record has another decision, or another person's",
+    "arguments": "its record has arguments that were not asked about or approved",
+    "decision": "its record has another decision, or a decision of another person",
     "state": "its record is in another state",
     "output": "its record has another result",
-    "not_asked": "there is a record of it, and it was never asked",
-    "no_record": "it was not deleted, and there is no record of it",
+    "not_asked": "it has a record, but the trail has no question about it",
+    "no_record": "it has no record, and the trail has no deletion of it",
 }
 
 
@@ -172,8 +172,8 @@ async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
                 checked.chains += 1
             checked.events += 1
             last = event
-            ledger.take(event)
-            checked.broken += [_place(broken, event) for broken in chains.take(event)]
+            ledger.apply(event)
+            checked.broken += [_place(broken, event) for broken in chains.check(event)]
         await _hold(checked, ledger, last, store)
         checked.broken += [
             Place(one.principal, one.thread_id, "", 0, f"approval {one.id}: {_DIFFERS['not_asked']}")

@@ -20,7 +20,7 @@ HELP = """Copy the store to FILE while servers use it.
 
 Don't copy the database file by other means: the write-ahead log (-wal) beside it would be missing.
 To restore: stop the servers, put the copy in the store's place, remove the -wal and -shm files there, and run
-`agui-gate migrate --restored`. A restored store is the past: what waits in it may have been answered since.
+`agui-gate migrate --restored`. A restored store is out of date: its pending calls may have been answered since.
 
 \b
 Examples:
@@ -71,6 +71,6 @@ def _path(store: str) -> Path:
     if path is None:
         kind = store.partition("://")[0]
         raise ConfigurationError(
-            f"A store {kind}:// is no file that could be copied; name a SQLite store with --store."
+            f"A store {kind}:// is not a file that can be copied. Name a SQLite store with --store."
         )
     return Path(path)

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import click
 
-from agui_gate.cli.chat_session import Policy, Talk, header_option, read_headers, tell
+from agui_gate.cli.chat_session import Policy, Talk, header_option, print_error, read_headers
 from agui_gate.cli.interrupts import Runner
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, debug_option
 from agui_gate.cli.refusals import explained
-from agui_gate.cli.terminal.console import dim, log_to_stderr, note, short
+from agui_gate.cli.terminal.console import dim, log_to_stderr, print_hint, short
 from agui_gate.cli.terminal.layout import fit, whole_line
-from agui_gate.cli.terminal.prompts import can_ask, read_line, tell_lost, tell_pending
+from agui_gate.cli.terminal.prompts import can_ask, print_lost, print_pending, read_line
 from agui_gate.client import CARD, Answer, Client, ClientError, Limits, Outcome
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.run_input import check_id
@@ -42,8 +42,8 @@ Examples:
   agui-gate chat http://127.0.0.1:8000/ -m "Refund order 1001" --approve yes
   echo "What is the state of order 1002?" | agui-gate chat http://127.0.0.1:8000/
 
-With -m it says that and ends. Without a terminal each line of stdin is said, and only the agent's words go to stdout.
-Without a terminal, questions stay pending, unless --approve answers them.
+With -m it sends that message and exits. Without a terminal it sends each line of stdin as a message, and only the
+agent's text goes to stdout; questions stay pending, unless --approve answers them.
 
 Exit codes: 0 success; 1 the last run failed or was lost with its server, or nothing is listening;
 2 usage error; 3 a question is pending; 130 interrupted by Ctrl-C.
@@ -144,7 +144,7 @@ class Session:
         if not self._talk.thread.questions or self._code:
             return self._code
         if not self._converses:
-            tell_pending([(one.id, one.message) for one in self._talk.thread.questions], self._again)
+            print_pending([(one.id, one.message) for one in self._talk.thread.questions], self._again)
         return WAITING
 
     def _resume(self) -> None:
@@ -152,7 +152,7 @@ class Session:
         if self._code == INTERRUPTED:  # by somebody, at that time
             self._code = 0
         if known is None and self._code == 0:
-            note("This server can't load earlier messages. New messages continue under the same id.")
+            print_hint("This server can't load earlier messages. New messages continue under the same id.")
         self._answer_all()
 
     def _converse(self) -> None:
@@ -180,7 +180,7 @@ class Session:
                     dim("Nothing is pending.", err=True)
                 self._answer_all()
             case _:
-                note(f"There is no {short(text, 40)}. /help lists the commands.")
+                print_hint(f"There is no {short(text, 40)}. /help lists the commands.")
 
     def _say(self, text: str) -> None:
         """Say it; what still waits is cancelled first, if the person wants that."""
@@ -205,7 +205,7 @@ class Session:
             if not answers:
                 return
             self._run(self._talk.answer(answers))
-        note(f"The agent asked {MAX_ROUNDS} times in a row; that is where this command stops.")
+        print_hint(f"The agent asked {MAX_ROUNDS} times in a row, which is the limit of this command.")
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Do it; what went wrong is told, and is the exit code unless something goes well after it."""
@@ -213,11 +213,11 @@ class Session:
         try:
             ended = self._runner.run(work)
         except ClientError as error:
-            tell(error, self._runner.run(self._explain(error)))
+            print_error(error, self._runner.run(self._explain(error)))
             self._code = FAILED
             return None
         if isinstance(ended, Outcome) and ended.kind == "interrupted":
-            tell_lost(self._talk.unfinished(), self._again)
+            print_lost(self._talk.unfinished(), self._again)
             self._code = FAILED
         elif isinstance(ended, Outcome) and ended.kind == "error" and not ended.stopped:
             self._code = FAILED

@@ -9,14 +9,14 @@ import click
 
 from agui_gate.cli.interrupts import in_order
 from agui_gate.cli.program import debug_option
-from agui_gate.cli.terminal.console import dim, log_to_stderr, note
+from agui_gate.cli.terminal.console import dim, log_to_stderr, print_hint
 
 DEFAULT_PORT = 8000
 
 HELP = """Try everything on this machine, without a key or any other service.
 
-A strict emulator stands in for the model provider, an example agent looks after a small shop, and the built-in page
-shows the conversation and the calls that wait for your approval. A second agent, front_desk, works with a team. Each
+A strict emulator replaces the model provider, an example agent manages a small shop, and the built-in page shows the
+conversation and the calls that wait for your approval. A second agent, front_desk, works with a team. Each
 chat starts with the same orders. AGUI_GATE_* settings are ignored.
 
 \b
@@ -51,5 +51,5 @@ def command(ctx: click.Context, port: int | None, store: str | None) -> None:
     ):
         asked = DEFAULT_PORT if port is None else port
         if asked not in (0, sock.getsockname()[1]):
-            note(f"port {asked} is taken by another program; using {sock.getsockname()[1]}.")
+            print_hint(f"port {asked} is taken by another program; using {sock.getsockname()[1]}.")
         serve_demo(sock, store or f"sqlite:///{Path(folder) / 'demo.db'}", kept=store is not None)

@@ -157,7 +157,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         store = open_store(settings.store)
         if not settings.store.startswith("memory:") and not await schema_of(settings.store):
             _check_place(settings.store)
-            yield Finding("store", True, f"{shown} has nothing in it yet; a server creates it when it starts")
+            yield Finding("store", True, f"{shown} is empty; a server creates its tables when it starts")
             return
         try:
             await store.start()
@@ -173,11 +173,11 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         return
     yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
-        detail = f"{_named(len(left.found), left.found)}. The process that ran them is gone"
-        fix = "Start a server on this store. It settles them by itself."
+        detail = f"{_named(len(left.found), left.found)}. The process that ran them has ended"
+        fix = "Start a server on this store: it settles them."
         yield Finding("approved, and not running", True, detail, fix)
     if unknown[0]:
-        fix = "Check what they did before anybody tries again. `GET /approvals?state=unknown` lists them."
+        fix = "Check whether they took effect before anybody tries again. `GET /approvals?state=unknown` lists them."
         yield Finding("interrupted while they ran", True, _named(*unknown), fix)
 
 

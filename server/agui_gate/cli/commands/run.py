@@ -14,9 +14,9 @@ from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
 from agui_gate.cli.terminal.chat_printer import ChatPrinter
-from agui_gate.cli.terminal.console import dim, failure, log_to_stderr, note
+from agui_gate.cli.terminal.console import dim, failure, log_to_stderr, print_hint
 from agui_gate.cli.terminal.layout import whole_line
-from agui_gate.cli.terminal.prompts import Asker, tell_lost, tell_pending
+from agui_gate.cli.terminal.prompts import Asker, print_lost, print_pending
 from agui_gate.cli.terminal.run_printer import JsonPrinter
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Interrupted, InvalidRequest
@@ -28,9 +28,9 @@ MAX_ROUNDS = 50
 HELP = """Run TARGET (module:object) once and print its answer. With --model, TARGET is optional: a plain agent
 without tools answers.
 
-Text goes to stdout; tool calls, questions, and who speaks where several agents do, go to stderr. A gated call is put
-to you: y(es), n(o), e(dit), or Ctrl-D to leave it waiting. Without a terminal,
-calls stay pending, unless --approve answers them.
+Text goes to stdout; tool calls, questions, and the names of several agents go to stderr. It asks you about each gated
+call: y(es), n(o), e(dit), or Ctrl-D to leave it pending. Without a terminal, calls stay pending, unless --approve
+answers them.
 
 \b
 Examples:
@@ -82,7 +82,7 @@ def command(
     engine = make_engine(loaded, chosen, store, config)
     printer = JsonPrinter() if as_json else ChatPrinter(chosen.name)
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
-    show = printer.hear if isinstance(printer, ChatPrinter) else printer.show
+    show = printer.print_frame if isinstance(printer, ChatPrinter) else printer.show
     local = LocalThread(engine, chosen, thread_id, show)
     asker = Asker(approve, engine.members, chosen.name)
     end = _run(local, asker, message)
@@ -90,17 +90,17 @@ def command(
     named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
     if end.pending:
         again = f"agui-gate run {named} --thread {shlex.quote(thread_id)}"
-        tell_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
+        print_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
         dim(f"Decide on a server:   {whole_line(f'agui-gate approvals approve {end.pending[0].id}')}", err=True)
     elif end.lost is not None:
         failure(Interrupted().message, Interrupted.code)
-        tell_lost(end.lost, f"agui-gate run {named} --thread {shlex.quote(thread_id)}")
+        print_lost(end.lost, f"agui-gate run {named} --thread {shlex.quote(thread_id)}")
     elif isinstance(printer, ChatPrinter):
         if printer.provider_failed:
             checked = shlex.join([*filter(None, [target]), *(["--model", model] if model else [])])
             dim(f"What to do about it: {whole_line(f'agui-gate doctor {checked}')}", err=True)
         elif message is None and not printer.said:
-            note("Nothing is pending in this conversation. Send a message with --message.")
+            print_hint("Nothing is pending in this conversation. Send a message with --message.")
     ctx.exit(end.code)
 
 
@@ -165,5 +165,5 @@ def _converse(runner: Runner, local: LocalThread, asker: Asker, message: str | N
             return Ending(WAITING, pending)
         well = runner.run(local.answer(answers))
     raise Failure(
-        f"The agent asked for approvals {MAX_ROUNDS} times in a row; that is where this command stops.", WAITING
+        f"The agent asked for approvals {MAX_ROUNDS} times in a row, which is the limit of this command.", WAITING
     )

@@ -45,7 +45,7 @@ async def _demo(sock: socket.socket, store: str, kept: bool) -> None:
 
         def say() -> None:
             banner(url, agents, facts, say="Refund order 1001")
-            telling.append(asyncio.create_task(tell_of_other_page(url, BUILT)))
+            telling.append(asyncio.create_task(announce_other_page(url, BUILT)))
 
         try:
             await Server(configure(app), say).serve(sockets=[sock])
@@ -54,7 +54,7 @@ async def _demo(sock: socket.socket, store: str, kept: bool) -> None:
                 task.cancel()
 
 
-async def tell_of_other_page(url: str, built: Path, *, every: float = LOOK) -> None:
+async def announce_other_page(url: str, built: Path, *, every: float = LOOK) -> None:
     """Say where the CopilotKit page is, once it is there: `make demo` builds it while this serves already."""
     if not built.parent.is_dir():
         return  # no checkout: there is no such page

@@ -132,7 +132,7 @@ class Door:
         """Close what has taken too long."""
         self.looks += 1
         for connection in list(self.all):
-            connection.look(now)
+            connection.check_time(now)
 
 
 class Connection(_Protocol):
@@ -266,7 +266,7 @@ class Connection(_Protocol):
         self._refuse(self._refusal or AguiGateError(msg), 431 if self._refusal else 400)
 
     # --- ending -------------------------------------------------------------------------------------------------
-    def look(self, now: float) -> None:
+    def check_time(self, now: float) -> None:
         """End it if it has taken too long."""
         left = self.transport.get_write_buffer_size()
         if left != self._left:

@@ -29,7 +29,7 @@ import uvicorn
 from agui_gate.cli.interrupts import Runner
 from agui_gate.cli.server.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
-from agui_gate.cli.terminal.console import note
+from agui_gate.cli.terminal.console import print_hint
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError
 
@@ -146,7 +146,7 @@ class Server(uvicorn.Server):
             self._draining = asyncio.gather(*drains, return_exceptions=True)
         elif self._tells and not self._draining.done():
             self._tells = False
-            note("Waiting for what runs to end. Press Ctrl-C again to stop it now.")
+            print_hint("Waiting for what runs to end. Press Ctrl-C again to stop it now.")
         return self.force_exit or self._draining.done()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -90,16 +90,16 @@ class ChatPrinter(TextPrinter):
         if not self._mid_line:
             self.spinner.draw(next(reversed(self._working.values()), "waiting for the agent"))
 
-    def hear(self, raw: bytes, event: dict[str, Any]) -> None:
+    def print_frame(self, raw: bytes, event: dict[str, Any]) -> None:
         """One event as the wire's JSON; ``event`` is the same, decoded."""
         told = _decode(raw)
         if isinstance(told, events.RunStarted):
             self.begin()
         if isinstance(told, events.RunFinished | events.RunError):
             self.end()
-        self.take(told)
+        self.print_event(told)
 
-    def take(self, event: AnyEvent) -> None:
+    def print_event(self, event: AnyEvent) -> None:
         """One event."""
         self._note_work(event)
         match event:

@@ -21,7 +21,7 @@ def dim(text: str, *, err: bool = False) -> None:
     click.secho(fit(text, sys.stderr if err else sys.stdout), dim=True, err=err)
 
 
-def note(text: str) -> None:
+def print_hint(text: str) -> None:
     """Print a line worth noticing on stderr."""
     line = fit(f"note: {text}", sys.stderr).removeprefix("note:")
     click.echo(f"{click.style('note:', fg='yellow')}{line}", err=True)

@@ -12,7 +12,7 @@ import click
 
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
-from agui_gate.cli.terminal.console import dim, note, short, whole
+from agui_gate.cli.terminal.console import dim, print_hint, short, whole
 from agui_gate.cli.terminal.layout import whole_line
 from agui_gate.core.approvals import Approval
 from agui_gate.protocol.cards import in_order
@@ -70,7 +70,7 @@ def asked_by(agent: str, question: str) -> str:
     return question if not agent or question.startswith(f"{agent} asks:") else f"{agent} asks: {question}"
 
 
-def tell_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
+def print_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
     """Name the calls that were left pending, each its id and question, and say how to decide them.
 
     ``again`` is the command that continues the conversation.
@@ -81,13 +81,13 @@ def tell_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
     dim(f"Decide without one:   {whole_line(f'{again} --approve yes')}   (or no)", err=True)
 
 
-def tell_lost(calls: Sequence[str], again: str) -> None:
+def print_lost(calls: Sequence[str], again: str) -> None:
     """Say what to do about a run that was lost with its process while these ``calls`` (names of tools) were running.
 
     ``again`` is the command that continues the conversation.
     """
     for name in dict.fromkeys(calls):
-        note(f"{short(name, 60)} was running. Whether it took effect is not known: check before you try again.")
+        print_hint(f"{short(name, 60)} was running. Whether it took effect is not known: check before you try again.")
     dim(f"Continue with: {whole_line(again)} --message '...'", err=True)
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from agui_gate.cli.terminal.console import dim, failure, note, printable, short
+from agui_gate.cli.terminal.console import dim, failure, print_hint, printable, short
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.stop_reasons import ASKED, Stop, stopped
 from agui_gate.core.transcript import CARD_TOOL
@@ -71,7 +71,7 @@ class TextPrinter:
         """Any server may send one of this name, with any value."""
         match event:
             case {"name": "agui-gate:answer_refused", "value": {"message": str(message)}}:
-                note(short(message, WIDTH))
+                print_hint(short(message, WIDTH))
             case {"name": "agui-gate:interrupted", "value": {"message": str(message)}}:
                 self._lost = message
 
@@ -116,7 +116,7 @@ class TextPrinter:
     def _finished(self, event: dict[str, Any]) -> None:
         """An end in order; of a run that was lost, where something waits for a person."""
         if self._lost:
-            note(short(self._lost, 4 * WIDTH))
+            print_hint(short(self._lost, 4 * WIDTH))
             self._lost = ""
         self._stopped(stopped(event))
 
@@ -125,10 +125,10 @@ class TextPrinter:
         if why == ASKED:
             self._end_line()
             self.said = True
-            note(ASKED.message)
+            print_hint(ASKED.message)
         elif why is not None and why.reason is not None:
             self._end_line()
-            note(f"{short(why.message, 4 * WIDTH)} ({short(why.reason, WIDTH)})")
+            print_hint(f"{short(why.message, 4 * WIDTH)} ({short(why.reason, WIDTH)})")
         elif why is not None:
             self._error(short(why.code, WIDTH), short(why.message, 4 * WIDTH))
 

@@ -86,7 +86,7 @@ def _heirs(agent: Agent) -> dict[str, Agent]:
             raise ConfigurationError(f"agent {agent.name}: it can't hand off to itself")
         if not is_tool_name(name):
             raise ConfigurationError(
-                f"agent {agent.name}: {name!r} is no tool name, so nothing can be handed off to {heir.name!r}. "
+                f"agent {agent.name}: {name!r} is not a tool name, so nothing can be handed off to {heir.name!r}. "
                 "Up to 64 ASCII letters, digits, _ and - are allowed"
             )
         if name in agent.by_name:

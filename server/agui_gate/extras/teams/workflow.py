@@ -45,7 +45,7 @@ def parallel(name: str, *agents: Agent) -> Agent:
 
 def _workflow(name: str, agents: Sequence[Agent], model: "Workflow") -> Agent:
     if not agents:
-        raise ConfigurationError(f"agent {name}: it is made of other agents, and needs one at least")
+        raise ConfigurationError(f"agent {name}: it consists of other agents, and needs at least one")
     description = " ".join(agent.description for agent in agents if agent.description)
     tools = [agent.as_tool() for agent in agents]
     return Agent(name=name, model=model, tools=tools, description=description, max_turns=len(agents) + 1)

@@ -10,7 +10,7 @@ from agui_gate.errors import Unavailable
 
 UNKNOWN = (
     "The connection to the store broke while something was being saved, so it is not known whether it was saved. "
-    "Load the thread to see what stands."
+    "Load the thread to see what was saved."
 )
 AWAY = "the database can't be reached"
 CLOSED = "it is closed"

@@ -41,8 +41,8 @@ def parameters(url: str, whose: str = "store") -> str:
         given: dict[str, Any] = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise Unusable(
-            f"The {whose}'s URL can't be read: postgresql://user:password@host:5432/database is how one looks; "
-            "what is special in a password is written as %-escapes."
+            f"The {whose}'s URL can't be read. It must look like postgresql://user:password@host:5432/database; "
+            "special characters in a password are %-escaped."
         ) from None
     return make_conninfo("", **{**_DEFAULTS, **given, "client_encoding": "UTF8"})
 

@@ -86,7 +86,7 @@ async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None
     if clock.by_hand is None and not began - SKEW_MS < ticks < wall_clock() + SKEW_MS:
         raise Unavailable(
             f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
-            "approvals and leases need them to agree. Set them right."
+            "approvals and leases need them to agree. Correct them."
         )
 
 
@@ -135,7 +135,7 @@ def _refusal(error: Trouble, version: int) -> Unavailable:
         case "42501" | "3F000":
             state = "old" if version else "missing"
             return Unavailable(
-                f"The store's tables are {state}, and its role may not make them: "
+                f"The store's tables are {state}, and its role may not create them: "
                 "run agui-gate migrate with a role that may."
             )
         case "42P07":

@@ -219,7 +219,7 @@ class Ledger:
         if runs and not audit.is_as_agreed(approval, agreed[0].rows, told=(yield from self._is_told(approval, agreed))):
             raise ApprovalRefused(
                 f"The arguments of {approval.tool} in the store are not those that were asked about. It is not carried "
-                "out; reject it, and look who has changed them."
+                "out. Reject it, and find out who changed them."
             )
         after = after_move(approval, move.to, at, move.decision, move.output)
         row = _moved_row(move, at)

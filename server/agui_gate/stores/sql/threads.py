@@ -107,7 +107,7 @@ class Threads:
             thread = yield from self._lease_or_create(wish, values)
             if thread is not None:
                 return thread
-        raise Unavailable("The thread could not be made: others do the same. Try again.")
+        raise Unavailable("The thread could not be created, because others create it too. Try again.")
 
     def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
         batch = _statements(self._lease_by_id, wish, values)

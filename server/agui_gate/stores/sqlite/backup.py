@@ -51,14 +51,14 @@ def _check_target(source: Path, target: Path, replace: bool) -> None:
         raise ConfigurationError(f"There is no database {source} to copy; name it with --store.")
     if not target.exists():
         if in_the_way := next((file for file in _companions(target) if file.exists()), None):
-            raise ConfigurationError(f"{in_the_way} is in the way; choose another name for the copy.")
+            raise ConfigurationError(f"{in_the_way} exists already; choose another name for the copy.")
         return
     if target.samefile(source):
         raise ConfigurationError(f"{target} is the store itself; choose another name for the copy.")
     if not replace:
         raise ConfigurationError(f"{target} exists already; --force replaces it.")
     if not target.is_file() or any(file.exists() for file in _companions(target)):
-        raise ConfigurationError(f"{target} is in use, or is no file; choose another name for the copy.")
+        raise ConfigurationError(f"{target} is in use, or is not a file; choose another name for the copy.")
 
 
 def _companions(path: Path) -> tuple[Path, ...]:
@@ -94,7 +94,7 @@ def _check(partial: Path) -> None:
     with closing(_open(partial)) as copy:
         (found,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
-        raise Unavailable(f"The copy is damaged, and so may be the store ({found}). The copy was not kept.")
+        raise Unavailable(f"The copy is damaged, and the store may be damaged too ({found}). The copy was not kept.")
 
 
 def _sync(path: Path) -> None:

@@ -41,8 +41,8 @@ class SQLiteStore(SQLStore, StoreFile):
         """See `EpochStore`. Raises `ConfigurationError` while others have the file open, or the one before it."""
         if self._file is not None and not self._file.is_alone():
             raise ConfigurationError(
-                "Another process has this store open, or the file that was in its place before. Stop it first, then "
-                "begin the epoch."
+                "Another process has this store open, or the file that it replaced. Stop that process first, "
+                "then begin the epoch."
             )
         return await super().begin_epoch()
 
