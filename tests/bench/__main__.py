@@ -32,6 +32,7 @@ OVER_SOCKETS = {
     "paced": Contest.paced,
     "readers": fan_out,
     "short": Contest.short,
+    "stores": Contest.stores,
     "history": Contest.history,
     "memory": Contest.memory,
 }

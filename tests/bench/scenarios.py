@@ -18,6 +18,7 @@ from tests.bench.client import Connection, open_upstream
 from tests.bench.processes import Child
 from tests.bench.report import Row, compared, grown
 from tests.bench.work import ENDLESS, encoded_history, follow_request, run_request
+from tests.servers import Postgres
 
 POLL_SECONDS = 0.03
 
@@ -90,11 +91,24 @@ class Contest:
 
     async def short(self) -> list[Row]:
         """CPU of a run whose answer is 2 deltas: what a run costs beside its text."""
+        return [compared("a run of 2 deltas", "ms", *await self._rounds(self._short), goal=2.5)]
 
-        async def one(kind: str) -> float:
-            return await self._runs(kind, streams=1, deltas=2) * 1e3
+    async def stores(self) -> list[Row]:
+        """CPU of a run of 2 deltas on PostgreSQL (store and bus), and in memory, against the same on SQLite."""
+        database = Postgres()
+        self._children.callback(database.close)
+        database.start()
+        self.servers["postgres"] = self._server("ours", database.url(database.create()))
+        self.servers["memory"] = self._server("ours", "memory://")
+        rows = []
+        for kind, name, goal in (("postgres", "on PostgreSQL", 1.6), ("memory", "in memory", 1.0)):
+            await self._runs(kind, streams=4, deltas=50, seconds=0.5)
+            file, other = await self._rounds(self._short, other=kind)
+            rows.append(grown(f"a run of 2 deltas {name}", "ms", other, file, goal, "× SQLite"))
+        return rows
 
-        return [compared("a run of 2 deltas", "ms", *await self._rounds(one), goal=2.5)]
+    async def _short(self, kind: str) -> float:
+        return await self._runs(kind, streams=1, deltas=2) * 1e3
 
     async def history(self) -> list[Row]:
         """CPU of a run on a thread that the server has never seen, whose client sends earlier messages along."""
@@ -221,9 +235,9 @@ class Contest:
             await asyncio.sleep(POLL_SECONDS)
         self.left[kind].append(count)
 
-    def _server(self, kind: str) -> Child:
+    def _server(self, kind: str, *store: str) -> Child:
         folder = tempfile.mkdtemp(dir=self._folder)
-        return self._child("server", kind, f"http://127.0.0.1:{self._provider.port}", folder)
+        return self._child("server", kind, f"http://127.0.0.1:{self._provider.port}", folder, *store)
 
     def _child(self, module: str, *args: str) -> Child:
         child = Child(self._folder, module, *args)

@@ -1,9 +1,9 @@
 """One of the two servers that are compared, under uvicorn with the same configuration.
 
-    python -m tests.bench.server ours|unlogged|proxy PROVIDER_URL FOLDER
+    python -m tests.bench.server ours|unlogged|proxy PROVIDER_URL FOLDER [STORE_URL]
 
-``ours`` is the whole product: SQLite in FOLDER, a principal, approvals and all; stateless, so that a history
-is sent whole. ``unlogged`` is the same without its event log.
+``ours`` is the whole product: SQLite in FOLDER, or the store at STORE_URL, a principal, approvals and all; stateless,
+so that a history is sent whole. ``unlogged`` is the same without its event log.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ def create_ours(provider: str, folder: Path, store: str | None = None, bus: str 
     return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", bus=bus, auth=_bench)
 
 
-def _create(kind: str, provider: str, folder: Path) -> Starlette:
+def _create(kind: str, provider: str, folder: Path, store: str | None) -> Starlette:
     if kind == "unlogged":
         from tests.bench.unlogged import switch_off
 
         switch_off()
     if kind != "proxy":
-        return create_ours(provider, folder)
+        return create_ours(provider, folder, store)
     from tests.bench.proxy import create_proxy
 
     return create_proxy(provider)
@@ -61,10 +61,10 @@ class _Server(uvicorn.Server):
             announce(sockets[0].getsockname()[1])
 
 
-def main(kind: str, provider: str, folder: str) -> None:
+def main(kind: str, provider: str, folder: str, store: str | None = None) -> None:
     """Serve until the parent leaves."""
     sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
-    app = _create(kind, provider, Path(folder))
+    app = _create(kind, provider, Path(folder), store)
     config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none")
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_Server(config).serve(sockets=[sock]))
@@ -72,4 +72,4 @@ def main(kind: str, provider: str, folder: str) -> None:
 
 if __name__ == "__main__":
     pin(SERVER)
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

@@ -31,7 +31,6 @@ from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.roster import Roster
 from agui_gate.stores import clock as boot
 from agui_gate.stores.base import LEASE_MS, Store
-from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.threads.durable_save import END_SECONDS, SaveRetrier
 from agui_gate.threads.leased_thread import LeasedThread
@@ -509,10 +508,5 @@ class Replay:
 
 async def lapse(store: Store, run_key: str) -> None:
     """The lease of that run ends by itself, as nobody renews it; whose it was may still renew it."""
-    if isinstance(store, SQLStore):
-        await store._do("write", lambda: store._sql.threads.void(run_key))
-        return
-    assert isinstance(store, MemoryStore)
-    for record in store._threads.values():
-        if record.run_key == run_key:
-            record.lease_until = 0
+    assert isinstance(store, SQLStore)
+    await store._do("write", lambda: store._sql.threads.void(run_key))

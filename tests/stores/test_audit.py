@@ -9,7 +9,6 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, InvalidRequest, LeaseLost, NotFound
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.stores.memory.trail import Trail
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated, pending, said
 from tests.stores.trails import heads, kinds, trail, whole_trail
@@ -180,26 +179,30 @@ async def test_a_page_goes_on_while_events_are_added(store: Store) -> None:
         await store.read_heads(limit=1, cursor="no cursor")
 
 
-async def test_the_memory_store_keeps_whole_chains_and_so_many_events_of_one_principal() -> None:
-    kept = Trail(max_events=5)
-    for thread in ("3", "1"):
-        kept.add(thread, 1, [audit.asked(gated())] * 2)
-    kept.add("2", 1, [audit.asked(gated(principal="bob"))])
-    kept.add("1", 1, [audit.asked(gated())])
-    assert len(kept.events(10, None, None, None, 0).events) == 6
-    kept.add("1", 1, [audit.asked(gated())])
-    assert [(e.thread, e.seq) for e in kept.events(10, None, "alice", None, 0).events] == [
-        ("1", s) for s in range(1, 5)
+async def test_the_memory_store_keeps_whole_chains_and_so_many_events_of_one_principal(clock: Clock) -> None:
+    store = MemoryStore(clock=clock, max_events=(5, 100))
+    await store.start()
+    for number, (thread, *approvals) in enumerate([("t3", "a", "b"), ("t1", "c", "d"), ("t1", "e"), ("t1", "f")]):
+        clock.advance(1)
+        await ask(store, *(gated(each, thread_id=thread) for each in approvals), thread_id=thread)
+        await ask(store, gated(f"b{number}", principal="bob"), principal="bob", thread_id=f"b{number}")
+        assert (await trail(store, thread_id="t3", limit=9) != []) == (number < 3)
+    assert [(e.approval_id, e.seq) for e in await trail(store, thread_id="t1", limit=9)] == [
+        (name, seq) for seq, name in enumerate("cdef", 1)
     ]
-    assert len(kept.events(10, None, "bob", None, 0).events) == 1
+    assert len(await trail(store, principal="bob", limit=9)) == 4
 
 
-async def test_the_memory_store_keeps_so_many_events_of_all() -> None:
-    kept = Trail(max_all=100)
+async def test_the_memory_store_keeps_so_many_events_of_all(clock: Clock) -> None:
+    store = MemoryStore(clock=clock, max_events=(50, 100))
+    await store.start()
     for number in range(120):
-        kept.add(str(number), 1, [audit.asked(gated(principal=f"user-{number}"))])
-    assert [e.thread for e in kept.events(1000, None, None, None, 0).events] == [str(n) for n in range(20, 120)]
-    assert len(kept._mine) == len(kept._number) == 100
+        clock.advance(1)
+        name = f"user-{number}"
+        await ask(store, gated(f"a{number}", principal=name), principal=name)
+    events = sorted(await trail(store, limit=1000), key=lambda event: event.at)
+    assert [e.approval_id for e in events] == [f"a{number}" for number in range(20, 120)]
+    assert store._database.execute("SELECT count(*) FROM has_events").fetchone() == (100,)
 
 
 async def test_what_a_full_memory_store_cancels_is_in_it(clock: Clock) -> None:

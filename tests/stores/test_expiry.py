@@ -8,13 +8,10 @@ import pytest
 from agui_gate.core.audit import Event
 from agui_gate.stores.base import Store
 from agui_gate.stores.expiry import Expired
-from agui_gate.stores.memory.ledger import MemoryLedger
-from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
-from tests.support.timing import growth
 
 pytestmark = [pytest.mark.anyio, shows("B26")]
 
@@ -79,17 +76,3 @@ async def test_each_once_however_many_processes_write_it(store: Store, place: st
     assert sorted(thread for one in came for _, thread in one.threads) == sorted(f"t{n}" for n in range(20))
     assert sorted(event.approval_id for event in await events(store)) == sorted(f"a{n}" for n in range(20))
     assert len(await expired(store)) == 20
-
-
-def test_in_memory_too_it_costs_the_same_however_many_wait() -> None:
-    def waiting(number: int) -> MemoryLedger:
-        ledger = MemoryLedger(number, Trail())
-        for place in range(number):
-            ledger.record("t", expiring(f"a{place}", 1_000 + place * 7_919 % number), 0)
-        return ledger
-
-    few, many = waiting(20), waiting(4_000)
-    assert many.expire(0, 200) == Expired([], few.expire(0, 200).wait_ms)
-    assert (
-        growth(lambda: [few.expire(0, 200) for _ in range(50)], lambda: [many.expire(0, 200) for _ in range(50)]) < 10
-    )

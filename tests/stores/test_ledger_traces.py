@@ -6,7 +6,6 @@ one to each state that no other history passes.
 """
 
 import asyncio
-import copy
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -77,13 +76,13 @@ class Memory:
     """A copy of what a `MemoryStore` has."""
 
     def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+        self._store, self._copy = store, sqlite3.connect(":memory:")
 
     async def back_up(self) -> None:
-        self._copy = copy.deepcopy(self._store.__dict__, {id(self._store._clock): self._store._clock})
+        self._store._database.connection.backup(self._copy)
 
     async def restore(self) -> None:
-        self._store.__dict__.update(self._copy)
+        self._copy.backup(self._store._database.connection)
         await self._store.begin_epoch()
 
 

@@ -213,7 +213,7 @@ def _prepare(database: Database, path: str) -> None:
         )
     if version < len(_migrations()):
         database.execute("PRAGMA foreign_keys = OFF")  # or a table that is made anew would take others along
-        _migrate(database, path)
+        migrate(database, path)
     database.execute("PRAGMA foreign_keys = ON")
     database.version = len(_migrations())
     for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
@@ -232,7 +232,7 @@ def _use_wal(database: Database) -> bool:
         time.sleep(0.01)  # on the store's own thread
 
 
-def _migrate(database: Database, path: str) -> None:
+def migrate(database: Database, path: str) -> None:
     """Apply the missing migrations in one transaction; of two processes that start at once, one does it."""
     with database.transaction(durable=True):
         migrations = _migrations()
