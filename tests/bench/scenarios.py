@@ -18,7 +18,7 @@ from tests.bench.client import Connection, open_upstream
 from tests.bench.processes import Child
 from tests.bench.report import Row, compared, grown
 from tests.bench.work import ENDLESS, encoded_history, follow_request, run_request
-from tests.servers import Postgres
+from tests.support.servers import Postgres
 
 POLL_SECONDS = 0.03
 
