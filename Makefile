@@ -127,24 +127,24 @@ replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a pr
 # they stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 
-# What has a target of its own.
+# What has a target of its own; what is about the sources and the papers runs once, in `make check`.
 APART = crash e2e interop live llama peers replicas
+SOURCES = $(foreach name,citations conforming docs habits over_replicas requirements structure,tests/test_$(name).py)
+TESTS = $(foreach path,$(APART:%=tests/%) $(SOURCES),--ignore=$(path))
 
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
-	@$(PYTEST) --maxprocesses=8 --dist=worksteal --replay \
-		$(foreach path,$(APART),--ignore=tests/$(path)) $(ARGS)
+	@$(PYTEST) --maxprocesses=8 --dist=worksteal --replay $(TESTS) $(ARGS)
 
 # Half as fast again as `make test`, so it is no part of `.ci/run`. What processes of their own do is counted too.
 .PHONY: coverage
 coverage: $(VENV)/.dev ## Branch coverage of `make test`; fails under its floor (pyproject.toml)
 	@rm -f .coverage .coverage.*
-	@PYTHONHASHSEED=0 $(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal \
-		$(foreach path,$(APART),--ignore=tests/$(path)) $(ARGS)
+	@PYTHONHASHSEED=0 $(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal $(TESTS) $(ARGS)
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
 .PHONY: check format lint types imports structure
-check: format lint types imports structure ## Format, lint, types, import contracts, sizes (make -k: all, even if one fails)
+check: format lint types imports structure ## Format, lint, types, imports, sizes, docs (make -k: all, even if one fails)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format --check --quiet $(CODE)
@@ -159,7 +159,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 structure: $(VENV)/.dev
-	$(BIN)/python -m pytest -q tests/test_structure.py tests/test_citations.py tests/test_docs.py
+	$(BIN)/python -m pytest -q $(SOURCES)
 
 .PHONY: fix
 fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
@@ -189,6 +189,25 @@ load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred 
 .PHONY: chaos
 chaos: $(VENV)/.test ## A hundred kills at random moments under load, and large crowds that answer at once
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+# Not part of CI: hours. All that is spare elsewhere, and other random walks each time: SEED=… takes the same once more.
+SEED := $(or $(SEED),$(shell date +%s))
+EXPLORE = --every --explore=$(SEED) --hypothesis-seed=$(SEED)
+
+.PHONY: nightly
+nightly: $(VENV)/.test ## Every case in every way, much more at random, chaos and mutants (SEED=1)
+	@failed=; run() { echo "--- nightly, SEED=$(SEED): $$1"; $(MAKE) --no-print-directory "$$@" || failed="$$failed $$1"; }; \
+	run test ARGS='$(EXPLORE) --histories --offsets=200'; \
+	run scenarios ARGS=--every; \
+	run e2e ARGS='$(EXPLORE) --offsets=200'; \
+	run chaos ARGS=--seed=$(SEED); \
+	run mutants ARGS=--seed=$(SEED); \
+	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
+
+# One change of the code at a time, in a process of its own: which of them does no test notice?
+.PHONY: mutants
+mutants: $(VENV)/.test ## Changes of the code that no test notices (ARGS="--count=60 --seed=1 core/sanitizer")
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 # Not part of CI: a real model takes its time, and what it says is its own.
 .PHONY: llama

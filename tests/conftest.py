@@ -8,18 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.interop.replay import unavailable
+from tests.support import chance
 
 if TYPE_CHECKING:
     from tests.support.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
-
-# The same examples every time, and no deadline: a busy machine must not decide (--hypothesis-profile=default explores).
-settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("repeatable")
 
 # Eight thousand collected tests are looked through each time: seldom is enough, and takes a tenth off the whole.
 gc.set_threshold(100_000, 20, 50)
@@ -32,10 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--replay", action="store_true", help="replay every recorded stream to the real clients in the end"
     )
-    parser.addoption("--walks", type=int, default=8, help="how many random walks a test of a team takes")
+    parser.addoption("--explore", type=int, metavar="SEED", help="much at random instead of little that is repeatable")
     parser.addoption("--every", action="store_true", help="what is left out as spare, too: every way and every case")
     parser.addoption("--histories", action="store_true", help="replay every history of the model of the ledger")
     parser.addoption("--offsets", type=int, default=40, help="at how many moments a click is cut short (all: 200)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is imported."""
+    chance.begin(config.getoption("explore"))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired
 
 import pydantic
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
@@ -19,6 +19,7 @@ from agui_gate import ToolError, tool
 from agui_gate.core.json_text import canonical
 from agui_gate.errors import ConfigurationError
 from tests.requirements import shows
+from tests.support.chance import examples
 
 pytestmark = shows("T1")
 
@@ -290,7 +291,7 @@ def same(left, right):
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(75)
 @given(fitting | sloppy)
 def test_judged_is_recorded_is_run(arguments) -> None:
     """Whatever a model says: either nobody is asked, or one value is shown, and it is the one that runs."""
@@ -313,7 +314,7 @@ def test_judged_is_recorded_is_run(arguments) -> None:
         assert name not in arguments or same(arguments[name], recorded[name]), "and no value was made another one"
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(50)
 @given(fitting)
 def test_what_fits_is_never_refused(arguments) -> None:
     try:

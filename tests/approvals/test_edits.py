@@ -5,7 +5,7 @@ import uuid
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,7 @@ from agui_gate.core.json_text import canonical
 from agui_gate.core.registry import ApprovalIndex
 from agui_gate.errors import ApprovalRefused
 from tests.requirements import shows
+from tests.support.chance import examples
 
 pytestmark = shows("T1", "B11")
 
@@ -62,7 +63,7 @@ sent = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(75)
 @given(sent)
 def test_what_may_not_be_edited_never_is_and_what_runs_is_whole(edit) -> None:
     approval = asked({"to": "x"})

@@ -13,6 +13,7 @@ from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import MODES, Chat, Product, Stream, product
+from tests.support.chance import seeds
 
 pytestmark = pytest.mark.anyio
 
@@ -143,7 +144,7 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 async def test_it_never_says_what_did_not_happen(demo: Product, seed: int) -> None:
     """Whatever is asked for, edited, rejected and repeated: the refunds that are told are those that ran."""
     chance, chat = random.Random(seed), demo.chat()

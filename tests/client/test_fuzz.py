@@ -17,6 +17,7 @@ from agui_gate.client.event_decoder import Reader
 from agui_gate.client.events import AnyEvent
 from agui_gate.client.questions import LEGACY, of_cards, of_interrupts
 from agui_gate_adapters.remote_agui.machine import Machine
+from tests.support.chance import examples, seeds
 
 KINDS = [str(kind.__struct_config__.tag) for kind in AnyEvent.__args__]
 IDS = ("a", "b", "c")
@@ -171,7 +172,7 @@ def only_client_errors(function: Callable[..., Any], *args: Any) -> Any:
         return None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_events_of_any_members(seed: int) -> None:
     made = Made(seed)
     read = sum(taken([made.event() for _ in range(12)]) for _ in range(100))
@@ -263,7 +264,7 @@ async def answered(replies: list[bytes]) -> None:
                 await (await thread.attach())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(60), suppress_health_check=list(HealthCheck))
 @given(st.lists(ANSWER, max_size=4))
 def test_answers_of_any_bytes(answers: list[Any]) -> None:
     asyncio.run(answered([said(answer) for answer in answers]))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from agui_gate.core.sanitizer import CARD_TOOL, Outcome
@@ -32,11 +31,12 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
+from tests.support.chance import examples
 
-PROVEN = settings(max_examples=2_000, derandomize=True, database=None, deadline=None)
-"""For properties that must hold for anything: the same thousands of examples on every machine."""
+PROVEN = examples(500)
+"""For properties that must hold for anything."""
 
-CHECKED = settings(PROVEN, max_examples=400)
+CHECKED = examples(100)
 """For properties that follow from others, or need less."""
 
 CALL_IDS = ("call_1", "call_2", "functions.search:0", "web_search:11", "")

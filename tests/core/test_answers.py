@@ -4,11 +4,12 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import answers as an
 from tests.requirements import shows
+from tests.support.chance import examples
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -36,7 +37,7 @@ def is_yes(payload):
 
 
 @shows("B1", "B28")
-@settings(max_examples=400)
+@examples(100)
 @given(JSON)
 def test_only_a_strict_yes_is_a_yes(payload) -> None:
     answer = an.from_payload("approval", "a", payload)

@@ -5,10 +5,11 @@ import time
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agui_gate.core.json_text import completion, parse, parse_object
+from tests.support.chance import examples
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     ['"', "\\", "\\u12", "😀", "{[,:"]
@@ -21,7 +22,7 @@ _VALUES = st.recursive(
 _OBJECTS = st.dictionaries(_TEXT, _VALUES, max_size=3)
 
 
-@settings(max_examples=150)
+@examples(37)
 @given(_OBJECTS, st.sampled_from([True, False]), st.sampled_from([None, 1]))
 @example({"a": "😀\ud7ff", "b": [1.5e-7, -3, True, None, {}]}, True, None)
 def test_every_prefix_of_an_object_is_completed_to_an_object(value, ensure_ascii, indent) -> None:
@@ -34,7 +35,7 @@ def test_every_prefix_of_an_object_is_completed_to_an_object(value, ensure_ascii
         assert len(rest) <= len(whole) - length, (prefix, rest)  # the shortest is no longer than what it was
 
 
-@settings(max_examples=300)
+@examples(75)
 @given(st.text('{}[]",:\\u0d8tn1.e- \n', max_size=12))
 def test_an_answer_always_parses(text) -> None:
     rest = completion(text)
@@ -42,7 +43,7 @@ def test_an_answer_always_parses(text) -> None:
         parse(text + rest)
 
 
-@settings(max_examples=200)
+@examples(50)
 @given(_OBJECTS)
 def test_a_whole_text_needs_nothing(value) -> None:
     assert completion(msgspec.json.encode(value).decode()) == ""

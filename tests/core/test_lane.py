@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import events as ev
@@ -14,6 +14,7 @@ from agui_gate.core.stop_reasons import ASKED
 from agui_gate_adapters.testkit.spec import judge
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
+from tests.support.chance import examples
 
 pytestmark = conforms("SUB-1", "SUB-2", "SUB-3", "SUB-4", "EVT-6", "LIFE-3")
 
@@ -67,7 +68,7 @@ def ended(sequencer: Sequencer, end: str) -> None:
             sequencer.fail("internal", "x")
 
 
-@settings(max_examples=600)
+@examples(150)
 @given(st.lists(st.tuples(WHO, STEPS), max_size=30), ENDS, st.sampled_from(Dialect))
 def test_any_sub_agents_in_any_order_make_a_legal_stream(
     steps: list[tuple[str, tuple[Any, ...]]], end: str, dialect: Dialect

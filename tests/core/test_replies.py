@@ -3,12 +3,13 @@
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry
 
 from agui_gate.core.reply_schema import NotUnderstood, Reply, read, schema
 from tests.requirements import shows
+from tests.support.chance import examples
 
 AMOUNT = {"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}
 VALUES = st.none() | st.booleans() | st.integers(0, 1) | st.text(max_size=3) | st.just({"amount": 5}) | st.just([])
@@ -44,7 +45,7 @@ def test_what_clients_are_shown() -> None:
 
 
 @shows("B1", "B28")
-@settings(max_examples=400)
+@examples(100)
 @given(PAYLOADS)
 def test_what_fits_the_advertised_schema_is_read_and_nothing_else_but_nulls(payload) -> None:
     if isinstance(payload, dict):

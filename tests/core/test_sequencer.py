@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import events as ev
@@ -14,6 +14,7 @@ from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
 from tests.requirements import shows
+from tests.support.chance import examples
 
 IDS = st.sampled_from(["", "a", "b", "a-result", "b-result", "c"])
 SAID = st.sampled_from(["", "x", "yz"])
@@ -45,7 +46,7 @@ def made(dialect=Dialect.V0):
 
 
 @shows("B14")
-@settings(max_examples=800)
+@examples(200)
 @given(st.lists(STEPS, max_size=30), st.sampled_from(Dialect))
 def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect) -> None:
     sequencer, events = made(dialect)

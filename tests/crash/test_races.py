@@ -20,6 +20,7 @@ from agui_gate.stores.sqlite import SQLiteStore
 from tests.crash.processes import Machine, Server, machine
 from tests.product.kit import TIMEOUT
 from tests.product.shop import call, say
+from tests.support.chance import seeds
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +84,7 @@ async def one(pair: Pair, chance: random.Random, number: int) -> None:
         await asyncio.gather(*acts)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 async def test_nothing_runs_twice_and_what_ran_leaves_a_trace(box: Machine, seed: int) -> None:
     chance = random.Random(seed)
     async with AsyncExitStack() as stack:

@@ -15,6 +15,7 @@ from tests.product.hostile import NOT_YES, odd, raw
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.product.kit import TIMEOUT, running
 from tests.requirements import shows
+from tests.support.chance import seeds
 
 pytestmark = [pytest.mark.anyio, shows("B28", "B19")]
 
@@ -86,7 +87,7 @@ def check(answer, data) -> None:
     assert events[-1]["type"] != "RUN_ERROR" or events[-1]["code"] in CODES - {"internal"}, (events[-1], data[:2_000])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_thousands_of_bad_runs(seed: int) -> None:
     rng = Random(seed)
     shop = Shop()

@@ -10,6 +10,7 @@ import pytest
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product
 from tests.product.shop import SEARCH, Shop, refund, say
 from tests.requirements import shows
+from tests.support.chance import seeds
 
 pytestmark = [pytest.mark.anyio, shows("T4", "T5", "T6")]
 Json = dict[str, Any]
@@ -159,7 +160,7 @@ async def check(tabs: Tabs, shop: Shop) -> None:
 @pytest.mark.parametrize("policy", ["supersede", "represent"])
 @pytest.mark.parametrize("card", [True, False], ids=["cards", "interrupts"])
 async def test_whatever_is_done_in_whatever_order(policy: str, card: bool) -> None:
-    for seed in range(3):
+    for seed in seeds(3):
         shop = Shop(editable=["amount"])
         mode = ("chain", "conversation", "stateless")[seed % 3]
         async with product(shop.tools, mode=mode, on_unanswered=policy) as p:

@@ -1,6 +1,6 @@
 """Teams at random: gates, hand-offs, tasks in tasks, also gated, stops, restarts and answers in any order (B14, B15).
 
-More walks than usual: ``--walks 500``; other ones: ``--hypothesis-profile=default``.
+More walks, and other ones: ``--explore SEED``.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from tests.product.live import Following, cancel, starting
 from tests.product.shop import COLOR
 from tests.product.test_tabs_at_random import ANSWERS, Act, Tabs
 from tests.requirements import shows
+from tests.support.chance import examples
 
 STEPS = 10
 """What happens between two starts of the server."""
@@ -198,14 +198,10 @@ async def some(tabs: TeamTabs) -> None:
 
 
 @shows("B14", "B15", "S18")
-def test_whatever_a_team_does(pytestconfig: pytest.Config) -> None:
+def test_whatever_a_team_does() -> None:
     """A seed that fails is said. Another one is no simpler, so none is looked for."""
 
-    walks_to_take = pytestconfig.getoption("--walks")
-
-    @settings(
-        max_examples=walks_to_take, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(examples(8), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 2**32))
     def walks(seed: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.shop import Shop, outputs, refund, script, status, users
 from tests.requirements import shows
+from tests.support.chance import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +120,7 @@ async def explored(play: Any) -> None:
     """Let hypothesis pick the plans; its test function is synchronous, so it collects them first."""
     plans: list[Any] = []
 
-    @settings(max_examples=12)
+    @examples(12)
     @given(steps)
     def collect(plan: Any) -> None:
         plans.append(plan)

@@ -3,12 +3,13 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.transcript import Media, Text
 from agui_gate.errors import AguiGateError, InvalidRequest, TooLarge
 from agui_gate.protocol import member_names, request_decoder, request_shapes, run_input
+from tests.support.chance import examples
 
 MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
 JSON = st.recursive(
@@ -22,7 +23,7 @@ def decode(**more):
     return request_decoder.decode(json.dumps({**MINIMAL, **more}).encode())
 
 
-@settings(max_examples=400)
+@examples(100)
 @given(
     st.dictionaries(st.sampled_from(sorted(member_names.members_of(request_shapes.InputShape).names)), JSON),
     st.booleans(),
@@ -38,7 +39,7 @@ def test_anything_is_read_or_refused(fields, complete) -> None:
         assert isinstance(run.messages, list)
 
 
-@settings(max_examples=400)
+@examples(100)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(body) -> None:
     for read in (request_decoder.decode, request_decoder.decode_json):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import RunAgentInput
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -15,6 +15,7 @@ from agui_gate.protocol.lenient_request import MOST_NAME, MOST_PATHS
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.protocol.run_input import RunInput
 from tests.conforming import conforms
+from tests.support.chance import examples
 
 pytestmark = conforms("PROC-1", "PROC-2", "PROC-3", "PROC-4", "PROC-5", "IN-9", "VER-9")
 
@@ -268,7 +269,7 @@ def changed(value: Json, path: Path, new: Any) -> Json:
     return made
 
 
-@settings(max_examples=1_500, deadline=None)
+@examples(375)
 @given(st.sampled_from(members(EVERYTHING)), st.just(...) | ODD, st.booleans())
 def test_the_verdict_is_that_of_the_official_models(path: Path, new: Any, also_unknown: bool) -> None:
     """Where the two differ, the schema is stricter than its models: nulls, and a call without a type."""

@@ -12,10 +12,11 @@ from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting
 from tests.client.servers import run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, Event, sse, text
 from tests.remote.kit import in_front
+from tests.support.chance import seeds
 
 pytestmark = pytest.mark.anyio
 
-WALKS, ROUNDS = 12, 6
+ROUNDS = 6
 MESSAGES, CALLS, TOOLS = (
     ["m-1", "m-2", "m-3"],
     ["c-1", "c-2", "c-3"],
@@ -123,7 +124,7 @@ def yeses(bodies: list[dict[str, Any]]) -> int:
     return agreed + sum(not (isinstance(one, dict) and one.get("approved") is False) for one in payloads)
 
 
-@pytest.mark.parametrize("seed", range(WALKS))
+@pytest.mark.parametrize("seed", seeds(6))
 async def test_whatever_it_says(seed: int) -> None:
     ran: list[str] = []
 

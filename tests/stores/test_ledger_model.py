@@ -20,6 +20,7 @@ from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, pending
 from tests.stores.trails import whole_trail
+from tests.support.chance import examples
 
 T = TypeVar("T")
 
@@ -157,6 +158,6 @@ class SQLiteLedger(Ledger):
 
 
 TestMemoryLedger = MemoryLedger.TestCase
-TestMemoryLedger.settings = settings(max_examples=60, stateful_step_count=30)
+TestMemoryLedger.settings = settings(examples(60), stateful_step_count=30)
 TestSQLiteLedger = SQLiteLedger.TestCase
-TestSQLiteLedger.settings = settings(max_examples=15, stateful_step_count=25)
+TestSQLiteLedger.settings = settings(examples(15), stateful_step_count=25)

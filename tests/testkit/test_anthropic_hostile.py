@@ -4,11 +4,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.anthropic.answer import Answer
+from tests.support.chance import examples
 from tests.testkit.anthropic_driving import HEADERS, MODEL, THINK, TOOL, Json, assistant, call, reply, result, user
 
 KINDS = ["text", "tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image"]
@@ -52,7 +53,7 @@ BODIES = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("profile", ["preserved", "older"])
 @given(body=BODIES)
-@settings(max_examples=80)
+@examples(80)
 def test_nonsense_gets_an_answer(profile: Any, body: Json) -> None:
     emulator = Emulator(anthropic=profile)
     answer = emulator.messages.create(msgspec.json.encode(body), HEADERS)
@@ -86,7 +87,7 @@ TURNS = st.lists(st.lists(ITEM, min_size=1, max_size=4), min_size=1, max_size=5)
 
 @pytest.mark.parametrize("profile", ["preserved", "older"])
 @given(turns=TURNS)
-@settings(max_examples=25)
+@examples(25)
 def test_a_client_that_keeps_the_rules_is_never_refused(profile: Any, turns: list[list[Json]]) -> None:
     """It sends each message back as it came, its results first, and then goes on."""
     emulator = Emulator([{"output": items} for items in turns], anthropic=profile)

@@ -4,10 +4,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate_adapters.testkit import CHAT_PROFILES, Emulator, check_chat_request
+from tests.support.chance import examples
 from tests.testkit.chatting import HELLO, MODEL, SCHEMA, TOOL, post, refusal, reply, result, said
 
 MUST_FOLLOW = (
@@ -316,7 +317,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(37)
 @given(messages=JSON, tools=JSON, choice=JSON, profile=st.sampled_from(sorted(CHAT_PROFILES)))
 def test_any_json_is_refused_or_answered(messages: Any, tools: Any, choice: Any, profile: str) -> None:
     emulator = Emulator(chat=profile)
@@ -328,7 +329,7 @@ def test_any_json_is_refused_or_answered(messages: Any, tools: Any, choice: Any,
 TURNS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True), max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(turns=TURNS, data=st.data())
 def test_whole_turns_pair_and_every_gap_is_seen(turns: list[list[str]], data: st.DataObject) -> None:
     messages: list[dict[str, Any]] = [HELLO]

@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from agui_gate_adapters.testkit import Clock, Emulator
 from agui_gate_adapters.testkit.chat.answer import ChatAnswer
 from agui_gate_adapters.testkit.delivery import Pause, deliver
+from tests.support.chance import examples
 from tests.testkit.chatting import HELLO, MODEL, TOOL, deltas, payloads, post, reply, result, said, streamed
 
 SPOKEN: dict[str, Any] = {
@@ -122,7 +123,7 @@ def test_scripts_force_pieces_ids_usage_and_events() -> None:
     assert reply(Emulator([{"output": [], "usage": in_chat}]))["usage"] == in_chat
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.sampled_from(["event", "whole", "random"]) | st.integers(1, 200), st.integers(0, 2**16))
 def test_any_cut_of_the_body_is_the_same_body(chunk: Any, seed: int) -> None:
     expected = streamed(Emulator([SPOKEN]))

@@ -4,12 +4,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.kinds import KINDS
 from agui_gate_adapters.testkit.responses.exchange import Exchange
+from tests.support.chance import examples
 from tests.testkit.driving import MODEL, answer, output, user
 
 WORDS = sorted({name for kind in KINDS.values() for name in kind.members})
@@ -40,7 +41,7 @@ BODIES = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("profile", ["openai", "foundry", "compat_lenient"])
 @given(body=BODIES)
-@settings(max_examples=150)
+@examples(37)
 def test_nonsense_gets_an_answer(profile: Any, body: dict[str, Any]) -> None:
     emulator = Emulator(profile=profile)
     reply = emulator.create(msgspec.json.encode(body))
@@ -65,7 +66,7 @@ TURNS = st.lists(st.lists(ITEM, min_size=1, max_size=4), min_size=1, max_size=5)
 
 @pytest.mark.parametrize("mode", ["chain", "conversation", "stateless"])
 @given(turns=TURNS)
-@settings(max_examples=40)
+@examples(40)
 def test_a_client_that_keeps_the_rules_is_never_refused(mode: str, turns: list[list[dict[str, Any]]]) -> None:
     """Repeated call ids within a turn are answered once, across turns each time."""
     emulator = Emulator([{"output": items} for items in turns])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.approvals import Approval, State
@@ -27,6 +27,7 @@ from agui_gate.threads.history_import import UNTRUSTED
 from agui_gate.threads.reconciliation import take
 from tests.product import poison
 from tests.requirements import shows
+from tests.support.chance import examples
 from tests.support.timing import growth
 
 YES = '{"approved":true}'
@@ -250,7 +251,7 @@ KNOWN = [
 
 
 @shows("B12", "B28")
-@settings(max_examples=500)
+@examples(125)
 @given(st.lists(MESSAGES, max_size=6), st.booleans())
 def test_whatever_is_replayed(messages, known) -> None:
     entries = KNOWN if known else []

@@ -4,7 +4,7 @@ import json
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate import adapter as ad
@@ -15,6 +15,7 @@ from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
 from tests.requirements import shows
+from tests.support.chance import examples
 
 KEYS = st.sampled_from(["0", "1", "2"])
 TEXTS = st.sampled_from(["", "a", "{", '{"q":"tr', '"}', "}", "\\", "\\u12", '{"n":1', "nope"])
@@ -54,7 +55,7 @@ def streamed_arguments(wire):
 
 
 @conforms("TOOL-6", "STR-1")
-@settings(max_examples=200)
+@examples(50)
 @given(BATCHES)
 def test_what_is_held_back_is_recorded_and_not_shown(batches) -> None:
     recorder, sequencer, events = made(holds_back=lambda call: True)
@@ -83,7 +84,7 @@ def test_calls_of_the_clients_tools_are_the_clients() -> None:
 
 
 @shows("B14", "S24", "B25")
-@settings(max_examples=500)
+@examples(125)
 @given(BATCHES, st.booleans())
 def test_any_adapter_output_makes_a_legal_stream(batches, done) -> None:
     recorder, sequencer, events = made(["call_2"])
@@ -110,7 +111,7 @@ def test_any_adapter_output_makes_a_legal_stream(batches, done) -> None:
 
 
 @shows("B14", "B25")
-@settings(max_examples=400)
+@examples(100)
 @given(st.text('{}[]":,a1\\u', max_size=10), st.integers(0, 30), st.booleans())
 def test_a_stream_that_breaks_off_anywhere_is_valid_for_validators(value, length, done) -> None:
     arguments = json.dumps({"q": value, "n": [1.5, None, {"deep": True}]})[:length]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.support import Json
+from tests.support.chance import seeds
 
 from .support import ADAPTIVE, ENABLED, SEARCH, talking
 
@@ -54,7 +55,7 @@ def turns(dice: random.Random, number: int) -> list[Json]:
             return [{"output": output}]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize(
     ("profile", "thinking"), [(profile, mode) for profile, modes in PROFILES.items() for mode in modes]
 )
