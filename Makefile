@@ -129,7 +129,7 @@ PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 
 # What has a target of its own; what is about the sources and the papers runs once, in `make check`.
 APART = crash e2e interop live llama peers replicas
-SOURCES = $(foreach name,citations conforming docs habits over_replicas requirements structure,tests/test_$(name).py)
+SOURCES = $(foreach name,citations conforming docs habits over_replicas requirements structure words,tests/test_$(name).py)
 TESTS = $(foreach path,$(APART:%=tests/%) $(SOURCES),--ignore=$(path))
 
 .PHONY: test

@@ -13,9 +13,10 @@ from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.inprocess import Answer, Json, request, run, run_body, started, user
 from tests.product.kit import MODES
 from tests.product.shop import say, users
+from tests.requirements import shows
 from tests.turns.extras import missing
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("S28")]
 FINE = [{"output": [say("Fine.")], "repeat": True}]
 
 
