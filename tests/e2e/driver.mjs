@@ -19,6 +19,7 @@ import * as elsewhere from "./scenarios/elsewhere.mjs";
 import * as looks from "./scenarios/looks.mjs";
 import * as members from "./scenarios/members.mjs";
 import * as network from "./scenarios/network.mjs";
+import * as newpage from "./scenarios/newpage.mjs";
 import * as person from "./scenarios/person.mjs";
 import * as problems from "./scenarios/problems.mjs";
 import * as sidebar from "./scenarios/sidebar.mjs";
@@ -26,7 +27,7 @@ import * as teams from "./scenarios/teams.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...answers, ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...person, ...cards };
+const SCENARIOS = { ...answers, ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...newpage, ...person, ...cards };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

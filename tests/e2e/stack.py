@@ -127,7 +127,11 @@ class Stack:
         url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         model = f"{url['provider']}/v1"
         self.urls = url
-        self.streams = (directory / "open.jsonl", directory / "guarded.jsonl", directory / "team.jsonl")
+        self.streams: tuple[Path, ...] = (
+            directory / "open.jsonl",
+            directory / "guarded.jsonl",
+            directory / "team.jsonl",
+        )
         stores = [(f"sqlite:///{file.with_suffix('.db')}", str(file)) for file in self.streams]
         self.processes = {
             "provider": program("provider", ports["provider"]),

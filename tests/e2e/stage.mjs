@@ -9,7 +9,7 @@ const GUARDED = { authorization: "Bearer wonderland" };
 
 export class Stage {
   constructor({ browser, options, urls, ask, name }) {
-    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime", page: options.page ?? "copilot", own: options.server ? urls[options.server] : null });
+    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime", page: options.page ?? "copilot", own: options.server ? urls[options.server] : null, foreign: options.url });
     this.agent = "";
     this.label = [name, options.page ?? options.runtime ?? options.via, options.style].filter(Boolean).join("-");
     this.pages = [];
