@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
+from agui_gate.http.routes import ExtraRoutes
 from tests.product.inprocess import Parrot
 from tests.test_structure import MODULES, tracked_files
 from tools import pages, sentences
@@ -135,7 +136,8 @@ def test_every_route_is_described() -> None:
     app = create_app(Agent(name="one", model=Parrot()), store="memory://", settings=Settings())
     served = {
         (method, re.sub(r"\{\w+(:path)?\}", "{}", route.path.rstrip("/")))
-        for route in app.routes
+        for one in app.routes
+        for route in (one.routes if isinstance(one, ExtraRoutes) else [one])
         if isinstance(route, Route)
         for method in route.methods or ()
         if method != "HEAD"

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+LEAVE_SECONDS = 1.0
+"""Seconds that work which takes too long has to end after it was cancelled."""
+
 PATIENCE = 10.0
 """Seconds that a cancelled caller waits for the work's end."""
 
@@ -33,3 +36,30 @@ async def undisturbed(future: "asyncio.Future[T]") -> T:
     """
     await asyncio.wait([future])
     return future.result()
+
+
+async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Await ``work``, which may be anybody's, for ``seconds`` at most. If the caller is cancelled, so is ``work``.
+
+    Raises `TimeoutError`, and what ``work`` raises. Unlike with `asyncio.timeout`, work that doesn't heed its
+    cancellation is left alone after `LEAVE_SECONDS`, and one that cancels itself has failed (`RuntimeError`).
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            raise TimeoutError(f"It took longer than {seconds:g} seconds.")
+        if task.cancelled():
+            raise RuntimeError("It was cancelled, and not by who waits for it.")
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=LEAVE_SECONDS)
+            task.add_done_callback(_see)
+
+
+def _see(task: "asyncio.Task[Any]") -> None:
+    """Look at its error, which asyncio would report otherwise: nobody is left who cares."""
+    if not task.cancelled():
+        task.exception()

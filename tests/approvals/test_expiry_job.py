@@ -7,11 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, tool
-from agui_gate.approvals import inbox
 from agui_gate.approvals.expiry_job import LOOK_SECONDS, ExpiryJob
-from agui_gate.approvals.inbox import Waiting
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Unavailable
+from agui_gate.extras.inbox import feed as inbox
+from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import STOP_MS
@@ -109,7 +109,7 @@ async def test_a_call_that_another_replica_asked_about_expires_and_is_told_thoug
     assert run.task is not None
     await run.task
     await asks.aclose()
-    watcher = looks.inbox.watch("alice")
+    watcher = inbox_of(looks).watch("alice")
     try:
         async with asyncio.timeout(TIMEOUT):
             asked, waiting, told = [await anext(watcher) for _ in range(3)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from agui_gate.failpoints import VARIABLE
+from agui_gate.extras.failpoints import VARIABLE
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.crash.nursery import Nursery, Replica, nursery
 from tests.crash.server import Start

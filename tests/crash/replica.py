@@ -24,7 +24,7 @@ from agui_gate.approvals import orphan_job
 from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
 from agui_gate.config.settings import Settings
 from agui_gate.extras import retention_job
-from agui_gate.failpoints import VARIABLE
+from agui_gate.extras.failpoints import VARIABLE
 from agui_gate.stores import lease
 from agui_gate.stores.postgres import readiness
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -39,8 +39,8 @@ REMOTE = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.examp
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """How a replica is started.
 
-    ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.failpoints`. ``machine``: what it takes
-    for its machine's name, if not that of this one. Then nobody can see whether it lives, and any clock is right.
+    ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.extras.failpoints`. ``machine``: what it
+    takes for its machine's name, if not that of this one. Then nobody can see whether it lives, and any clock is right.
     ``stalls``: whether `stall` and `stall_again` never come back. ``fused``: whether it ends in the middle of `fuse`.
     ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
     `wait` comes back when somebody has opened it to write. ``forgets``: after how many days a thread goes; 0: never.

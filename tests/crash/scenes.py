@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Any
 
-from agui_gate.failpoints import Place
+from agui_gate.extras.failpoints import Place
 from agui_gate.stores import open_store, sqlite_path
 from agui_gate.stores.retention import DAY_MS, FORGET
 from tests.crash.customer import Customer

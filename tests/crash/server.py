@@ -28,7 +28,7 @@ import uvicorn
 from agui_gate import Agent, ToolContext, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
-from agui_gate.failpoints import VARIABLE
+from agui_gate.extras.failpoints import VARIABLE
 from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -41,7 +41,7 @@ options: set[str] = set()
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """How a server is started. ``said``: the named pipe that it says everything into. ``failpoint``: see
-    `agui_gate.failpoints`.
+    `agui_gate.extras.failpoints`.
     """
 
     store: str

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.failpoints import EVERY, VARIABLE, Failpoint, Place
+from agui_gate.extras.failpoints import EVERY, VARIABLE, Failpoint, Place
 from tests.cli.support import call
 from tests.crash.ground import Ground
 from tests.crash.nursery import Nursery

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agui_gate.failpoints import VARIABLE
+from agui_gate.extras.failpoints import VARIABLE
 from tests.crash.processes import Machine, Server, machine
 from tests.crash.test_kill_subagents import CLERK, plan, settle
 from tests.product.kit import Chat

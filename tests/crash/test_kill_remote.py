@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from agui_gate.failpoints import VARIABLE
+from agui_gate.extras.failpoints import VARIABLE
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui import serving
 from tests.client.servers import run_of

@@ -1,6 +1,7 @@
 """Every example runs and shows what it teaches: what runs, what waits, and what the provider got."""
 
 import ast
+import asyncio
 import json
 import os
 import re
@@ -9,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
+from agui_gate.approvals import outbox
 from agui_gate.cli.target import load_target
 from tests.examples import files_server
 from tests.examples.conftest import EXAMPLES, Teach
-from tests.product.kit import Stream, activities
+from tests.product.kit import TIMEOUT, Stream, activities, running
 from tests.product.shop import call, calls, items, outputs, say, script, status
 from tests.requirements import shows
 
@@ -310,6 +316,31 @@ async def test_custom_store(teach: Teach, tmp_path: Path) -> None:
             ("local", True, None, "open_garage"),
         ]
         assert (tmp_path / "house.db").exists()
+
+
+async def test_approval_webhook(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "GATHER_SECONDS", 0.001)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    answers = [503]
+
+    async def hear(request: Request) -> Response:
+        status = answers.pop() if answers else 200
+        if status == 200:
+            heard.put_nowait((await request.json())["text"])
+        return Response(status_code=status)
+
+    async with running(Starlette(routes=[Route("/hook", hear, methods=["POST"])])) as room:
+        monkeypatch.setenv("CHAT_WEBHOOK", f"{room}/hook")
+        async with teach("approval_webhook", script(call("open_garage"))) as lesson, asyncio.timeout(TIMEOUT):
+            chat = lesson.product.chat()
+            (asked,) = (await chat.say("Open the garage")).interrupts
+            link = f"/room/{asked['id']}"
+            assert await heard.get() == f"open_garage for local: pending. See {link}", "also if the room was away"
+            record = await lesson.product.get(link)
+            assert (record["tool"], record["state"]) == ("open_garage", "pending")
+            await chat.resume((asked["id"], YES))
+            while (told := await heard.get()) != f"open_garage for local: done. See {link}":
+                assert told.startswith("open_garage for local: "), "a batch that failed comes again"
 
 
 @shows("B11")

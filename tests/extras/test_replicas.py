@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, tool
-from agui_gate.approvals import inbox
-from agui_gate.approvals.inbox import Gone, Waiting
 from agui_gate.bus.base import Bus, Signal
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import ThreadBusy
+from agui_gate.extension import Hint
+from agui_gate.extras.inbox import feed as inbox
+from agui_gate.extras.inbox.feed import Gone, Waiting, inbox_of
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.readers import wake_ups
 from agui_gate.runs import heartbeat
@@ -157,7 +158,7 @@ async def test_a_decision_waits_for_a_run_of_another_replica(how: MemoryBus) -> 
 async def test_an_inbox_hears_what_other_replicas_ask_decide_and_delete(how: MemoryBus) -> None:
     async with replicas(PAYS, bus=how) as (r, here, there, third):
         r.go.set()
-        async with aclosing(third.inbox.watch("alice")) as told:
+        async with aclosing(inbox_of(third).watch("alice")) as told:
             assert await anext(told) == Waiting([])
             asked = await r.asked(here)
             first = await anext(told)
@@ -170,7 +171,7 @@ async def test_an_inbox_hears_what_other_replicas_ask_decide_and_delete(how: Mem
 async def test_an_inbox_hears_of_a_thread_that_another_replica_deletes(how: MemoryBus) -> None:
     async with replicas(PAYS, bus=how) as (r, here, there, third):
         asked = await r.asked(here)
-        async with aclosing(third.inbox.watch("alice")) as told:
+        async with aclosing(inbox_of(third).watch("alice")) as told:
             assert [await anext(told), await anext(told)] == [asked, Waiting([asked.id])]
             await there.delete_thread("alice", "t")
             assert await anext(told) == Gone(asked.id)
@@ -220,7 +221,7 @@ async def test_a_stop_beats_only_where_something_works() -> None:
         assert there._heart is not None
         assert here._heart is not None
         for engine in (here, there):
-            engine._hurry("alice", "t")
+            engine._hear(Hint("alice", "t", "stop", here=False))
         assert (here._heart._hurry.is_set(), there._heart._hurry.is_set()) == (True, False)
-        third._hurry("bob", "t")
+        third._hear(Hint("bob", "t", "stop", here=False))
         live.cancel()

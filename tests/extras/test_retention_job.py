@@ -5,6 +5,8 @@ from structlog.testing import capture_logs
 
 from agui_gate.errors import Unavailable
 from agui_gate.extras.retention_job import STEP_SECONDS, RetentionJob
+from agui_gate.runs.engine import Engine
+from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.retention import BEGINNING, DAY_MS, FORGET, Ages, Place, Swept, Tally
 from agui_gate.threads.limits import Limits
 
@@ -36,18 +38,17 @@ async def test_a_step_now_and_then_from_where_the_last_one_ended() -> None:
     sweeper = RetentionJob(store, Ages(threads=DAY_MS), lambda: now)
     with capture_logs() as logs:
         for _ in range(4):
-            await sweeper.step()
+            await sweeper.tick()
             now += STEP_SECONDS - 1
-            await sweeper.step()
+            await sweeper.tick()
             now += 1
     asked = [(BEGINNING, 20), (place, 20), (place, 10), (place, 5)]
     assert store.asked == [(Ages(threads=DAY_MS), *one) for one in asked], "what did not work is tried with less"
     assert [log["event"] for log in logs] == ["forgotten", "nothing_forgotten"], "what is away is told once"
 
 
-async def test_where_nothing_is_to_be_forgotten_the_store_is_left_alone() -> None:
-    store = Steps()
-    await RetentionJob(store, Limits().ages).step()
-    assert store.asked == []
+def test_where_nothing_is_to_be_forgotten_there_is_no_job() -> None:
     assert Limits(retention_threads_days=30).ages == Ages(threads=30 * DAY_MS)
     assert Limits(retention_records_days=2).ages == Ages(records=2 * DAY_MS)
+    engines = [Engine([], MemoryStore(), limits=limits) for limits in (Limits(), Limits(retention_records_days=2))]
+    assert [[type(one) for one in engine.extensions.all] for engine in engines] == [[], [RetentionJob]]

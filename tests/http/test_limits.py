@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
-from agui_gate.http import body_decoder, limits
+from agui_gate.http import request_body
 
 pytestmark = pytest.mark.anyio
 
@@ -34,14 +34,14 @@ def part(body: bytes, *, more: bool) -> Message:
 
 
 async def test_a_body_is_read_to_its_end() -> None:
-    assert await limits.json_body(request(sending(part(b"[1", more=True), part(b"]", more=False)))) == b"[1]"
+    assert await request_body.json_body(request(sending(part(b"[1", more=True), part(b"]", more=False)))) == b"[1]"
 
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BODY_SECONDS", 0.01)
+    monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
     async with asyncio.timeout(60):
         with pytest.raises(InvalidRequest, match="did not arrive"):
-            await limits.json_body(request(sending(part(b"{", more=True))))
+            await request_body.json_body(request(sending(part(b"{", more=True))))
 
 
 async def test_a_slow_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ async def test_a_slow_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.M
     loop = asyncio.get_running_loop()
     now = loop.time()
     monkeypatch.setattr(loop, "time", lambda: now)
-    piece, pieces = b"x" * limits.SLOWEST * 60, iter(range(3))
+    piece, pieces = b"x" * request_body.SLOWEST * 60, iter(range(3))
 
     async def receive() -> Message:
         nonlocal now
@@ -58,24 +58,24 @@ async def test_a_slow_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.M
             await asyncio.sleep(0)  # what is due by now happens
         return part(piece, more=next(pieces) < 2)
 
-    assert await limits.json_body(request(receive)) == piece * 3
+    assert await request_body.json_body(request(receive)) == piece * 3
 
 
 async def test_a_body_that_is_cut_off_or_too_large_or_something_else_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="cut off"):
-        await limits.json_body(request(sending(part(b"{", more=True), {"type": "http.disconnect"})))
+        await request_body.json_body(request(sending(part(b"{", more=True), {"type": "http.disconnect"})))
     with pytest.raises(TooLarge):
-        await limits.json_body(request(sending(part(b"123", more=True))), limit=2)
+        await request_body.json_body(request(sending(part(b"123", more=True))), limit=2)
     with pytest.raises(UnsupportedMediaType):
-        await limits.json_body(request(sending(), b"text/plain"))
+        await request_body.json_body(request(sending(), b"text/plain"))
 
 
 async def test_a_body_may_have_only_so_many_objects_and_lists_and_brackets_in_texts_are_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(body_decoder, "MAX_CONTAINERS", 3)
+    monkeypatch.setattr(request_body, "MAX_CONTAINERS", 3)
     for fine in (b"[{},{}]", b'["{{{{[[[[", "\\"[[[["]'):
-        body_decoder.check_containers(fine)
+        request_body.check_containers(fine)
     for much in (b"[[],[],{}]", b'["[", {"a": {"b": [1]}}]', b'["\\\\", [[[]]]]'):
         with pytest.raises(TooLarge, match="at most 3 objects and lists"):
-            body_decoder.check_containers(much)
+            request_body.check_containers(much)

@@ -3,7 +3,7 @@
 from agui_gate import Agent, tool
 from agui_gate.agents.team import team_of
 from agui_gate.cli.demo.agent import support_agent
-from agui_gate.http.views import agent_view
+from agui_gate.http.agents import agent_view
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
 

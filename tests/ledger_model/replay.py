@@ -1,8 +1,8 @@
 """Histories of the model are replayed through the engine: `Decisions`, `GatedCalls`, `ProviderApprovals`, `OrphanJob`.
 
 Each worker of the model is a process here: an engine's parts of its own, over a store that stops before and after each
-of its writes (`Stepped`: what `agui_gate.failpoints` names) until the history goes on. So a step of the model lets
-a worker go to the place at which the model has it after that step, and to no other.
+of its writes (`Stepped`: what `agui_gate.extras.failpoints` names) until the history goes on. So a step of the model
+lets a worker go to the place at which the model has it after that step, and to no other.
 
 * A crash: nothing that the process still does reaches the store, and its lease ends.
 * A suspension: its lease ends, and the boot clock goes on by as much.
@@ -26,7 +26,7 @@ from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import CallPart, Output, Text, TurnEntry, UserEntry
 from agui_gate.errors import AguiGateError, NotFound, ProviderUnavailable, RateLimited, Unavailable
-from agui_gate.failpoints import WRITES, Place
+from agui_gate.extras.failpoints import WRITES, Place
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.roster import Roster
 from agui_gate.stores import clock as boot

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from agui_gate.approvals import inbox
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
-from agui_gate.http import inbox as http_inbox
+from agui_gate.extras.inbox import feed as inbox
+from agui_gate.extras.inbox import stream as http_inbox
+from agui_gate.extras.inbox.feed import inbox_of
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.kit import CARD_TOOL, TIMEOUT, Product, product
 from tests.product.shop import Shop, refund, script
@@ -173,7 +174,7 @@ async def test_an_idle_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_who_leaves_is_forgotten_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox, "MAX_WATCHERS", 1)
     async with product(Shop().tools) as p:
-        watchers = p.app.state.engine.inbox._watchers
+        watchers = inbox_of(p.app.state.engine)._watchers
         async with watching(p) as first:
             await first.next()
             async with watching(p) as second:

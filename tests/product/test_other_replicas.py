@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.approvals import inbox
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.settings import Settings
+from agui_gate.extras.inbox import feed as inbox
 from agui_gate.readers import wake_ups
 from agui_gate.runs import heartbeat
 from agui_gate_adapters.openai_responses import OpenAIResponses

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agui_gate.approvals import inbox
 from agui_gate.core.approvals import Decision, State
+from agui_gate.extras.inbox import feed as inbox
 from agui_gate.stores.memory import MemoryStore
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect

@@ -1,21 +1,23 @@
 """Tells others what the store says they are to be told: see docs/adr/0021-notices-in-an-outbox.md.
 
 A notice is written in the same transaction as what it tells (`stores/outbox.py`). A `Courier` takes notices, tells
-each `Consumer`, and has them removed with the step that takes the next ones. One replica does that at a time, whoever
-comes first. What is written here wakes it, after a moment in which more may come: so many runs are one batch. It looks
-for what others have left every `LOOK_SECONDS`.
+each `Consumer` (the extensions with a hook for them), and has them removed with the step that takes the next ones. One
+replica does that at a time, whoever comes first. What is written here wakes it, after a moment in which more may come:
+so many runs are one batch. It looks for what others have left every `LOOK_SECONDS`.
 
 Nothing waits for it. While the store is away, or a consumer fails, it tries again with growing delays. So each notice
-is told at least once, and those of a thread in their order.
+is told at least once, and those of a thread in their order. A consumer that fails or hangs hinders no other one: they
+are told side by side, and who was told already is left alone when the others are tried again.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
 import structlog
 
+from agui_gate.cancellation import bounded
 from agui_gate.errors import AguiGateError
 from agui_gate.stores.outbox import Notice, OutboxStore
 
@@ -36,21 +38,22 @@ log = structlog.get_logger("agui_gate.outbox")
 class Consumer(Protocol):
     """One who is to be told."""
 
-    async def tell(self, notices: Sequence[Notice]) -> None:
-        """Take these, oldest first; some may come again. What it raises is tried again with all of them.
-
-        It is cancelled after `TELL_SECONDS`. Kinds that it doesn't know are none of its business.
-        """
+    async def notices(self, batch: Sequence[Notice], /) -> None:
+        """Take these, oldest first: see `agui_gate.extension.Extension.notices`. Cancelled after `TELL_SECONDS`."""
         ...
 
 
 class Courier:
-    """Brings the notices of one store to ``consumers``, as ``taker``: a name that no other process has."""
+    """Brings the notices of one store to ``consumers``, as ``taker``: a name that no other process has. More consumers
+    may be added to the list meanwhile.
+    """
 
     def __init__(self, store: OutboxStore, taker: str, consumers: Sequence[Consumer]) -> None:
         self._store, self._taker, self._consumers = store, taker, consumers
         self._written = asyncio.Event()
         self._told: list[int] = []
+        self._heard: dict[int, set[int]] = {}
+        """By consumer, what it was told of the batch that others have not taken yet."""
         self._failures = 0
 
     def wake(self) -> None:
@@ -91,31 +94,20 @@ class Courier:
         self._told = []
         if not notices:
             return False
-        async with asyncio.timeout(TELL_SECONDS):
-            for consumer in self._consumers:
-                await consumer.tell(notices)
-        self._told = [notice.id for notice in notices]
+        told = [self._tell(consumer, notices) for consumer in self._consumers]
+        for failure in await asyncio.gather(*told, return_exceptions=True):
+            if failure is not None:
+                raise failure
+        self._told, self._heard = [notice.id for notice in notices], {}
         if len(notices) == BATCH:
             return True
         await self._store.take_notices(self._taker, told=self._told, limit=0)
         self._told = []
         return False
 
-
-class ApprovalsFeed:
-    """Has those who watch a principal's approvals look, on all replicas: `GET /approvals/events`.
-
-    They were told by a signal when it happened. This is for those whom that has not reached, and for what a process
-    that died had no time to tell. ``tell`` is told a principal and one of their threads.
-    """
-
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        self._tell = tell
-
-    async def tell(self, notices: Sequence[Notice]) -> None:
-        """See `Consumer`."""
-        for principal, thread_id in dict.fromkeys((n.principal, n.thread_id) for n in notices if n.kind in _APPROVALS):
-            self._tell(principal, thread_id)
-
-
-_APPROVALS = ("approval_pending", "approval_decided")
+    async def _tell(self, consumer: Consumer, notices: Sequence[Notice]) -> None:
+        heard = self._heard.setdefault(id(consumer), set())
+        heard &= {notice.id for notice in notices}  # of others, another process has taken care
+        if batch := [notice for notice in notices if notice.id not in heard]:
+            await bounded(consumer.notices(batch), TELL_SECONDS)
+            heard.update(notice.id for notice in batch)

@@ -23,7 +23,7 @@ def open_bus(url: str, *, kept_seconds: float, run_bytes: int) -> Bus:
         case "memory":
             if rest:
                 raise ConfigurationError("The bus in memory is memory:// with nothing after it.")
-            return MemoryBus(kept_seconds=kept_seconds, run_bytes=run_bytes)
+            return MemoryBus(kept_seconds=kept_seconds, run_bytes=run_bytes, is_private=True)
         case "redis" | "rediss":
             return _redis(url, kept_seconds, run_bytes)
         case "postgresql" | "postgres":

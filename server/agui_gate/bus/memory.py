@@ -35,7 +35,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class MemoryBus:
-    """`memory://`: live events for one process, in which several engines may share it."""
+    """`memory://`: live events for one process, in which several engines may share it, unless it ``is_private``."""
 
     def __init__(
         self,
@@ -44,7 +44,9 @@ class MemoryBus:
         run_bytes: int = LIMIT,
         kept_bytes: int = KEPT_BYTES,
         clock: Callable[[], float] = time.monotonic,
+        is_private: bool = False,
     ) -> None:
+        self.is_private = is_private
         self._kept_seconds, self._run_bytes, self._kept_bytes = kept_seconds, run_bytes, kept_bytes
         self._clock = clock
         self._runs: dict[str, _Kept] = {}

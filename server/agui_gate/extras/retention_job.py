@@ -6,6 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from agui_gate.errors import AguiGateError
+from agui_gate.extension import Extension
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, RetentionStore
 
 STEP_SECONDS = 10.0
@@ -14,8 +15,8 @@ STEP_SECONDS = 10.0
 log = structlog.get_logger("agui_gate.engine")
 
 
-class RetentionJob:
-    """Goes through the store again and again, where something is to be forgotten at all."""
+class RetentionJob(Extension):
+    """Goes through the store again and again. An engine has it where the settings name an age."""
 
     def __init__(self, store: RetentionStore, ages: Ages, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._ages, self._clock = store, ages, clock
@@ -24,10 +25,10 @@ class RetentionJob:
         self._due = 0.0
         self._failing = False
 
-    async def step(self) -> None:
-        """One step, if it is time. A store that is away is tried again later; that is told once, not every time."""
+    async def tick(self) -> None:
+        """Make a step, if it is time. A store that is away is tried again later; that is told once, not every time."""
         now = self._clock()
-        if self._ages == Ages() or now < self._due:
+        if now < self._due:
             return
         self._due = now + STEP_SECONDS
         most, self._most = self._most, max(1, self._most // 2)  # where this takes too long, the next one does less

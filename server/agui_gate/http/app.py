@@ -1,5 +1,6 @@
 """`create_app`: agents in, a Starlette application out."""
 
+import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -11,16 +12,18 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
-from agui_gate import failpoints
 from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
 from agui_gate.core.dialect import Deployment
 from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.extension import Extension
+from agui_gate.extra_loader import load
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Bearer, Guard
-from agui_gate.http.routes import Routes
+from agui_gate.http.routes import all_routes
+from agui_gate.http.server import HttpServer
 from agui_gate.logs import ensure_configured
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
@@ -39,6 +42,7 @@ def create_app(
     bus: str | Bus | None = None,
     auth: Auth | None = None,
     settings: "Settings | None" = None,
+    extensions: Sequence[Extension] = (),
 ) -> Starlette:
     """A Starlette application that serves ``agents``; the first one also answers `POST /`.
 
@@ -46,8 +50,8 @@ def create_app(
     (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). If neither this nor the
     settings name one, it is the database of a PostgreSQL store, and else memory. ``auth``: a sync or async
     callable ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``,
-    and those from the environment. Serve it, or mount it in another application (then it starts with its first
-    request).
+    and those from the environment. ``extensions``: see `agui_gate.extension`. Serve it, or mount it in another
+    application (then it starts with its first request).
 
     Raises `ConfigurationError` if there are no agents, something else is passed as one, two have the same name, or the
     settings are wrong.
@@ -58,6 +62,7 @@ def create_app(
         settings = load_settings()
     ensure_configured(settings.log_level)
     _check(agents)
+    _check_extensions(extensions)
     limits = engine_limits(settings)
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
@@ -65,9 +70,17 @@ def create_app(
         auth = Bearer(settings.tokens)
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else store.bus_url)
-    opened, live = failpoints.armed(opened, bus)
+    live = bus
+    if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes
+        opened, live = load("failpoints").armed(opened, bus)
     engine = Engine(
-        agents, opened, Deployment(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits
+        agents,
+        opened,
+        Deployment(settings.dialect),
+        live,
+        disconnect_grace=settings.disconnect_grace,
+        limits=limits,
+        extensions=extensions,
     )
     guard = Guard(auth, settings.cors_origins, settings.allowed_hosts)
     return _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
@@ -86,6 +99,13 @@ def _check(agents: Sequence[Any]) -> None:
         raise ConfigurationError(f"two agents have the same name, {twice!r}; it is in their URLs, so give each its own")
 
 
+def _check_extensions(extensions: Sequence[Any]) -> None:
+    if (other := next((one for one in extensions if not isinstance(one, Extension)), None)) is not None:
+        raise ConfigurationError(
+            f"extensions takes objects whose classes extend agui_gate.extension.Extension; {other!r} is none"
+        )
+
+
 def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_all: bool) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
@@ -98,8 +118,9 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
             await engine.drain(app.state.drain_seconds)  # which `agui-gate serve` has done before
             await engine.aclose()
 
+    server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
     app = Starlette(
-        routes=Routes(engine, guard, settings.max_body_bytes).all(page=settings.page),
+        routes=all_routes(server, page=settings.page),
         middleware=[_cors(guard, settings.cors_origins)],
         exception_handlers={
             AguiGateError: errors.on_own_error,

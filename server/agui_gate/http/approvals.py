@@ -5,36 +5,24 @@ from typing import Any, cast, get_args
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from agui_gate.approvals.out_of_band import Decided
 from agui_gate.core.answers import Way
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
-from agui_gate.http.auth import Guard, admission_of
-from agui_gate.http.body_decoder import json_value
-from agui_gate.http.limits import json_body
+from agui_gate.http.request_body import json_value
+from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import limit_of
 from agui_gate.http.views import approval_view, json_response, listed_view, tombstone_view
 from agui_gate.protocol.approval_records import already
 from agui_gate.protocol.run_input import check_id
-from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Which
 
 
 class ApprovalRoutes:
-    """Handlers over one engine. An approval that never was and one of another principal are the same 404."""
+    """Handlers over one server. An approval that never was and one of another principal are the same 404."""
 
-    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
-        self._engine, self._guard, self._max_body = engine, guard, max_body
-
-    def all(self) -> list[BaseRoute]:
-        """The routes."""
-        return [
-            Route("/approvals", self.page),
-            Route("/approvals/events", self.events),
-            Route("/approvals/{id}", self.show),
-            Route("/approvals/{id}", self.decide, methods=["POST"]),
-        ]
+    def __init__(self, server: HttpServer) -> None:
+        self._server, self._engine, self._guard = server, server.engine, server.guard
 
     async def page(self, request: Request) -> Response:
         """`GET /approvals?state=&limit=&cursor=`: what waits, oldest first; anything else newest first."""
@@ -45,15 +33,6 @@ class ApprovalRoutes:
         page = await self._engine.store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
         approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
-
-    async def events(self, request: Request) -> Response:
-        """`GET /approvals/events`: what waits, then each approval that comes, and each state that it gets."""
-        from agui_gate.http.inbox import InboxStream  # brings sse-starlette, which looks for a uvicorn server
-
-        principal = await self._guard.principal(request)
-        await self._engine.start()
-        told = self._engine.inbox.watch(principal)
-        return InboxStream(told, self._engine.members, request.app.state.send_timeout, admission_of(request.scope))
 
     async def show(self, request: Request) -> Response:
         """`GET /approvals/{id}`: its record. Of one whose thread was deleted: 410, with what is kept."""
@@ -77,7 +56,7 @@ class ApprovalRoutes:
     async def decide(self, request: Request) -> Response:
         """`POST /approvals/{id}`. Already decided: 409 with the record."""
         principal = await self._guard.principal(request)
-        payload = await json_value(await json_body(request, self._max_body))
+        payload = await json_value(await self._server.body(request))
         way, go_on = _way(payload), _go_on(payload)
         await self._engine.start()
         decided = await self._engine.decide(principal, request.path_params["id"], payload, way=way, go_on=go_on)

@@ -23,7 +23,7 @@ from starlette.types import Scope
 
 from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
-from agui_gate.http.limits import check_declared
+from agui_gate.http.request_body import check_declared
 from agui_gate.turns.tool_threads import NoSlot, tool_threads
 
 Auth = Callable[[Request], str | None | Awaitable[str | None]]

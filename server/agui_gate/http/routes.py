@@ -1,87 +1,60 @@
-"""The routes of docs/http-api.md. Each that touches a thread or an approval asks the guard for its principal first."""
+"""Every route of docs/http-api.md, in the order in which they are looked at.
 
+Each that touches a thread or an approval asks the guard for its principal first.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from starlette.datastructures import URLPath
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, NoMatchFound, Route
+from starlette.types import Receive, Scope, Send
 
-from agui_gate.agents.agent import Agent
-from agui_gate.errors import NotFound
+from agui_gate.extra_loader import find
+from agui_gate.http.agents import AgentRoutes
 from agui_gate.http.approvals import ApprovalRoutes
-from agui_gate.http.assets import page_routes
-from agui_gate.http.auth import Guard
-from agui_gate.http.body_decoder import run_input
-from agui_gate.http.capabilities import capabilities
-from agui_gate.http.copilotkit import CopilotKitRoutes
-from agui_gate.http.limits import json_body
-from agui_gate.http.runs import RunRoutes, begun_before, knows_us, stops_alone, stream
-from agui_gate.http.sse import EventStream
+from agui_gate.http.runs import RunRoutes
+from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import ThreadRoutes
-from agui_gate.http.views import agent_view, json_response
-from agui_gate.runs.engine import Engine
 
 
-class Routes:
-    """Request handlers over one engine."""
+def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
+    """Return the server's routes, then those of its extensions; ``page`` includes the built-in page.
 
-    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
-        self._engine, self._guard, self._max_body = engine, guard, max_body
+    Thread ids may contain slashes, so what goes on after an id stands before what ends in one.
+    """
+    agents, runs = AgentRoutes(server), RunRoutes(server)
+    approvals, threads, health = ApprovalRoutes(server), ThreadRoutes(server), HealthRoutes(server)
+    return [
+        Route("/", runs.run, methods=["POST"]),
+        Route("/agents", agents.page),
+        Route("/agents/{name}", runs.run, methods=["POST"]),
+        Route("/agents/{name}/connect", runs.connect, methods=["POST"]),
+        Route("/agents/{name}/capabilities", agents.capabilities),
+        Route("/runs/{run_key}/events", runs.events),
+        Route("/threads/{id:path}/cancel", runs.cancel, methods=["POST"]),
+        Route("/approvals", approvals.page),
+        ExtraRoutes(server, "inbox.stream", "/approvals/events"),
+        Route("/approvals/{id}", approvals.show),
+        Route("/approvals/{id}", approvals.decide, methods=["POST"]),
+        Route("/threads", threads.page),
+        Route("/threads/{id:path}", threads.show),
+        Route("/threads/{id:path}", threads.change, methods=["PATCH"]),
+        Route("/threads/{id:path}", threads.delete, methods=["DELETE"]),
+        ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
+        Route("/healthz", health.healthy),
+        Route("/readyz", health.ready),
+        *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot")] if page else ()),
+        *(route for extension in server.engine.extensions.all for route in extension.routes(server)),
+    ]
 
-    def all(self, *, page: bool) -> list[BaseRoute]:
-        """Every route; ``page`` includes the built-in page."""
-        runs = RunRoutes(self._engine, self._guard)
-        routes: list[BaseRoute] = [
-            Route("/", self.run, methods=["POST"]),
-            Route("/agents", self.agents),
-            Route("/agents/{name}", self.run, methods=["POST"]),
-            Route("/agents/{name}/connect", self.connect, methods=["POST"]),
-            Route("/agents/{name}/capabilities", self.capabilities),
-            Route("/runs/{run_key}/events", runs.events),
-            Route("/threads/{id:path}/cancel", runs.cancel, methods=["POST"]),
-            *ApprovalRoutes(self._engine, self._guard, self._max_body).all(),
-            *ThreadRoutes(self._engine, self._guard, self._max_body).all(),
-            *CopilotKitRoutes(self._engine, self._guard, self._max_body).all(),
-            Route("/healthz", self.healthy),
-            Route("/readyz", self.ready),
-        ]
-        if page:
-            routes += page_routes()
-        return routes
 
-    async def run(self, request: Request) -> Response:
-        """`POST /` and `POST /agents/{name}`: one run, as an event stream."""
-        principal = await self._guard.principal(request)
-        agent = self._agent(request.path_params.get("name"))
-        run = await run_input(await json_body(request, self._max_body))
-        await self._engine.start()
-        ours = knows_us(request)
-        return await begun_before(self._engine, request, agent, principal, run) or await stream(
-            await self._engine.run(
-                agent, run, principal, stop_alone=stops_alone(agent, request), keeps_state=ours, reads_stops=ours
-            )
-        )
+class HealthRoutes:
+    """Handlers that ask nobody who they are."""
 
-    async def connect(self, request: Request) -> Response:
-        """`POST /agents/{name}/connect`: the conversation as it stands, then the running run's tail.
-
-        A thread that isn't there yet is a run in which nothing was said: a page connects before its first message.
-        """
-        principal = await self._guard.principal(request)
-        agent = self._agent(request.path_params["name"])
-        run = await run_input(await json_body(request, self._max_body))
-        await self._engine.start()
-        reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
-        return EventStream(reader, run_key, live.leave if live else lambda: None)
-
-    async def agents(self, request: Request) -> Response:
-        """`GET /agents`."""
-        await self._guard.principal(request)
-        engine = self._engine
-        return json_response({"agents": [agent_view(engine.team(agent)) for agent in engine.agents.values()]})
-
-    async def capabilities(self, request: Request) -> Response:
-        """`GET /agents/{name}/capabilities`."""
-        await self._guard.principal(request)
-        return json_response(capabilities(self._engine.team(self._agent(request.path_params["name"]))))
+    def __init__(self, server: HttpServer) -> None:
+        self._engine = server.engine
 
     async def healthy(self, request: Request) -> Response:
         """`GET /healthz`: the process answers."""
@@ -94,9 +67,44 @@ class Routes:
         await self._engine.store.check()
         return JSONResponse({"status": "ready"})
 
-    def _agent(self, name: str | None) -> Agent:
-        agents = self._engine.agents
-        agent = next(iter(agents.values())) if name is None else agents.get(name)
-        if agent is None:
-            raise NotFound("There is no such agent.")
-        return agent
+
+class ExtraRoutes(BaseRoute):
+    """The routes at and below ``paths`` of a module of `agui_gate.extras`, which is imported when one is asked for.
+
+    Where the module isn't there, neither are they.
+    """
+
+    def __init__(self, server: HttpServer, module: str, *paths: str) -> None:
+        self._server, self._module, self._paths = server, module, paths
+        self._routes: Sequence[BaseRoute] | None = None
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The routes."""
+        if self._routes is None:
+            module = find(self._module)
+            self._routes = [] if module is None else module.routes(self._server)
+        return self._routes
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match as the router does: the first of its routes that fits, else the first that has another method."""
+        matched = list(self._matches(scope))
+        full = (one for one in matched if one[0] is Match.FULL)
+        return next(full, matched[0] if matched else (Match.NONE, {}))
+
+    def _matches(self, scope: Scope) -> Iterator[tuple[Match, Scope]]:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if scope["type"] != "http" or not any(path == one or path.startswith(f"{one}/") for one in self._paths):
+            return
+        for route in self.routes:
+            match, more = route.matches(scope)
+            if match is not Match.NONE:
+                yield match, {**more, "agui_gate.route": route}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the route that matched answer."""
+        await scope["agui_gate.route"].handle(scope, receive, send)
+
+    def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
+        """They have no names."""
+        raise NoMatchFound(name, path_params)

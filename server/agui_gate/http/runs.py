@@ -1,4 +1,4 @@
-"""Routes that follow, rejoin and stop runs."""
+"""Routes that begin, follow, rejoin and stop runs."""
 
 import re
 
@@ -8,7 +8,8 @@ from starlette.responses import Response
 from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.errors import Gone, InvalidRequest, NotFound
-from agui_gate.http.auth import Guard
+from agui_gate.http.request_body import run_input
+from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
 from agui_gate.http.views import json_response
 from agui_gate.protocol.run_input import RunInput, check_id
@@ -62,10 +63,35 @@ async def begun_before(
 
 
 class RunRoutes:
-    """Handlers over one engine."""
+    """Handlers over one server."""
 
-    def __init__(self, engine: Engine, guard: Guard) -> None:
-        self._engine, self._guard = engine, guard
+    def __init__(self, server: HttpServer) -> None:
+        self._server, self._engine, self._guard = server, server.engine, server.guard
+
+    async def run(self, request: Request) -> Response:
+        """`POST /` and `POST /agents/{name}`: one run, as an event stream."""
+        principal = await self._guard.principal(request)
+        agent = self._server.agent(request.path_params.get("name"))
+        run = await run_input(await self._server.body(request))
+        await self._engine.start()
+        ours = knows_us(request)
+        return await begun_before(self._engine, request, agent, principal, run) or await stream(
+            await self._engine.run(
+                agent, run, principal, stop_alone=stops_alone(agent, request), keeps_state=ours, reads_stops=ours
+            )
+        )
+
+    async def connect(self, request: Request) -> Response:
+        """`POST /agents/{name}/connect`: the conversation as it stands, then the running run's tail.
+
+        A thread that isn't there yet is a run in which nothing was said: a page connects before its first message.
+        """
+        principal = await self._guard.principal(request)
+        agent = self._server.agent(request.path_params["name"])
+        run = await run_input(await self._server.body(request))
+        await self._engine.start()
+        reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
+        return EventStream(reader, run_key, live.leave if live else lambda: None)
 
     async def events(self, request: Request) -> Response:
         """`GET /runs/{run_key}/events`: what was missed after `Last-Event-ID` (or ``?after=``), then the live tail.

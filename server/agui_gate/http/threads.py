@@ -6,15 +6,13 @@ import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from agui_gate.errors import InvalidRequest, NotFound
-from agui_gate.http.auth import Guard
-from agui_gate.http.limits import json_body
+from agui_gate.http.request_body import json_body
+from agui_gate.http.server import HttpServer
 from agui_gate.http.views import calls_view, head_view, json_response, thread_response, unless_known
 from agui_gate.protocol.request_decoder import decode_json
 from agui_gate.protocol.run_input import check_id
-from agui_gate.runs.engine import Engine
 
 MAX_PAGE = 100
 PAGE = 50
@@ -35,19 +33,10 @@ class _Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ThreadRoutes:
-    """Handlers over one engine. A thread that never was and one of another principal are the same 404."""
+    """Handlers over one server. A thread that never was and one of another principal are the same 404."""
 
-    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
-        self._engine, self._guard, self._max_body = engine, guard, max_body
-
-    def all(self) -> list[BaseRoute]:
-        """The routes. Thread ids may contain slashes: what goes on after the id must be registered before these."""
-        return [
-            Route("/threads", self.page),
-            Route("/threads/{id:path}", self.show),
-            Route("/threads/{id:path}", self.change, methods=["PATCH"]),
-            Route("/threads/{id:path}", self.delete, methods=["DELETE"]),
-        ]
+    def __init__(self, server: HttpServer) -> None:
+        self._server, self._engine, self._guard = server, server.engine, server.guard
 
     async def page(self, request: Request) -> Response:
         """`GET /threads?limit=&cursor=&archived=`, newest first."""
@@ -78,7 +67,7 @@ class ThreadRoutes:
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""
         principal, thread_id = await self._named(request)
-        changes = _changes(await json_body(request, min(self._max_body, MAX_CHANGES)))
+        changes = _changes(await json_body(request, min(self._server.max_body, MAX_CHANGES)))
         head = await self._engine.store.update_thread(
             principal, thread_id, title=changes.title, archived=changes.archived
         )

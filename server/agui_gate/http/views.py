@@ -10,8 +10,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.team import Team
-from agui_gate.agents.tool import Tool
 from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
@@ -173,30 +171,3 @@ def head_view(head: ThreadHead) -> dict[str, Any]:
         "run": {"key": head.run_key, "status": head.run_status} if head.run_key else None,
         "pending": head.pending,
     }
-
-
-def agent_view(team: Team) -> dict[str, Any]:
-    """The entry agent of ``team``, as a page wants to introduce it, and who works with it. Instructions stay here."""
-    agent = team.entry
-    view = {**_member_view(agent), "examples": list(agent.examples)}
-    others = [_member_view(one) for one in team.agents if one is not agent]
-    return view | {"team": others} if others else view
-
-
-def _member_view(agent: Agent) -> dict[str, Any]:
-    view = {
-        "name": agent.name,
-        "description": agent.description,
-        "tools": [_tool_view(tool) for tool in agent.by_name.values()],
-    }
-    return view | {"handoffs": [heir.name for heir in agent.handoffs]} if agent.handoffs else view
-
-
-def _tool_view(tool: Tool) -> dict[str, Any]:
-    view = {
-        "name": tool.name,
-        "description": tool.description,
-        "gated": tool.gate is not None,
-        "parameters": tool.parameters,
-    }
-    return view if tool.agent is None else view | {"agent": tool.agent.name}

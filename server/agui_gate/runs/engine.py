@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
@@ -12,10 +13,9 @@ import msgspec
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Team
 from agui_gate.approvals.expiry_job import ExpiryJob
-from agui_gate.approvals.inbox import Inbox
 from agui_gate.approvals.orphan_job import OrphanJob
 from agui_gate.approvals.out_of_band import Decided, Decisions
-from agui_gate.approvals.outbox import ApprovalsFeed, Courier
+from agui_gate.approvals.outbox import Courier
 from agui_gate.approvals.unanswered_policy import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
@@ -27,15 +27,15 @@ from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown
-from agui_gate.extras.replicas import Replicas
-from agui_gate.extras.retention_job import RetentionJob
-from agui_gate.extras.suggestions import a_thread_of_its_own, without_tools
+from agui_gate.extension import Extension, Hint
+from agui_gate.extra_loader import load
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.readers.reconnection import Connected, Reconnection
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.drain import let_end
+from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
 from agui_gate.runs.roster import Roster
@@ -43,8 +43,11 @@ from agui_gate.runs.run import Run
 from agui_gate.runs.run_context import style_of
 from agui_gate.runs.stop_and_delete import Ended, Endings
 from agui_gate.runs.warm_up import warm_up
+from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
+from agui_gate.stores.retention import Ages
 from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.lease import What
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.threads.leaser import Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits, check_state
@@ -72,13 +75,14 @@ class Engine:
         *,
         disconnect_grace: float = DISCONNECT_GRACE,
         limits: Limits = DEFAULTS,
+        extensions: Sequence[Extension] = (),
     ) -> None:
         self.limits = limits
         self.roster = Roster(agents)
         self.agents, self.members, self.team = self.roster.agents, self.roster.members, self.roster.team
         self.store = store
         self._deployment = deployment
-        self._bus = bus or MemoryBus()
+        self._bus = bus or MemoryBus(is_private=True)
         self._grace = disconnect_grace
         self._downgrades = Downgrades()
         self._runs: dict[str, LiveRun] = {}
@@ -86,27 +90,33 @@ class Engine:
         self._in_flight: Counter[str] = Counter()
         self.budget = Budget(limits.open_bytes)
         self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
-        self.inbox = Inbox(store)
         self._watch = Watch(store)
-        self._replicas = Replicas(self._bus, self._watch, self.inbox, self._hurry, self._deliver)
+        self.extensions = Extensions(extensions)
         self._connecting = Reconnection(
             store, self._bus, self._watch, self.budget, self.following, deployment, self._downgrades, new_id
         )
-        self._keeper = SaveRetrier(store, self._replicas.written)
+        self._keeper = SaveRetrier(store, self._written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(self.roster, store, new_id, self._watch, self.check_open, self._leaser, self.limits)
         working = self._decisions.working
         self._endings = Endings(
-            store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
+            store, self.following, working, self._keeper, self._watch, self._ask_to_stop, self._deleted
         )
-        self._expiry = ExpiryJob(store, partial(self._replicas.written, what="approvals"))
+        self._expiry = ExpiryJob(store, partial(self._written, what="approvals"))
         self._orphans = OrphanJob(store, self._keeper, new_id, self._leases)
-        self._sweeper = RetentionJob(store, limits.ages)
         self._heart: Heartbeat | None = None
         self._courier: Courier | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
+        self._add_extras()
+
+    def _add_extras(self) -> None:
+        """Add what the settings ask for, and nothing else."""
+        if self.limits.ages != Ages():
+            self.extensions.add(load("retention_job").RetentionJob(self.store, self.limits.ages))
+        if not (isinstance(self._bus, MemoryBus) and self._bus.is_private):
+            self.extensions.add(load("replicas").Replicas(self._bus, self._hear))
 
     async def start(self) -> None:
         """Open the store, keep leases alive, and warm up. Once: calling it again does nothing."""
@@ -121,19 +131,19 @@ class Engine:
             raise
 
     async def _start(self) -> None:
-        await self.store.start()
-        try:
+        async with AsyncExitStack() as opened:
+            await self.store.start()
+            opened.push_async_callback(self.store.aclose)
             await self._bus.start()
-        except BaseException:
-            await self.store.aclose()
-            raise
+            opened.push_async_callback(self._bus.aclose)
+            await self.extensions.start()
+            opened.pop_all()
         self._watch.open()
         self._heart = Heartbeat(self.store, self._leases, self._asked_to_stop, self._lost)
-        self._courier = Courier(self.store, new_id(), [ApprovalsFeed(self._replicas.tell)])
+        self._courier = Courier(self.store, new_id(), self.extensions.consumers)
         works = {"heart": beating(self._heart, self._tidy), "outbox": self._courier.work()}
         works |= {"tools": self.roster.find_tools(), "orphans": self._orphans.work()}
         self._tasks = [asyncio.create_task(work, name=f"agui-gate {name}") for name, work in works.items()]
-        self.inbox.open()
         await warm_up(self.members.values())
         self._started, self._closing = True, False
 
@@ -141,7 +151,7 @@ class Engine:
         await self._expiry.step()
         for live in list(self._runs.values()):
             await live.tell_expired()
-        await self._sweeper.step()
+        self.extensions.tick()
         await self._bus.expire()
 
     async def drain(self, seconds: float = 0.0, grace: float = 5.0) -> None:
@@ -151,7 +161,7 @@ class Engine:
         again, it waits for nothing before it stops what is left.
         """
         first, self._closing = not self._closing, True
-        self.inbox.close()
+        self.extensions.drain()
         if first:
             await let_end(self._runs.values(), self._decisions.working, self._keeper, seconds)
         self._watch.stop()
@@ -171,6 +181,7 @@ class Engine:
         if self._tasks:
             await asyncio.wait(self._tasks)
         try:
+            await self.extensions.stop()
             await self.roster.aclose()
         finally:
             await self._keeper.aclose()
@@ -196,11 +207,13 @@ class Engine:
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
         unless the agent's `on_disconnect` is ``continue``. ``create`` False: raises `NotFound` for an unknown thread.
         ``way`` is how its `resume[]` came. ``keeps_state``: the client keeps the state that it sends, so that patches
-        alone will do. ``reads_stops``: it tells a stop from a failure. A request for suggestions is run `aside`,
-        whichever way it comes.
+        alone will do. ``reads_stops``: it tells a stop from a failure. A request for suggestions, or
+        another one that an extension wants apart, is run `aside`, whichever way it comes.
         """
         if is_suggestion(run):
-            return await self.aside(agent, run, principal)
+            return await self.aside(load("suggestions").without_tools(agent), run, principal)
+        if (other := self.extensions.separate_run(agent, run)) is not None:
+            return await self.aside(other, run, principal)
         self._admit(principal)
         check_state(run.state, self.limits)
         team = self.team(agent)
@@ -226,16 +239,19 @@ class Engine:
         return self._begin(team, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
-        """Begin a run of which nothing is kept, and which has no tools of the server: see
-        `agui_gate.extras.suggestions`."""
+        """Begin a run of which nothing is kept: it has a store of its own, which goes with it. So there is no thread
+        that anybody could list or continue, and no lease that a run of the person's thread would wait for.
+        """
         self._admit(principal)
         check_state(run.state, self.limits)
         key = f"run_{new_id()[:16]}"
-        store, thread = await a_thread_of_its_own(agent, run, principal, key)
-        live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
-        alone, opened = Team(without_tools(agent)), LeasedThread(store, thread, key, self.limits)
+        store = open_store("memory://")
+        await store.start()
+        thread = await store.lease_thread(principal, run.thread_id, agent.name, key)
+        opened = LeasedThread(store, thread, key, self.limits)
         opened.parts.check(run, agent)
-        return self._begin(alone, run, opened, store, live, set())
+        live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
+        return self._begin(self.team(agent), run, opened, store, live, set())
 
     async def _published_run(
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
@@ -306,7 +322,7 @@ class Engine:
         return await self._endings.stop(principal, thread_id, run_id)
 
     async def _deleted(self, principal: str, thread_id: str) -> None:
-        self._replicas.written(principal, thread_id, "approvals")
+        self._written(principal, thread_id, "approvals")
         await self._bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
@@ -372,16 +388,25 @@ class Engine:
     def _leases(self) -> set[str]:
         return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}
 
-    def _hurry(self, principal: str, thread_id: str) -> None:
-        """Somebody wants what works on that thread stopped, and it may be here."""
-        place = (principal, thread_id)
-        if self._heart is not None and (place in self._by_thread or place in self._decisions.working):
-            self._heart.hurry()
-
-    def _deliver(self) -> None:
-        """Something was written that others may be to be told."""
-        if self._courier is not None:
+    def _written(self, principal: str, thread_id: str, what: What) -> None:
+        """Wake who waits for what was written here, and the courier where others are to be told."""
+        self._watch.happened(principal, thread_id)
+        self.extensions.written(principal, thread_id, what)
+        if what != "saved" and self._courier is not None:
             self._courier.wake()
+
+    def _ask_to_stop(self, principal: str, thread_id: str) -> None:
+        """Tell others that a `StopRequest` waits in the store for what works on that thread."""
+        self.extensions.written(principal, thread_id, "stop")
+
+    def _hear(self, hint: Hint) -> None:
+        """Take what another replica says as if it had been written here."""
+        place = (hint.principal, hint.thread_id)
+        if hint.what != "stop":
+            self._watch.happened(*place)
+        elif self._heart is not None and (place in self._by_thread or place in self._decisions.working):
+            self._heart.hurry()
+        self.extensions.written(*place, hint.what, here=False)
 
     def _lost(self, run_key: str) -> None:
         """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""

@@ -14,12 +14,10 @@ from typing import Any
 
 import structlog
 
-from agui_gate import failpoints
 from agui_gate.agents.tool import Tell, Told, Tool, ToolContext
 from agui_gate.core.approvals import Approval
 from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import Output
-from agui_gate.failpoints import Place
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.tool_execution import run_tool
 from agui_gate.turns.tool_start import ToolStart
@@ -73,9 +71,7 @@ class Toolbox:
             told = WhileAtWork(partial(thread.parts.tell, emit=stream))
             context = self._context(call_id, run_id, state, told)
             try:
-                failpoints.reach("before", Place.TOOL)
                 output = await run_tool(tool, name, arguments, context, thread.limits, start, judged=judged)
-                failpoints.reach("after", Place.TOOL)
             finally:
                 told.over()
         return thread.capacity.fitted(output)

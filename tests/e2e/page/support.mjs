@@ -1,6 +1,6 @@
 /** What the page's tests share: the page's modules by name, and events in short. */
 
-export const page = (name) => import(new URL(`../../../server/agui_gate/http/page/${name}`, import.meta.url));
+export const page = (name) => import(new URL(`../../../server/agui_gate/extras/page/files/${name}`, import.meta.url));
 
 const { initialState, startRun, addUserMessage } = await page("state.js");
 const { reduce } = await page("store.js");

@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from agui_gate.http.assets import BUILT_HEADERS, HEADERS, KEPT, PAGE, HashedFiles, page_routes
+from agui_gate.extras.page.assets import BUILT_HEADERS, HEADERS, KEPT, PAGE, HashedFiles, page_routes
 
 HERE = Path(__file__).parent
 FILES = f"/page/{HashedFiles(PAGE).hash}"

@@ -138,7 +138,7 @@ def _access(settings: Settings) -> Finding:
 
 
 def _page() -> Finding:
-    page = files("agui_gate.http") / "page" / "index.html"
+    page = files("agui_gate") / "extras" / "page" / "files" / "index.html"
     if page.is_file():
         return Finding("page", True, "its files are installed")
     return Finding("page", False, "its files are missing", "Install agui-gate again, or serve with --no-page.")

@@ -13,8 +13,8 @@ from agui_gate.cli.server.banner import banner
 from agui_gate.cli.server.uvicorn_server import Server, address_of, configure, run_server
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings
+from agui_gate.extra_loader import load
 from agui_gate.http.app import create_app
-from agui_gate.http.assets import BUILT
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 
@@ -45,7 +45,7 @@ async def _demo(sock: socket.socket, store: str, kept: bool) -> None:
 
         def say() -> None:
             banner(url, agents, facts, say="Refund order 1001")
-            telling.append(asyncio.create_task(announce_other_page(url, BUILT)))
+            telling.append(asyncio.create_task(announce_other_page(url, load("page.assets").BUILT)))
 
         try:
             await Server(configure(app), say).serve(sockets=[sock])

@@ -4,7 +4,7 @@
 second time. There is one before and one after every write to the store, every tool and every event of a stream. What
 kind of write it is, is told by what it is for, not by its method: a test of "after the claim" reads as that.
 
-Free when off: stores and buses are wrapped by `armed` only while one is on, and a tool asks twice whether one is.
+Free when off: nothing imports this module. While one is on, `armed` wraps the store, the bus and what runs tools.
 Commands that write to a store have them, too.
 """
 
@@ -21,6 +21,8 @@ from agui_gate.bus.base import Bus, Publisher
 from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import Change, Store
+from agui_gate.turns import toolbox
+from agui_gate.turns.tool_execution import run_tool
 
 VARIABLE = "_AGUI_GATE_FAILPOINT"
 """``SIDE PLACE [NUMBER]``. It begins with an underscore because it is no setting."""
@@ -143,8 +145,16 @@ def _set(environ: Mapping[str, str]) -> bool:
         return False
     point = parse(text)
     _trap = _Trap(point)
+    _guard_tools()
     log.warning("failpoint", at=str(point), means=f"This process ends itself here. Unset {VARIABLE} outside of tests.")
     return True
+
+
+def _guard_tools() -> None:
+    """Make every tool a failpoint. The trunk has no place for that, so that a tool costs nothing while none is on."""
+    names = vars(toolbox)
+    if names["run_tool"] is run_tool:
+        names["run_tool"] = _guarded(run_tool, _always(Place.TOOL))
 
 
 # --- stores ----------------------------------------------------------------------------------------------------------

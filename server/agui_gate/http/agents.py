@@ -1,18 +1,43 @@
-"""What an agent can do, as AG-UI's `AgentCapabilities`: what holds and is known. The rest is left out (CAP-1, CAP-2).
+"""Routes that introduce agents: who is served, and what each of them can do.
 
-What the server does itself holds for every agent. What the model can do its adapter declares
-(`agui_gate.core.model_capabilities`). It binds nobody: the stream counts.
+The latter is AG-UI's `AgentCapabilities`: what holds and is known. The rest is left out (CAP-1, CAP-2). What the server
+does itself holds for every agent. What the model can do its adapter declares (`agui_gate.core.model_capabilities`). It
+binds nobody: the stream counts.
 """
 
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Team
+from agui_gate.agents.tool import Tool
 from agui_gate.core.model_capabilities import Abilities, abilities_of
+from agui_gate.http.server import HttpServer
+from agui_gate.http.views import json_response
 
 Json = dict[str, Any]
+
+
+class AgentRoutes:
+    """Handlers over one server."""
+
+    def __init__(self, server: HttpServer) -> None:
+        self._server = server
+
+    async def page(self, request: Request) -> Response:
+        """`GET /agents`."""
+        await self._server.guard.principal(request)
+        engine = self._server.engine
+        return json_response({"agents": [agent_view(engine.team(agent)) for agent in engine.agents.values()]})
+
+    async def capabilities(self, request: Request) -> Response:
+        """`GET /agents/{name}/capabilities`."""
+        await self._server.guard.principal(request)
+        agent = self._server.agent(request.path_params["name"])
+        return json_response(capabilities(self._server.engine.team(agent)))
 
 
 def capabilities(team: Team) -> Json:
@@ -80,3 +105,30 @@ def _asking(team: Team) -> Json:
 def _said(**members: Any) -> Json:
     """The members of which something is known."""
     return {name: value for name, value in members.items() if value not in (None, {})}
+
+
+def agent_view(team: Team) -> dict[str, Any]:
+    """The entry agent of ``team``, as a page wants to introduce it, and who works with it. Instructions stay here."""
+    agent = team.entry
+    view = {**_member_view(agent), "examples": list(agent.examples)}
+    others = [_member_view(one) for one in team.agents if one is not agent]
+    return view | {"team": others} if others else view
+
+
+def _member_view(agent: Agent) -> dict[str, Any]:
+    view = {
+        "name": agent.name,
+        "description": agent.description,
+        "tools": [_tool_view(tool) for tool in agent.by_name.values()],
+    }
+    return view | {"handoffs": [heir.name for heir in agent.handoffs]} if agent.handoffs else view
+
+
+def _tool_view(tool: Tool) -> dict[str, Any]:
+    view = {
+        "name": tool.name,
+        "description": tool.description,
+        "gated": tool.gate is not None,
+        "parameters": tool.parameters,
+    }
+    return view if tool.agent is None else view | {"agent": tool.agent.name}

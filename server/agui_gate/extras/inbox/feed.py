@@ -16,6 +16,8 @@ import structlog
 
 from agui_gate.core.approvals import MOVES, Approval, State
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown, Unavailable
+from agui_gate.extension import Extension, Hint, Notice, Server
+from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import ApprovalStore
 from agui_gate.stores.cursor import size_of
 
@@ -36,6 +38,8 @@ MAX_BEHIND = 2 * MAX_FOLLOWED
 
 MAX_BEHIND_BYTES = 16 * 1024 * 1024
 """How large these may be: a stream that is read slowly keeps them in memory."""
+
+_APPROVALS = ("approval_pending", "approval_decided")
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -105,8 +109,12 @@ class Followed:
         self.at_work: dict[str, State] = {}
 
 
-class Inbox:
-    """Watchers of one store's approvals."""
+class Inbox(Extension):
+    """Watchers of one store's approvals.
+
+    It looks at once where something was written here, or where a notice is about it: then another process wrote it,
+    and perhaps died before it could say so.
+    """
 
     def __init__(self, store: ApprovalStore) -> None:
         self._store = store
@@ -123,11 +131,22 @@ class Inbox:
             self._changed.add(principal)
             self._news.set()
 
-    def open(self) -> None:
-        """Take watchers (again)."""
+    def written(self, hint: Hint) -> None:
+        """Look, if it is about approvals."""
+        if hint.what == "approvals":
+            self.changed(hint.principal)
+
+    async def notices(self, batch: Sequence[Notice]) -> None:
+        """Look, for each principal of whose approvals one of these tells."""
+        for notice in batch:
+            if notice.kind in _APPROVALS:
+                self.changed(notice.principal)
+
+    async def start(self, server: Server) -> None:
+        """Take watchers again."""
         self._closed = False
 
-    def close(self) -> None:
+    def drain(self) -> None:
         """End every watcher's stream, and take no more."""
         self._closed = True
         self._news.set()
@@ -138,7 +157,7 @@ class Inbox:
     def watch(self, principal: str) -> AsyncGenerator[Told, None]:
         """First each approval that waits, oldest first, and `Waiting`; then each that comes, and each further state.
 
-        Ends with `close`. Close it. Raises `RateLimited` if too many watch already, `ShuttingDown` after `close`.
+        Ends with `drain`. Close it. Raises `RateLimited` if too many watch already, `ShuttingDown` after `drain`.
         """
         if self._closed:
             raise ShuttingDown
@@ -241,3 +260,13 @@ class Inbox:
     def _tell(self, principal: str, told: Approval | Gone) -> None:
         for watcher in self._watchers.get(principal, ()):
             watcher.tell(told)
+
+
+def inbox_of(engine: Engine) -> Inbox:
+    """Return the engine's inbox, which it has from the first time on that somebody asks for it."""
+    for extension in engine.extensions.all:
+        if isinstance(extension, Inbox):
+            return extension
+    inbox = Inbox(engine.store)
+    engine.extensions.add(inbox)
+    return inbox

@@ -10,7 +10,7 @@ from httpx2 import Response
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from agui_gate.http.assets import BUILT_HEADERS, KEPT, PAGE, page_routes
+from agui_gate.extras.page.assets import BUILT_HEADERS, KEPT, PAGE, page_routes
 
 
 @pytest.mark.parametrize("path", ["/copilot/", "/copilot/index.html", "/copilot/assets/page.js"])

@@ -7,8 +7,8 @@ import pytest
 from sse_starlette.sse import AppStatus
 from starlette.types import Message
 
-from agui_gate.approvals.inbox import Told, Waiting
-from agui_gate.http.inbox import InboxStream
+from agui_gate.extras.inbox.feed import Told, Waiting
+from agui_gate.extras.inbox.stream import InboxStream
 
 pytestmark = pytest.mark.anyio
 

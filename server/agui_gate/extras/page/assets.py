@@ -25,8 +25,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-PAGE = Path(__file__).parent / "page"
-BUILT = Path(__file__).parents[3] / "frontend-demo" / "dist"
+PAGE = Path(__file__).parent / "files"
+BUILT = Path(__file__).parents[4] / "frontend-demo" / "dist"
 LINK = '<a class="sidebar-note" href="copilot/">The CopilotKit page</a>'
 """Stands in the built-in page's sidebar, for which it is a comment where there is no other page."""
 
@@ -53,6 +53,11 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
 SMALL = 1024
 """Bytes below which compressing gains nothing."""
+
+
+def routes(server: object) -> list[BaseRoute]:
+    """Return the routes. They need nothing of the server."""
+    return page_routes()
 
 
 def page_routes(built: Path = BUILT, page: Path = PAGE) -> list[BaseRoute]:

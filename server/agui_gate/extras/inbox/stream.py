@@ -11,12 +11,16 @@ from functools import partial
 import msgspec
 import structlog
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from agui_gate.approvals.inbox import Gone, Told, Waiting
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Unauthorized, Unavailable
-from agui_gate.http.auth import ENDED, Admission
+from agui_gate.extras.inbox.feed import Gone, Told, Waiting, inbox_of
+from agui_gate.http.auth import ENDED, Admission, admission_of
+from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up
 from agui_gate.http.views import Agents, listed_view
 
@@ -27,6 +31,18 @@ END_SECONDS = 2.0
 """How long a stream may take to end by itself once the server stops. Its watcher ends with the engine."""
 
 log = structlog.get_logger("agui_gate.http")
+
+
+def routes(server: HttpServer) -> list[BaseRoute]:
+    """Return the route."""
+    engine = server.engine
+    inbox = inbox_of(engine)
+
+    async def events(request: Request) -> Response:
+        told = inbox.watch(await server.principal(request))
+        return InboxStream(told, engine.members, request.app.state.send_timeout, admission_of(request.scope))
+
+    return [Route("/approvals/events", events)]
 
 
 class InboxStream(EventSourceResponse):

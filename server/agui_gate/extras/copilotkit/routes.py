@@ -26,18 +26,17 @@ from starlette.routing import BaseRoute, Route
 
 from agui_gate.agents.agent import Agent
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
-from agui_gate.http import copilotkit_views as views
-from agui_gate.http.auth import Guard
-from agui_gate.http.body_decoder import decoded, run_input
+from agui_gate.extras.copilotkit import views
+from agui_gate.extras.suggestions import without_tools
 from agui_gate.http.errors import on_own_error
-from agui_gate.http.limits import json_body
+from agui_gate.http.request_body import decoded, run_input
 from agui_gate.http.runs import begun_before, stream
+from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, large_response
 from agui_gate.protocol.member_names import agreed
 from agui_gate.protocol.run_input import check_id
-from agui_gate.runs.engine import Engine
 from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.base import Thread, ThreadHead
 from agui_gate.threads.memory_budget import Reservation
@@ -51,13 +50,18 @@ STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPP
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class CopilotKitRoutes:
-    """Handlers over one engine."""
+def routes(server: HttpServer) -> list[BaseRoute]:
+    """Return the routes."""
+    return CopilotKitRoutes(server).all()
 
-    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
-        self._engine, self._guard, self._max_body = engine, guard, max_body
-        first = next(iter(engine.agents.values()))
-        self._agents: dict[str, Agent] = {**engine.agents, DEFAULT: engine.agents.get(DEFAULT, first)}
+
+class CopilotKitRoutes:
+    """Handlers over one server."""
+
+    def __init__(self, server: HttpServer) -> None:
+        self._server, self._engine, self._guard = server, server.engine, server.guard
+        agents = server.agents
+        self._agents: dict[str, Agent] = {**agents, DEFAULT: agents.get(DEFAULT, server.agent(None))}
 
     def all(self) -> list[BaseRoute]:
         """The routes. Thread ids may contain slashes, so what goes on after an id stands before what ends in one."""
@@ -87,31 +91,31 @@ class CopilotKitRoutes:
 
     async def run(self, request: Request) -> Response:
         """`POST /agent/{id}/run`: one run, as an event stream."""
-        principal, body = await self._read(request)
+        principal, body = await self._server.sent(request)
         return await self._run(request, principal, request.path_params["agent"], body)
 
     async def suggest(self, request: Request) -> Response:
         """`POST /agent/{id}/suggest`: a run of which nothing is kept, as an event stream; it ends with its reader."""
-        principal, body = await self._read(request)
+        principal, body = await self._server.sent(request)
         agent, run = self._agent(request.path_params["agent"]), await run_input(body)
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
-            await self._engine.aside(agent, run, principal)
+            await self._engine.aside(without_tools(agent), run, principal)
         )
 
     async def connect(self, request: Request) -> Response:
         """`POST /agent/{id}/connect`: the conversation as it stands, then the running run's tail."""
-        principal, body = await self._read(request)
+        principal, body = await self._server.sent(request)
         return await self._connect(principal, request.path_params["agent"], body)
 
     async def stop(self, request: Request) -> Response:
         """`POST /agent/{id}/stop/{threadId}`: ends the run, and with it every stream of it."""
-        principal, body = await self._read(request)
+        principal, body = await self._server.sent(request)
         return await self._stop(principal, request.path_params["agent"], request.path_params["id"], body)
 
     async def single(self, request: Request) -> Response:
         """`POST /copilotkit`: any of the above in an envelope ``{"method", "params", "body"}``."""
-        principal, body = await self._read(request)
+        principal, body = await self._server.sent(request)
         call = await decoded(lambda text: views.decoded(text, views.Call), body)
         agent, inner = call.params.get("agentId", DEFAULT), bytes(call.body)
         match call.method:
@@ -169,20 +173,20 @@ class CopilotKitRoutes:
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{id}`: its name, and whether it is archived."""
-        principal, body = await self._read(request)
+        principal, body = await self._server.sent(request)
         changes = views.decoded(body, views.Changes)
         title = checked_title(changes.name) if isinstance(changes.name, str) else changes.name
         return json_response(views.row(await self._update(request, principal, title=title, archived=changes.archived)))
 
     async def archive(self, request: Request) -> Response:
         """`POST /threads/{id}/archive`."""
-        principal, _ = await self._read(request)
+        principal, _ = await self._server.sent(request)
         head = await self._update(request, principal, archived=True)
         return json_response({"threadId": head.id, "archived": True})
 
     async def delete(self, request: Request) -> Response:
         """`DELETE /threads/{id}`: as `DELETE /threads/{thread_id}` of our own routes."""
-        principal, _ = await self._read(request)
+        principal, _ = await self._server.sent(request)
         thread_id = _thread_id(request)
         await self._engine.start()
         if not await self._engine.delete_thread(principal, thread_id):
@@ -210,11 +214,6 @@ class CopilotKitRoutes:
         return json_response({"events": []})
 
     # --- small things -------------------------------------------------------------------------------------------
-    async def _read(self, request: Request) -> tuple[str, bytes]:
-        """Who asks, and what they sent."""
-        principal = await self._guard.principal(request)
-        return principal, await json_body(request, self._max_body)
-
     async def _named(self, request: Request) -> tuple[str, str]:
         """Who asks, and for which thread; with the engine started."""
         principal = await self._guard.principal(request)

@@ -13,7 +13,7 @@ pytestmark = shows("T4")
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    "built-in": ROOT / "server/agui_gate/http/page/notices.js",
+    "built-in": ROOT / "server/agui_gate/extras/page/files/notices.js",
     "copilot": ROOT / "frontend-demo/src/problems.ts",
 }
 OWN = {"network", "incomplete", "wrong_address"}

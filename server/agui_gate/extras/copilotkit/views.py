@@ -1,4 +1,4 @@
-"""What CopilotKit's client reads and sends, as JSON: see `copilotkit.py`."""
+"""What CopilotKit's client reads and sends, as JSON: see `routes.py`."""
 
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 
 from agui_gate.agents.team import Team
 from agui_gate.errors import InvalidRequest
-from agui_gate.http.capabilities import capabilities
+from agui_gate.http.agents import capabilities
 from agui_gate.http.threads import MAX_PAGE, PAGE
 from agui_gate.http.views import Agents, thread_view
 from agui_gate.protocol.cards import iso

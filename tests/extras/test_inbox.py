@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from agui_gate.approvals import inbox
-from agui_gate.approvals.inbox import Gone, Inbox, Told, Waiting
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import Unavailable
+from agui_gate.extras.inbox import feed as inbox
+from agui_gate.extras.inbox.feed import Gone, Inbox, Told, Waiting
 from agui_gate.stores.base import ApprovalPage, Store
 from agui_gate.stores.cursor import PAGE_BYTES
 from agui_gate.stores.memory import MemoryStore

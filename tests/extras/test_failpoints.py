@@ -7,15 +7,19 @@ from typing import get_args
 import pytest
 from structlog.testing import capture_logs
 
-from agui_gate import Agent, create_app, failpoints
+from agui_gate import Agent, create_app
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
-from agui_gate.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
+from agui_gate.extras import failpoints
+from agui_gate.extras.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
 from agui_gate.stores.base import Change, Store, StoreLifecycle
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.turns import toolbox
 from tests.product.inprocess import Parrot
+from tests.stores.support import Clock
+from tests.support.house import DONE, LOOKS, House
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +52,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sent: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(number) if pid == os.getpid() else None)
     monkeypatch.setattr(failpoints, "_trap", None)
+    monkeypatch.setitem(vars(toolbox), "run_tool", vars(toolbox)["run_tool"])
     return sent
 
 
@@ -119,3 +124,20 @@ def test_an_application_heeds_it(kills: list[int], monkeypatch: pytest.MonkeyPat
     assert kills == []
     reach("before", Place.TOOL)
     assert kills == [signal.SIGKILL]
+
+
+@pytest.mark.parametrize(("side", "ran"), [("before", 0), ("after", 1)])
+async def test_a_tool_is_a_failpoint(kills: list[int], monkeypatch: pytest.MonkeyPatch, side: str, ran: int) -> None:
+    for _ in range(2):  # to be asked for twice, as by several applications in one process, counts once
+        armed(MemoryStore(), MemoryBus(), {VARIABLE: f"{side} tool"})
+    clock = Clock()
+    house = House(MemoryStore(clock=clock), clock, LOOKS, DONE)
+    await house.engine.start()
+    house.go.set()
+    killed_after: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda *_: killed_after.append(house.ran))
+    live = await house.start("look")
+    assert live.task is not None
+    await live.task
+    assert (killed_after, house.ran) == ([ran], 1)
+    await house.engine.aclose()

@@ -1,0 +1,1 @@
+"""CopilotKit's routes: what its provider calls on a `runtimeUrl`."""

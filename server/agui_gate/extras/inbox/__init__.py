@@ -1,0 +1,1 @@
+"""The live feed of approvals: `GET /approvals/events`."""

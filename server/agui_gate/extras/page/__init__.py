@@ -1,0 +1,1 @@
+"""The built-in page, and the page built with CopilotKit in a checkout."""
