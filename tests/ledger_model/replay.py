@@ -37,7 +37,7 @@ from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.threads.leaser import Leaser
 from agui_gate.threads.limits import DEFAULTS
 from agui_gate.threads.memory_budget import Budget
-from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_execution import ToolStart
 from tests.ledger_model.search import Step
 from tests.ledger_model.world import NOBODY, Click, Variant, World
 from tests.product.inprocess import Parrot

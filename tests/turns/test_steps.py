@@ -1,13 +1,16 @@
 """The seam of a turn's steps: which hooks are called when, and what becomes of a run whose step fails."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
-from agui_gate import Agent, adapter, create_app, tool
+from agui_gate import Agent, LastRounds, adapter, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import ActivityEntry, Entry, LeftOutEntry, StateEntry, TurnEntry
 from agui_gate.errors import MediaRefused, ProviderError, ProviderRejected, ProviderUnavailable
@@ -19,6 +22,7 @@ from agui_gate.turns.steps import AGAIN, DONE, Draft, Speaker, Steps, TurnStep, 
 from agui_gate.turns.turn_recorder import CallBegun, Tap
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Answer, Json, Parrot, calls, run, run_body, says, started, user
+from tests.turns.extras import missing
 
 pytestmark = pytest.mark.anyio
 END = adapter.TurnDone()
@@ -260,3 +264,53 @@ async def test_what_is_left_out_is_in_the_journal_once() -> None:
     assert kept == [note]
     assert len(told) == 1
     assert not step.refused(MediaRefused("no")), "nothing is asked again once a request was taken"
+
+
+class Order(BaseModel):
+    status: str = "open"
+
+
+@tool(streams_to="draft")
+async def write(text: str) -> str:
+    """Write."""
+    return "written"
+
+
+class Tells(Parrot):
+    """Its provider tells of the state."""
+
+    shares_state = True
+
+
+DECLARED: dict[str, dict[str, Any]] = {
+    "instructions": {"instructions": lambda situation: "Help."},
+    "context_windows": {"history": LastRounds(1)},
+    "structured_output": {"output": Order, "model": Parrot([[*says('{"status": "open"}'), END]])},
+    "remote_state": {"model": Tells([FINE])},
+    "shared_state.previews": {"tools": [write]},
+}
+
+
+@pytest.mark.parametrize("extra", DECLARED)
+async def test_an_extra_that_is_declared_and_not_installed_is_named(
+    extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House([FINE])
+    house.agent = replace(house.agent, **DECLARED[extra])
+    with monkeypatch.context() as patch:
+        missing(patch, extra)
+        (answer,) = await house.say("go")
+        assert end(answer)["code"] == "unavailable"
+        assert f"agui_gate.extras.{extra})" in end(answer)["message"]
+    (answer,) = await house.say("and now?")
+    assert end(answer)["type"] == "RUN_FINISHED", "the thread is as it was"
+
+
+async def test_an_agent_that_declares_none_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing(monkeypatch, *DECLARED)
+    for name in DECLARED:
+        monkeypatch.delitem(sys.modules, f"agui_gate.extras.{name}", raising=False)
+    house = House([LOOKS, FINE])
+    (answer,) = await house.say("go")
+    assert end(answer)["type"] == "RUN_FINISHED"
+    assert not {f"agui_gate.extras.{name}" for name in DECLARED} & set(sys.modules)

@@ -18,7 +18,7 @@ from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
 from agui_gate.threads.lease import Lease
-from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_execution import ToolStart
 
 log = structlog.get_logger("agui_gate.gated_calls")
 

@@ -29,7 +29,7 @@ from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.orphans import Named
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import Lease
-from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_execution import ToolStart
 
 LOOK_SECONDS = 2.0
 """From one look to the next."""

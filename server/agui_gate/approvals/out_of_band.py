@@ -29,7 +29,7 @@ from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.threads.leaser import Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.reconciliation import NewId
-from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_execution import ToolStart
 from agui_gate.turns.toolbox import Toolbox
 
 DECIDE_SECONDS = 10.0

@@ -5,9 +5,6 @@ RUN_ERROR, and the thread can be used as before.
 """
 
 import asyncio
-import inspect
-from collections.abc import Awaitable
-from typing import Any
 
 import msgspec
 import structlog
@@ -19,8 +16,7 @@ from agui_gate.extras.shared_state import state_of
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
-from agui_gate.turns.tool_execution import in_task, is_cancelled
-from agui_gate.turns.tool_threads import tool_threads
+from agui_gate.turns.tool_execution import call_function, is_cancelled
 
 SECONDS = 10.0
 """How long a function may take that makes instructions."""
@@ -68,7 +64,8 @@ async def _made(agent: Agent, function: Instructing, run: RunInput, thread: Leas
 async def _said(agent: Agent, function: Instructing, situation: Situation, thread: LeasedThread) -> object:
     try:
         async with asyncio.timeout(SECONDS):
-            return await _called(function, situation, thread)
+            owner, limits = situation.principal, thread.limits
+            return await call_function(function, situation, "instructions", owner, limits, SECONDS)
     except asyncio.CancelledError:
         if is_cancelled():
             raise
@@ -76,27 +73,6 @@ async def _said(agent: Agent, function: Instructing, situation: Situation, threa
     except Exception:
         log.exception("instructions_failed", agent=agent.name)
     raise NoInstructions
-
-
-async def _called(function: Instructing, situation: Situation, thread: LeasedThread) -> object:
-    """What the function returns, wherever it has to run: as with the function of a gate."""
-    if inspect.iscoroutinefunction(function):
-        return await in_task(_contained(function(situation)))
-    threads = tool_threads(thread.limits.tool_threads, "instructions")
-    async with threads.slot(situation.principal, SECONDS) as slot:
-        said = await threads.run(slot, lambda: function(situation))
-    return await in_task(_contained(said)) if inspect.isawaitable(said) else said
-
-
-async def _contained(said: Any) -> object:
-    """What it comes to. A `SystemExit` in a task would end the process."""
-    awaitable: Awaitable[object] = said
-    try:
-        return await awaitable
-    except (Exception, asyncio.CancelledError):
-        raise
-    except BaseException as left:
-        return left
 
 
 def _situation(run: RunInput, thread: LeasedThread) -> Situation:

@@ -24,7 +24,7 @@ from agui_gate.runs.cast import Cast
 from agui_gate.runs.run_context import RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
-from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_execution import ToolStart
 from agui_gate.turns.toolbox import Toolbox
 
 

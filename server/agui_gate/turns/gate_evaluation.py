@@ -10,9 +10,7 @@ ask.
 """
 
 import asyncio
-import inspect
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import structlog
@@ -22,8 +20,7 @@ from agui_gate.core.json_text import parse_object
 from agui_gate.core.transcript import CallPart
 from agui_gate.errors import ToolError
 from agui_gate.threads.limits import DEFAULTS, Limits
-from agui_gate.turns.tool_execution import in_task, is_cancelled, off_loop
-from agui_gate.turns.tool_threads import tool_threads
+from agui_gate.turns.tool_execution import call_function, is_cancelled, off_loop
 
 PREDICATE_SECONDS = 10.0
 """How long a gate's predicate may take, before a person is asked."""
@@ -79,7 +76,10 @@ async def _asks(name: str, gate: Gate, question: _Question) -> bool:
         return True
     try:
         async with asyncio.timeout(PREDICATE_SECONDS):
-            return await _predicate_says(gate.when, question) is not False
+            arguments = parse_object(question.arguments) or {}
+            owner, limits = question.owner, question.limits
+            said = await call_function(gate.when, arguments, "predicates", owner, limits, PREDICATE_SECONDS)
+            return said is not False
     except asyncio.CancelledError:
         if is_cancelled():
             raise
@@ -87,24 +87,3 @@ async def _asks(name: str, gate: Gate, question: _Question) -> bool:
     except Exception:
         log.exception("predicate_failed", tool=name)
     return True
-
-
-async def _predicate_says(when: Any, question: _Question) -> object:
-    """What the predicate returns, wherever it has to run."""
-    arguments = parse_object(question.arguments) or {}
-    if inspect.iscoroutinefunction(when):
-        return await in_task(_contained(when(arguments)))
-    threads = tool_threads(question.limits.tool_threads, "predicates")
-    async with threads.slot(question.owner, PREDICATE_SECONDS) as slot:
-        said = await threads.run(slot, lambda: when(arguments))
-    return await in_task(_contained(said)) if inspect.isawaitable(said) else said
-
-
-async def _contained(said: Awaitable[object]) -> object:
-    """What is said in the end. A `SystemExit` in a task would end the process; it is as good as any other answer."""
-    try:
-        return await said
-    except (Exception, asyncio.CancelledError):
-        raise
-    except BaseException as left:
-        return left

@@ -54,9 +54,9 @@ class Turns:
         kinds: Sequence[CallKind],
     ) -> None:
         agent = member.agent
-        self._member, self._agent, self._scope, self._run = member, agent, scope, scope.input
-        self._thread, self._seq, self._kinds = scope.thread, lane, kinds
-        self._memory = ProviderContinuation(scope.thread, member.who)
+        self._member, self._agent, self._scope = member, agent, scope
+        self._thread, self._lane, self._kinds = scope.thread, lane, kinds
+        self._continuation = ProviderContinuation(scope.thread, member.who)
         self.was_cut_off = ""
         """Why the last turn was no complete answer, if it was none."""
         self._asker, self._consents, self._tools, self._done = asker, consents, tools, done
@@ -75,7 +75,7 @@ class Turns:
         named = (owner.principal, owner.id, str(owner.created_at))
         self._conversation = (*named, task) if task else named
         self._steps = Steps(
-            steps_for(Speaker(member, run, scope.thread, lane, self._memory, consents, done.append, self._specs))
+            steps_for(Speaker(member, run, scope.thread, lane, self._continuation, consents, done.append, self._specs))
         )
         self.verdict = DONE
         """What follows the newest turn."""
@@ -113,7 +113,7 @@ class Turns:
     async def _ask_once(self) -> TurnRecorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
         recorder = TurnRecorder(
-            self._seq,
+            self._lane,
             self._scope.new_id,
             self._thread.journal.call_ids,
             origin,
@@ -124,13 +124,13 @@ class Turns:
             self._steps.taps,
         )
         request = await self._request(recorder.turn_id)
-        await self._memory.suspend()
+        await self._continuation.suspend()
         try:
             await self._listen(request, recorder, limits.turn_seconds)
         except BaseException as error:
             self._cut(recorder)
             if isinstance(error, ProviderError) and not (isinstance(error, ProviderUnavailable) and error.reached):
-                self._memory.ref = request.ref  # refused, or it never came there: nothing of it is kept there
+                self._continuation.ref = request.ref  # refused, or it never came there: nothing of it is kept there
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
@@ -145,7 +145,7 @@ class Turns:
         history, agent = self._thread.history, self._agent
         transcript = carrying(history.transcript(self._member.to), history.journal.consents())
         if agent.history is None and history.journal.windows:
-            self._memory.begin_at()  # where it had a window once, its provider doesn't remember the whole
+            self._continuation.begin_at()  # where it had a window once, its provider doesn't remember the whole
         instructions = agent.instructions if isinstance(agent.instructions, str) else ""
         draft = Draft(transcript, instructions, [] if self._member.who.task else [history.replaced_note()], turn_id)
         for request in self._steps.request:
@@ -155,7 +155,7 @@ class Turns:
             draft.transcript,
             prompt,
             self._specs,
-            self._memory.ref,
+            self._continuation.ref,
             draft.choice,
             self._is_large(prompt),
             self._conversation,
@@ -206,12 +206,12 @@ class Turns:
         judged = await self._looked_at(turn, recorder)
         calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged, self._kinds)
         turn = calls.classified(turn)
-        ref = self._memory.keep(recorder.done.ref, turn.id, self._scope.clock())
+        ref = self._continuation.keep(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=ref)
         turn = self._steps.record(turn, recorder.done, self._thread)
         if turn.calls:
             await calls.resolve(turn)
-            self._thread.parts.calls_ended(self._seq.other, {call.id for call in turn.calls})
+            self._thread.parts.calls_ended(self._lane.other, {call.id for call in turn.calls})
         return turn
 
     async def _looked_at(self, turn: TurnEntry, recorder: TurnRecorder) -> dict[str, GateEvaluation]:
@@ -232,7 +232,7 @@ class Turns:
         for call in turn.calls:
             if call.id not in recorder.results:
                 self._scope.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
-        self._thread.parts.calls_ended(self._seq.other, {call.id for call in turn.calls})
+        self._thread.parts.calls_ended(self._lane.other, {call.id for call in turn.calls})
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:
         return tuple(

@@ -3,10 +3,20 @@
 Async tools run in tasks of their own, sync ones in daemon threads (`tool_threads`). So neither a blocking tool nor one
 that never returns can hold the event loop or the process's exit. A time limit ends the waiting. A tool that can't be
 stopped is abandoned and its late result ignored: a sync one, or one that ignores its cancellation.
+
+Between the claim of an approved call and its tool something may come: a stop, or a sleep of the whole process that is
+longer than the lease. Who was approved is told what came of it, so exactly one of two things holds for each call
+(`ToolStart`). Either its tool has begun, and then only the tool knows how it ends. Or it is called off, and then it
+never begins.
+
+`call_function` runs the other functions that a deployment declares (a gate's predicate, dynamic instructions) in the
+same places.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,9 +27,9 @@ from agui_gate.cancellation import undisturbed
 from agui_gate.core import outcomes
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.transcript import Output
-from agui_gate.errors import ToolError
+from agui_gate.errors import AguiGateError, ToolError
+from agui_gate.threads.lease import Lease
 from agui_gate.threads.limits import DEFAULTS, Limits
-from agui_gate.turns.tool_start import ToolStart
 from agui_gate.turns.tool_threads import NoSlot, Slot, ToolThreads, tool_threads
 
 DEFAULT_TIMEOUT = 300.0
@@ -37,6 +47,40 @@ MAX_RESULT = 4 * 1024 * 1024
 T = TypeVar("T")
 
 log = structlog.get_logger("agui_gate.tools")
+gated_log = structlog.get_logger("agui_gate.gated_calls")
+
+
+class ToolStart:
+    """Of one call, under the thread's ``lease``; None: nobody had to approve it, so nobody is told of it either."""
+
+    def __init__(self, lease: Lease | None = None, name: str = "") -> None:
+        self._lease, self._name = lease, name
+        self._lock = threading.Lock()
+        self._begun = self._called_off = False
+
+    async def may_begin(self) -> bool:
+        """Whether the lease is still held. Asks the store only if more than a moment has passed since it was known."""
+        if self._lease is None:
+            return True
+        try:
+            await self._lease.confirm_if_old()
+        except AguiGateError as error:
+            gated_log.warning("not_started", approval=self._name, why=error.message)
+            self.call_off()
+            return False
+        return True
+
+    def begin(self) -> bool:
+        """The tool begins now, in whichever thread; False if it was called off."""
+        with self._lock:
+            self._begun = not self._called_off
+            return self._begun
+
+    def call_off(self) -> bool:
+        """It is not to begin any more. False if it has."""
+        with self._lock:
+            self._called_off = not self._begun
+            return self._called_off
 
 
 async def run_tool(
@@ -124,6 +168,31 @@ async def _begun(tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
 async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
     value = await threads.run(slot, lambda: tool.fn(**kwargs) if start.begin() else None)
     return await in_task(value) if asyncio.iscoroutine(value) else value
+
+
+async def call_function(
+    function: Callable[[Any], Any], argument: Any, purpose: str, owner: str, limits: Limits, seconds: float
+) -> Any:
+    """What a deployment's function returns: an async one in a task, a sync one in a thread with slots for this
+    ``purpose`` alone, of which one of ``owner`` is awaited for up to ``seconds``. The caller limits the time.
+
+    A `SystemExit` in a task would end the process: it is returned, and is as good as any other wrong answer.
+    """
+    if inspect.iscoroutinefunction(function):
+        return await in_task(_survived(function(argument)))
+    threads = tool_threads(limits.tool_threads, purpose)
+    async with threads.slot(owner, seconds) as slot:
+        said = await threads.run(slot, lambda: function(argument))
+    return await in_task(_survived(said)) if inspect.isawaitable(said) else said
+
+
+async def _survived(work: Awaitable[Any]) -> Any:
+    try:
+        return await work
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as left:
+        return left
 
 
 async def in_task(work: Coroutine[Any, Any, Any]) -> Any:

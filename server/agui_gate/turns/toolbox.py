@@ -19,8 +19,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import Output
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.turns.tool_execution import run_tool
-from agui_gate.turns.tool_start import ToolStart
+from agui_gate.turns.tool_execution import ToolStart, run_tool
 
 log = structlog.get_logger("agui_gate.tools")
 
