@@ -15,7 +15,7 @@ import msgspec
 from agui_gate import Agent
 from agui_gate import adapter as port
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.edits import output_text
+from agui_gate_adapters.common.decisions import output_text
 from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind, classify_code
 from agui_gate_adapters.common.http import Http
 from agui_gate_adapters.common.json_decoder import event_decoder

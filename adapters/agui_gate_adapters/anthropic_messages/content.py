@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Iterable
 
 from agui_gate.adapter import Content, Media, Output, Text
-from agui_gate_adapters.common.media import READABLE, dropped
+from agui_gate_adapters.common.failures import READABLE, dropped
 
 from .wire import Body
 

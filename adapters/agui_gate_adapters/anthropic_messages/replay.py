@@ -17,9 +17,9 @@ import re
 from typing import Any, NamedTuple
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
-from agui_gate_adapters.common.edits import output_text
-from agui_gate_adapters.common.ids import stable_id
+from agui_gate_adapters.common.decisions import output_text
 from agui_gate_adapters.common.json_decoder import decode_any
+from agui_gate_adapters.common.names import stable_id
 
 from .content import as_text, result_blocks, text_block, user_blocks
 from .thinking_blocks import is_whole, private

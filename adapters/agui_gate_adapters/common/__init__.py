@@ -1,19 +1,16 @@
-"""What adapters have in common: the way to a provider and back, without any provider's vocabulary.
+"""The parts that adapters share: the way to a provider and back, without any provider's vocabulary.
 
-| module | what |
+| module | contents |
 |---|---|
-| `sse` | server-sent events out of byte chunks |
-| `halves` | characters that a server cut in two, whole again |
-| `stream` | one turn: request, bytes, model events, and what is tried again |
-| `large` | large requests: gone through beside the event loop, written and sent in pieces |
-| `recovery` | what may be tried again |
-| `failures` | what a provider's "no" means |
-| `transport`, `openai_transport` | requests through a vendor's SDK, bytes read by us |
-| `repeating` | requests like the one that an SDK made first |
-| `error_bodies` | error replies, read only as far as needed |
-| `ids` | call ids where a transcript's own don't fit |
-| `names` | tools' names where a provider doesn't take them |
-| `edits` | what a model is told of a call that a person changed |
-| `media` | what a provider says about attachments, and which one it means |
+| `stream` | one turn: request, bytes, model events, and retries; characters that were cut in two are joined |
+| `recovery` | what is retried, and after which wait |
+| `failures` | what a provider's error means, also about attachments and content |
+| `transport`, `openai_transport` | requests through a vendor's SDK; the bytes are read here |
+| `http` | requests without an SDK |
+| `large_requests` | large requests: processed off the event loop, written and sent in pieces |
+| `json_decoder` | a provider's JSON as structs |
+| `names` | tools' names and call ids that a provider accepts |
+| `decisions` | what a provider is told of people's decisions |
+| `output_schemas` | the subset of JSON Schema that providers enforce |
 | `doctor` | one question to the provider, for `agui-gate doctor` |
 """

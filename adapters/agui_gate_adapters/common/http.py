@@ -18,10 +18,9 @@ import msgspec
 
 from agui_gate.errors import ConfigurationError
 
-from .error_bodies import bound
 from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
 from .large_requests import Pieces
-from .transport import CONNECT_SECONDS, MAX_CONNECTIONS, certificates, retry_after
+from .transport import CONNECT_SECONDS, MAX_CONNECTIONS, bound, certificates, retry_after
 
 if TYPE_CHECKING:
     import httpx2
@@ -109,7 +108,7 @@ class Http:
         return response
 
     async def _refusal(self, response: "httpx2.Response", tools: Sequence[str]) -> Failure:
-        """What an error reply means. Its body is bounded: see `error_bodies.py`."""
+        """What an error reply means. Its body is bounded: see `transport.bound`."""
         reply = ErrorReply()
         try:
             said = self._said(msgspec.json.decode(await response.aread()))

@@ -8,6 +8,7 @@ client's tool may be called what it likes. Nothing is ever guessed: a name that 
 tool's.
 """
 
+import hashlib
 import re
 from collections.abc import Callable
 from contextlib import aclosing
@@ -25,8 +26,16 @@ from agui_gate.adapter import (
     UserTurn,
 )
 
-from .ids import stable_id
 from .stream import Batches, prepared
+
+# Call ids for a provider that would not accept the ones a transcript has.
+
+
+def stable_id(prefix: str, *names: str, digits: int = 32) -> str:
+    """An id made from what it names, not at random: the same transcript gives the same request (prompt caches)."""
+    text = "\0".join(names).encode(errors="replace")
+    return prefix + hashlib.blake2b(text, digest_size=32).hexdigest()[:digits]
+
 
 LONGEST = 64
 """Characters that most providers take."""

@@ -1,5 +1,6 @@
 """One turn: the request, the provider's bytes, model events; and what is tried again as long as nothing was shown."""
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -13,11 +14,56 @@ from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from .failures import Failure, Kind, unreachable
 from .large_requests import Pieces, in_pieces, work_through
 from .recovery import Ladder
-from .surrogates import Halves
 from .transport import read
 
 if TYPE_CHECKING:
     import httpx2
+
+
+# Characters that were cut in two by a server that counts in UTF-16.
+#
+# Servers written in JavaScript cut texts where `length` says so, also between the two halves of an emoji. Then they
+# send `"\ud83c"` in one event and `"\udf1e"` in the next: legal JSON of what is no text. Each half waits here for the
+# other. A half that never finds its other is shown as U+FFFD, or left out where the answer ends with it.
+
+_ESCAPES = re.compile(
+    rb"""\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # both halves
+    | (?P<first>\\u[dD][89abAB][0-9a-fA-F]{2})(?P<end>(?="))?
+    | (?P<second>\\u[dD][c-fC-F][0-9a-fA-F]{2})
+    | \\.  # any other escape, so that an escaped backslash is never taken for the beginning of one
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_UNKNOWN = rb"\ufffd"
+
+
+class Halves:
+    """Puts them together again, in the JSON of one answer's events. Nothing is looked at but surrogate escapes."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self) -> None:
+        self._first = b""
+
+    def joined(self, payloads: list[bytes]) -> list[bytes]:
+        """The payloads, without halves."""
+        for payload in payloads:
+            if b"\\ud" in payload or b"\\uD" in payload:
+                return [_ESCAPES.sub(self._whole, payload) for payload in payloads]
+        return payloads
+
+    def _whole(self, escape: "re.Match[bytes]") -> bytes:
+        if escape["first"]:
+            if escape["end"] is None:
+                return _UNKNOWN
+            self._first = escape["first"]
+            return b""
+        if escape["second"]:
+            first, self._first = self._first, b""
+            begins = escape.string[escape.start() - 1 : escape.start()] == b'"'
+            return first + escape["second"] if first and begins else _UNKNOWN
+        return escape[0]
+
 
 P = TypeVar("P")
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Literal
 
 from agui_gate.adapter import SettledCall
-from agui_gate_adapters.common.ids import stable_id
+from agui_gate_adapters.common.names import stable_id
 
 MAX_CALL_ID = 64
 """Characters that a call id may have (C6)."""

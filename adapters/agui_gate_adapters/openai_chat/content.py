@@ -3,7 +3,7 @@
 from typing import Any
 
 from agui_gate.adapter import Content, Media, UserTurn
-from agui_gate_adapters.common.media import READABLE
+from agui_gate_adapters.common.failures import READABLE
 
 from .profiles import Profile
 

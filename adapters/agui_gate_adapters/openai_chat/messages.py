@@ -10,7 +10,7 @@ Calls are sent with the arguments that really ran, edits included (B11): the pro
 """
 
 from agui_gate.adapter import AssistantTurn, SettledCall, Text, TextPart, Transcript, UserTurn, retold
-from agui_gate_adapters.common.media import dropped
+from agui_gate_adapters.common.failures import dropped
 
 from .call_ids import call_ids
 from .content import Body, user_message

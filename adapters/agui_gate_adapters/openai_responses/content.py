@@ -4,7 +4,7 @@ import mimetypes
 from typing import Any
 
 from agui_gate.adapter import Content, Media, Output, UserTurn
-from agui_gate_adapters.common.media import READABLE, dropped
+from agui_gate_adapters.common.failures import READABLE, dropped
 
 Body = dict[str, Any]
 """A JSON object on its way to the provider. Never holds None: null members are refused (R13)."""

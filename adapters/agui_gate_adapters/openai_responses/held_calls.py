@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from agui_gate.adapter import AssistantTurn, SettledCall, Transcript
 from agui_gate.errors import ConsentLost
-from agui_gate_adapters.common.consents import reason_of
+from agui_gate_adapters.common.decisions import reason_of
 
 from .content import Body
 from .hosted_kinds import where_servers_are

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
-from agui_gate_adapters.common.ids import stable_id
+from agui_gate_adapters.common.names import stable_id
 
 from . import held_calls
 from .content import Body, result, user_message

@@ -28,7 +28,7 @@ from agui_gate.adapter import (
     UserTurn,
 )
 from agui_gate.errors import ConsentLost
-from agui_gate_adapters.common.edits import output_text
+from agui_gate_adapters.common.decisions import output_text
 from agui_gate_adapters.common.output_schemas import strict_schema
 
 from . import held_calls

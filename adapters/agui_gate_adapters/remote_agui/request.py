@@ -29,8 +29,7 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
-from agui_gate_adapters.common.consents import reason_of
-from agui_gate_adapters.common.edits import output_text
+from agui_gate_adapters.common.decisions import output_text, reason_of
 from agui_gate_adapters.common.json_decoder import decode_any, inside
 
 Json = dict[str, Any]

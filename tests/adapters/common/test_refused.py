@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from agui_gate.errors import ContentRefused, ContextLength, MediaRefused, ProviderRejected, ProviderUnavailable
-from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, classify_code, classify_status
-from agui_gate_adapters.common.media import value_at
+from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, classify_code, classify_status, value_at
 
 API = Api("API", "KEY")
 MEDIA = [

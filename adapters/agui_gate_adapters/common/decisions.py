@@ -1,4 +1,4 @@
-"""What a model is told of a call that a person changed before it ran."""
+"""What a provider is told of what people decided: of a call that was edited, and why one was refused."""
 
 import msgspec
 
@@ -20,3 +20,16 @@ def output_text(call: SettledCall) -> str:
         "result": call.output.content,
     }
     return msgspec.json.encode(note).decode()
+
+
+MAX_REASON = 1_000
+"""Characters of a reason that are passed on."""
+
+
+def reason_of(content: str) -> str:
+    """What the person said, or why nobody said anything, out of a held call's output."""
+    try:
+        told = msgspec.json.decode(content, type=dict[str, str])
+    except msgspec.DecodeError:
+        told = {}
+    return (told.get("reason") or told.get("message") or told.get("error") or content)[:MAX_REASON]
