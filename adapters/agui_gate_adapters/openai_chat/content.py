@@ -1,14 +1,10 @@
 """A user's message in this API's words. What the server can't take is told, so that the model knows of it."""
 
-from typing import Any
-
 from agui_gate.adapter import Content, Media, UserTurn
 from agui_gate_adapters.common.failures import READABLE
 
 from .profiles import Profile
-
-Body = dict[str, Any]
-"""A JSON object on its way to the provider."""
+from .wire import Body
 
 _PDF = "application/pdf"
 _AUDIO_FORMATS = {

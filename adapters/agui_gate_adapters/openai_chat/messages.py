@@ -13,9 +13,10 @@ from agui_gate.adapter import AssistantTurn, SettledCall, Text, TextPart, Transc
 from agui_gate_adapters.common.failures import dropped
 
 from .call_ids import call_ids
-from .content import Body, user_message
+from .content import user_message
 from .profiles import Profile
 from .reasoning import replayed
+from .wire import Body
 
 _GO_ON = "(Go on.)"
 

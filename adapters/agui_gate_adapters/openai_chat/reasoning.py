@@ -12,8 +12,8 @@ from typing import Any
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart
 
-from .content import Body
 from .profiles import Profile
+from .wire import Body
 
 DETAILS = "reasoning_details"
 FIELDS = ("reasoning_content", "reasoning")

@@ -5,9 +5,9 @@ import msgspec
 from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
 from agui_gate_adapters.common.output_schemas import strict_schema
 
-from .content import Body
 from .messages import messages
 from .profiles import Profile
+from .wire import Body
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

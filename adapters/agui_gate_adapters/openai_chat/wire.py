@@ -7,6 +7,9 @@ import msgspec
 from agui_gate_adapters.common.failures import ErrorReply
 from agui_gate_adapters.common.json_decoder import ABSENT, decode_any, decode_or, event_decoder
 
+Body = dict[str, Any]
+"""A JSON object on its way to the provider."""
+
 
 class Function(msgspec.Struct, frozen=True, gc=False):
     """What is called, or a piece of it. ``arguments`` is text; some servers send the object itself."""

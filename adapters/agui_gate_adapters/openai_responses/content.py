@@ -1,14 +1,11 @@
 """A message's parts in this API's words."""
 
 import mimetypes
-from typing import Any
 
 from agui_gate.adapter import Content, Media, Output, UserTurn
 from agui_gate_adapters.common.failures import READABLE, dropped
 
-Body = dict[str, Any]
-"""A JSON object on its way to the provider. Never holds None: null members are refused (R13)."""
-
+from .wire import Body
 
 _PNG = "image/png"
 

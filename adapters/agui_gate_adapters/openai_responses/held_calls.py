@@ -11,8 +11,8 @@ from agui_gate.adapter import AssistantTurn, SettledCall, Transcript
 from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.decisions import reason_of
 
-from .content import Body
 from .hosted_kinds import where_servers_are
+from .wire import Body
 
 
 def held_calls(turn: AssistantTurn) -> list[SettledCall]:

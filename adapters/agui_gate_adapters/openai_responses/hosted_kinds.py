@@ -14,8 +14,7 @@ import msgspec
 from agui_gate.adapter import Notice
 from agui_gate.errors import ConfigurationError
 
-from .content import Body
-from .wire import Item
+from .wire import Body, Item
 
 MAX_IMAGE = 4 * 1024 * 1024
 """Characters of base64 up to which an image is shown; what is larger is only mentioned."""

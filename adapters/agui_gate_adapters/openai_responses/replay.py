@@ -20,7 +20,8 @@ from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPar
 from agui_gate_adapters.common.names import stable_id
 
 from . import held_calls
-from .content import Body, result, user_message
+from .content import result, user_message
+from .wire import Body
 
 MAX_CALL_ID = 64
 """Characters that a call id may have on input (R17)."""

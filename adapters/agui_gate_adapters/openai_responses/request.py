@@ -32,8 +32,9 @@ from agui_gate_adapters.common.decisions import output_text
 from agui_gate_adapters.common.output_schemas import strict_schema
 
 from . import held_calls
-from .content import Body, result, user_message
+from .content import result, user_message
 from .replay import output, replay
+from .wire import Body
 
 Mode = Literal["chain", "conversation", "stateless"]
 

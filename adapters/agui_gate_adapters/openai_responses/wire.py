@@ -6,6 +6,9 @@ import msgspec
 
 from agui_gate_adapters.common.json_decoder import ABSENT, decode_or, event_decoder
 
+Body = dict[str, Any]
+"""A JSON object on its way to the provider. Never holds None: null members are refused (R13)."""
+
 
 class WireEvent(msgspec.Struct, frozen=True, gc=False):
     """One event of the stream, whatever its type."""
