@@ -24,9 +24,18 @@ from agui_gate.adapter import ModelEvent, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classify_code
 
-from .calls import CallState, HostedState, ResultState, new_state
 from .failures import API
-from .states import BlockState, Events, RedactedState, TextState, ThinkingState
+from .states import (
+    BlockState,
+    CallState,
+    Events,
+    HostedState,
+    RedactedState,
+    ResultState,
+    TextState,
+    ThinkingState,
+    new_state,
+)
 from .wire import (
     Body,
     Delta,

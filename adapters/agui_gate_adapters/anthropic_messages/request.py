@@ -7,10 +7,8 @@ import msgspec
 from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
 from agui_gate_adapters.common.output_schemas import strict_schema
 
-from .content import text_block
 from .machine import Paused
-from .replay import replay
-from .thinking_blocks import Thinking, decide
+from .replay import Thinking, decide, replay, text_block
 from .wire import Body
 
 MAX_ROUNDS = 5

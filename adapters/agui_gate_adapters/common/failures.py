@@ -31,9 +31,8 @@ from agui_gate.errors import (
 # By code where there is one, else by a part of the sentence that has been stable:
 #
 # * OpenAI: "You uploaded an unsupported image", "Timeout while downloading …"
-# * Anthropic: "Could not process image", "image exceeds 5 MB maximum", "The image was specified using the image/png
-#   media
-#   type, but …"
+# * Anthropic: "Could not process image", "image exceeds 5 MB maximum", "The image was specified using the
+#   image/png media type, but …"
 # * vLLM: "… is not a multimodal model"
 # * llama.cpp: "Failed to load image or audio file"
 # * Ollama: "invalid image input"

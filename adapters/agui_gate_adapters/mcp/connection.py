@@ -20,10 +20,9 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool, ToolListChangedNotification
 from pydantic import ValidationError
 
-from .courier import Courier, certificates
 from .errors import BadResult, Lost, Refused, Trouble, Unusable
 from .servers import HTTPServer, Server, StdioServer, masked
-from .streams import watched
+from .transport import Courier, certificates, watched
 
 CLOSE_SECONDS = 7.0
 """Closing a process takes the SDK up to 6.5 s: it is asked, told, and killed."""

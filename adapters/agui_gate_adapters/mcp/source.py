@@ -18,11 +18,10 @@ from agui_gate.adapter import Finding
 from agui_gate.errors import ConfigurationError, Unavailable
 
 from .arguments import checker, for_models
-from .calls import Calls
+from .calls import MAX_RESULT, Calls
 from .errors import Lost, Trouble, Undelivered
 from .link import Link
 from .policy import GatePolicy, Hints, agent_name, gate_of, idle_patterns, matches, may_run_twice
-from .results import MAX_RESULT
 from .servers import Headers, HTTPServer, Server, StdioServer
 
 if TYPE_CHECKING:

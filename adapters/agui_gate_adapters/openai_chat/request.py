@@ -1,13 +1,234 @@
 """One turn's request body. Pure: everything is sent by value, every time, since the provider remembers nothing."""
 
+import re
+from collections.abc import Sequence
+from itertools import count
+from typing import Literal
+
 import msgspec
 
-from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
+from agui_gate.adapter import (
+    AssistantTurn,
+    Content,
+    Media,
+    NamedTool,
+    SettledCall,
+    Text,
+    TextPart,
+    ToolChoice,
+    ToolSpec,
+    Transcript,
+    TurnRequest,
+    UserTurn,
+    retold,
+)
+from agui_gate_adapters.common.failures import READABLE, dropped
+from agui_gate_adapters.common.names import stable_id
 from agui_gate_adapters.common.output_schemas import strict_schema
 
-from .messages import messages
 from .profiles import Profile
+from .reasoning import replayed
 from .wire import Body
+
+# A user's message in this API's words. What the server can't take is told, so that the model knows of it.
+
+_PDF = "application/pdf"
+_AUDIO_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+
+
+def user_message(turn: UserTurn, profile: Profile) -> Body:
+    """A user's, system's or developer's message. Text alone is a string, since not every server reads lists."""
+    parts = [_part(part, profile, turn.role) for part in turn.content]
+    role = "system" if turn.role == "developer" and not profile.developer else turn.role
+    if all(part["type"] == "text" for part in parts):
+        return {"role": role, "content": "\n\n".join(part["text"] for part in parts)}
+    return {"role": role, "content": parts}
+
+
+def _part(part: Content, profile: Profile, role: str) -> Body:
+    if not isinstance(part, Media):
+        return {"type": "text", "text": part.text}
+    made = None
+    if role == "user":  # nobody else's messages may hold anything but text
+        match part.kind:
+            case "image" if profile.images:
+                made = _image(part, profile)
+            case "audio" if profile.audio:
+                made = _audio(part)
+            case "document" if profile.documents:
+                made = _document(part)
+    return made or {"type": "text", "text": _as_text(part)}
+
+
+def _image(part: Media, profile: Profile) -> Body | None:
+    unread = part.source == "data" and profile.four_images and (part.mime_type or "image/png") not in READABLE
+    if part.source == "file" or unread:
+        return None
+    return {"type": "image_url", "image_url": {"url": _address(part, "image/png")}}
+
+
+def _audio(part: Media) -> Body | None:
+    kind = _AUDIO_FORMATS.get(part.mime_type or "audio/wav")
+    if part.source != "data" or kind is None:
+        return None
+    data = part.value.partition(",")[2] if part.value.startswith("data:") else part.value
+    return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+
+
+def _document(part: Media) -> Body | None:
+    if part.source == "url" or (part.source == "data" and (part.mime_type or _PDF) != _PDF):
+        return None
+    if part.source == "file":
+        return {"type": "file", "file": {"file_id": part.value}}
+    return {"type": "file", "file": {"filename": "document.pdf", "file_data": _address(part, _PDF)}}
+
+
+def _address(part: Media, default_type: str) -> str:
+    """A URL, or a data URL of base64 data."""
+    if part.source == "url" or part.value.startswith("data:"):
+        return part.value
+    return f"data:{part.mime_type or default_type};base64,{part.value}"
+
+
+def _as_text(part: Media) -> str:
+    """What is said in place of a part."""
+    where = f" ({part.value})" if part.source == "url" and not part.value.startswith("data:") else ""
+    return f"[{part.kind} attachment left out: this model's API does not accept it{where}]"
+
+
+# The ids of a turn's calls: the provider's own where they can be, new ones where not, none twice.
+
+MAX_CALL_ID = 64
+"""Characters that a call id may have (C6)."""
+
+Rule = Literal["any", "nine", "verbatim"]
+"""See `Profile.call_ids`."""
+
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
+
+
+def call_ids(turn_id: str, calls: Sequence[SettledCall], rule: Rule, *, ours: bool, before: int) -> list[str]:
+    """One id a call, in order. ``before`` is how many calls the earlier turns had."""
+    used: set[str] = set()
+    ids = []
+    for position, call in enumerate(calls):
+        call_id = call.part.wire_id
+        if not ours or not _fits(call_id, rule) or call_id in used:
+            call_id = _minted(call, rule, before + position, used, turn_id)
+        used.add(call_id)
+        ids.append(call_id)
+    return ids
+
+
+def _fits(call_id: str, rule: Rule) -> bool:
+    match rule:
+        case "any":
+            return 0 < len(call_id) <= MAX_CALL_ID
+        case "nine":
+            return bool(_NINE.fullmatch(call_id))
+        case "verbatim":
+            return bool(call_id)
+
+
+def _minted(call: SettledCall, rule: Rule, number: int, used: set[str], turn_id: str) -> str:
+    """A new id, the same every time; where the model expects its own kind, of that kind."""
+    if rule == "verbatim":
+        call_id = f"functions.{call.part.name}:{number}"  # the name is one that providers take: see `common.names`
+        if len(call_id) <= MAX_CALL_ID and call_id not in used:
+            return call_id
+    for attempt in count():
+        names = (turn_id, str(number), call.part.id, str(attempt))
+        call_id = stable_id("", *names, digits=9) if rule == "nine" else stable_id("call_", *names)
+        if call_id not in used:
+            return call_id
+    raise AssertionError("unreachable: count() does not end")
+
+
+# A transcript as messages. Pure, and legal whatever the transcript is.
+#
+# Each assistant turn becomes one message, directly followed by one `tool` message a call. Outputs are nested in their
+# turn, so none can be missing, stray or doubled (C1-C3). An id belongs to its turn alone. It is sent as the provider
+# made it where this very provider made it, since some models are confused by other ids. It is minted anew, from what it
+# names, where it is another's, illegal here, or was there before in the same turn. So the same transcript always gives
+# the same messages (prompt caches).
+#
+# Calls are sent with the arguments that really ran, edits included (B11): the provider has no copy of its own.
+
+_GO_ON = "(Go on.)"
+
+
+def messages(transcript: Transcript, instructions: str, profile: Profile, origin: str) -> list[Body]:
+    """All messages, the instructions first; never none at all (C7). ``origin`` is whose private parts may be used."""
+    made: list[Body] = []
+    if instructions:
+        made.append({"role": "developer" if profile.developer else "system", "content": instructions})
+    before = 0
+    for turn in transcript:
+        if isinstance(turn, UserTurn):
+            if profile.reply_after_tools and made and made[-1]["role"] == "tool":
+                made.append({"role": "assistant", "content": "…"})
+            made.append(user_message(turn, profile))
+        else:
+            made += _assistant(turn, profile, ours=turn.origin == origin, before=before)
+            before += len(turn.local_calls)
+    if made and made[-1]["role"] == "assistant":
+        # A call that another provider would have run was answered. Mistral refuses a conversation that ends with the
+        # assistant, llama.cpp would go on with the very words.
+        made.append({"role": "user", "content": _GO_ON})
+    if profile.one_system:
+        made = _one_system(made)
+    return made or [{"role": "user", "content": ""}]
+
+
+def _one_system(made: list[Body]) -> list[Body]:
+    """The same messages with at most one of the system's, which is the first."""
+    first = next((place for place, message in enumerate(made) if message["role"] != "system"), len(made))
+    joined = "\n\n".join(message["content"] for message in made[:first])
+    later = [message | {"role": "user"} if message["role"] == "system" else message for message in made[first:]]
+    return [{"role": "system", "content": joined}, *later] if first else later
+
+
+def _assistant(turn: AssistantTurn, profile: Profile, *, ours: bool, before: int) -> list[Body]:
+    """One turn; nothing if it says nothing. ``before`` is how many calls there were in earlier turns."""
+    text = _text(turn, ours=ours)
+    calls = turn.local_calls
+    if not text and not calls:
+        return []
+    message: Body = {"role": "assistant", "content": text or profile.empty_content}
+    message |= replayed(turn, profile, ours=ours)
+    if not calls:
+        return [message]
+    ids = call_ids(turn.id, calls, profile.call_ids, ours=ours, before=before)
+    message["tool_calls"] = [_call(call_id, call) for call_id, call in zip(ids, calls, strict=True)]
+    return [message, *(_output(call_id, call) for call_id, call in zip(ids, calls, strict=True))]
+
+
+def _text(turn: AssistantTurn, *, ours: bool) -> str:
+    """What was said, and what the provider ran itself. Our own pieces were one text; others' are paragraphs."""
+    pieces = []
+    for part in turn.parts:
+        if isinstance(part, TextPart):
+            pieces.append(part.text)
+        elif isinstance(part, SettledCall) and not part.part.local:
+            pieces.append(retold(part))
+    return ("" if ours else "\n\n").join(piece for piece in pieces if piece)
+
+
+def _call(call_id: str, call: SettledCall) -> Body:
+    function = {"name": call.part.name, "arguments": call.arguments or "{}"}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def _output(call_id: str, call: SettledCall) -> Body:
+    if call.output.parts is not None:  # results are text here
+        dropped(call.output, sum(isinstance(part, Text) for part in call.output.parts))
+    return {"role": "tool", "tool_call_id": call_id, "content": call.output.content}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,9 +17,8 @@ from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.stream import Batches, Opened, prepared, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
-from . import continuation
-from .hosted_kinds import checked_hosted_tools, where_servers_are
-from .hosted_tools import Hosting
+from . import hosts
+from .hosted_tools import Hosting, checked_hosted_tools, where_servers_are
 from .hosts import (
     AZURE,
     AZURE_SCOPE,
@@ -224,7 +223,7 @@ class OpenAIResponses:
         return prepared(request, self._plan, lambda first: run_turn(begin, first, ladder, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
-        if not alone and continuation.continues(self.origin):
+        if not alone and hosts.continues(self.origin):
             return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
         return msgspec.structs.replace(plan(request, self._alone, now_ms=self._now_ms()), instead=alone)
 
@@ -251,7 +250,7 @@ class OpenAIResponses:
         return Opened(response, machine)
 
     def _forgot(self) -> None:
-        continuation.note(self.origin)
+        hosts.remember_stateless(self.origin)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
         """What the provider remembers after this response, in the form that this mode continues from."""

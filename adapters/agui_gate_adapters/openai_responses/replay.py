@@ -13,15 +13,172 @@ Verbatim is only for turns that this very adapter made, that have no gaps, and t
 where there is reasoning to keep, since ids are good for nothing else.
 """
 
+import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
+from agui_gate.adapter import (
+    AssistantTurn,
+    Content,
+    Media,
+    Output,
+    ReasoningPart,
+    SettledCall,
+    TextPart,
+    Transcript,
+    UserTurn,
+    retold,
+)
+from agui_gate.errors import ConsentLost
+from agui_gate_adapters.common.decisions import reason_of
+from agui_gate_adapters.common.failures import READABLE, dropped
 from agui_gate_adapters.common.names import stable_id
 
-from . import held_calls
-from .content import result, user_message
+from .hosted_tools import where_servers_are
 from .wire import Body
+
+# A message's parts in this API's words.
+
+_PNG = "image/png"
+
+
+def user_message(turn: UserTurn) -> Body:
+    """A user's, system's or developer's message. The type is always said: some endpoints insist."""
+    return {"type": "message", "role": turn.role, "content": [_part(part) for part in turn.content] or [_text("")]}
+
+
+def result(output: Output) -> str | list[Body]:
+    """What a call came to: text, or parts where there are some that this API takes."""
+    made = [made for part in output.parts or () if (made := _taken(part)) is not None]
+    dropped(output, len(made))
+    return made if any(part["type"] != "input_text" for part in made) else output.content
+
+
+def _part(part: Content) -> Body:
+    made = _taken(part)
+    if made is not None or not isinstance(part, Media):
+        return made or _text("")
+    # The model should know that something was there; a refusal of the whole turn would help nobody.
+    what = part.mime_type if part.kind == "image" else part.kind
+    return _text(f"[{part.kind} attachment left out: this model's API does not accept {what}]")
+
+
+def _taken(part: Content) -> Body | None:
+    """The part, if it is one that this API takes."""
+    if not isinstance(part, Media):
+        return _text(part.text)
+    match part.kind:
+        case "image" if part.source != "data" or (part.mime_type or _PNG) in READABLE:
+            return _image(part)
+        case "document":
+            return _document(part)
+        case _:
+            return None
+
+
+def _text(text: str) -> Body:
+    return {"type": "input_text", "text": text}
+
+
+def _image(part: Media) -> Body:
+    if part.source == "file":
+        return {"type": "input_image", "detail": "auto", "file_id": part.value}
+    return {"type": "input_image", "detail": "auto", "image_url": _address(part, _PNG)}
+
+
+def _document(part: Media) -> Body:
+    match part.source:
+        case "file":
+            return {"type": "input_file", "file_id": part.value}
+        case "url":
+            return {"type": "input_file", "file_url": part.value}
+        case "data":
+            suffix = mimetypes.guess_extension(part.mime_type or "application/pdf") or ".bin"
+            data = _address(part, "application/pdf")
+            return {"type": "input_file", "filename": f"document{suffix}", "file_data": data}
+
+
+def _address(part: Media, default_type: str) -> str:
+    """A URL, or a data URL of base64 data."""
+    if part.source == "url" or part.value.startswith("data:"):
+        return part.value
+    return f"data:{part.mime_type or default_type};base64,{part.value}"
+
+
+# Held calls on the wire: what the provider asked, and what it is told (R19).
+#
+# The provider pairs the two by the request item's id. It still has that item where it is asked to continue, and only
+# the answer goes. Where everything is sent, the item goes too, after the tools of its server, which it refers to. A
+# "yes" that is sent twice may run the call twice: what says it is sent again only where the provider surely did not
+# act.
+
+
+def held_calls(turn: AssistantTurn) -> list[SettledCall]:
+    """The calls of the turn that the provider asked about."""
+    return [call for call in turn.calls if call.part.kind == "held"]
+
+
+def approves_calls(transcript: Transcript, hosted_tools: Sequence[Body]) -> bool:
+    """Whether the provider is to be told to run something.
+
+    Raises `ConsentLost` if that was agreed to for a server that is not among ``hosted_tools``, or is another one now.
+    (Calls from before that was kept don't say which it was.)
+    """
+    agreed = [call for turn in transcript if isinstance(turn, AssistantTurn) for call in turn.calls if call.consent]
+    servers = where_servers_are(hosted_tools) if agreed else {}
+    for private in (call.part.private or {} for call in agreed):
+        if "server" in private and servers.get(private.get("server_label", "")) != private["server"]:
+            raise ConsentLost("What was approved is for a server that is another one now, or gone. It was not run.")
+    return bool(agreed)
+
+
+def approval_responses(turn: AssistantTurn) -> list[Body]:
+    """What the provider is told about the turn's held calls."""
+    return [_response(call) for call in held_calls(turn) if call.consent is not None]
+
+
+def approval_requests(turn: AssistantTurn, transcript: Transcript) -> Mapping[str, Sequence[Body]]:
+    """By call id: the items that a provider which remembers nothing needs with `responses`, in their place.
+
+    The tools of a server come once, before the first request for it. They may have been listed in an earlier turn.
+    """
+    if not any(call.consent is not None for call in turn.calls):
+        return {}
+    lists = _tool_lists(transcript)
+    items: dict[str, Sequence[Body]] = {}
+    for call in held_calls(turn):
+        private = call.part.private or {}
+        label = private.get("server_label", "")
+        if call.consent is not None:
+            listed = lists.pop(label, None)
+            items[call.part.id] = ([listed] if listed else []) + [_request(call, label, private.get("name", ""))]
+    return items
+
+
+def _tool_lists(transcript: Transcript) -> dict[str, Body]:
+    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
+    private = (call.part.private or {} for turn in turns for call in held_calls(turn))
+    return {known["server_label"]: known["tool_list"] for known in private if "tool_list" in known}
+
+
+def _request(call: SettledCall, label: str, name: str) -> Body:
+    return {
+        "type": "mcp_approval_request",
+        "id": call.part.wire_id,
+        "server_label": label,
+        "name": name,
+        "arguments": call.part.arguments,
+    }
+
+
+def _response(call: SettledCall) -> Body:
+    body: Body = {
+        "type": "mcp_approval_response",
+        "approval_request_id": call.part.wire_id,
+        "approve": call.consent is True,
+    }
+    return body if call.consent else body | {"reason": reason_of(call.output.content)}
+
 
 MAX_CALL_ID = 64
 """Characters that a call id may have on input (R17)."""
@@ -45,7 +202,7 @@ def replay(
             items.append(user_message(turn))
         else:
             ours = turn.origin == origin
-            asked = held_calls.requests(turn, transcript) if ours and answers else {}
+            asked = approval_requests(turn, transcript) if ours and answers else {}
             items += _assistant(turn, used, asked, ours=ours, sealed=turn.id in sealed)
     return items
 
@@ -63,7 +220,7 @@ def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool
     else:
         items = _by_value(turn.parts, call_ids, asked, ours=ours)
     items += [output(call_id, result(call.output)) for call_id, call in zip(call_ids, calls, strict=True)]
-    return items + (held_calls.responses(turn) if asked else [])
+    return items + (approval_responses(turn) if asked else [])
 
 
 def _call_id(call: SettledCall, place: str, used: set[str]) -> str:

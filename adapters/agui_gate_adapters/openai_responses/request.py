@@ -31,9 +31,7 @@ from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.decisions import output_text
 from agui_gate_adapters.common.output_schemas import strict_schema
 
-from . import held_calls
-from .content import result, user_message
-from .replay import output, replay
+from .replay import approval_responses, approves_calls, held_calls, output, replay, result, user_message
 from .wire import Body
 
 Mode = Literal["chain", "conversation", "stateless"]
@@ -111,7 +109,7 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
     new = None if plain else _since_ref(request, settings, now_ms)
     if new is not None:
         return _continued(msgspec.structs.replace(request, transcript=new), settings)
-    agrees = held_calls.agrees(request.transcript, settings.hosted_tools)
+    agrees = approves_calls(request.transcript, settings.hosted_tools)
     stateless = settings.mode == "stateless" and not plain
     if agrees and not stateless:
         raise ConsentLost("The provider no longer has what was approved, so it was not run.")
@@ -149,7 +147,7 @@ def _waits(turn: AssistantTurn) -> bool:
 
 def _answerable(turn: AssistantTurn) -> bool:
     """Whether everything that the provider waits for can be said: also about what it was told before, once."""
-    return _ids_are_unique(turn.local_calls) and all(call.consent is not None for call in held_calls.held_calls(turn))
+    return _ids_are_unique(turn.local_calls) and all(call.consent is not None for call in held_calls(turn))
 
 
 def _is_alive(ref: ConversationRef, mode: Mode, now_ms: int) -> bool:
@@ -171,7 +169,7 @@ def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
 def _continued(request: TurnRequest, settings: Settings) -> Plan:
     ref = request.ref
     in_conversation = (ref.conversation_id or None) if ref is not None and settings.mode == "conversation" else None
-    agrees = held_calls.agrees(request.transcript, settings.hosted_tools)
+    agrees = approves_calls(request.transcript, settings.hosted_tools)
     return Plan(request, settings, Shape.CONTINUED, in_conversation, agrees)
 
 
@@ -185,7 +183,7 @@ def _new_items(transcript: Transcript) -> list[Body]:
                 output(call.part.wire_id, output_text(call) if call.edited else result(call.output))
                 for call in turn.local_calls
             ]
-            items += held_calls.responses(turn)
+            items += approval_responses(turn)
     return items
 
 

@@ -1,6 +1,6 @@
 """The states of a response's output items, each turning what is known of its item into model events.
 
-Here are text, reasoning and calls; what the provider works on itself is in `hosted.py`.
+Here are text, reasoning and calls; what the provider works on itself is in `hosted_tools.py`.
 
 All states share one life: `start` when the item appears, deltas, then `rest` for what a `.done` event adds. `finish`
 comes with the complete item, or `abandon` when the response ended without it. `private` keeps what a replay needs: the

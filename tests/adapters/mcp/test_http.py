@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from agui_gate import Gate, tool
 from agui_gate.stores import open_store
-from agui_gate_adapters.mcp import MCPTools, courier, source
+from agui_gate_adapters.mcp import MCPTools, source, transport
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed, text
 from tests.product.kit import Product, activities, product
@@ -143,7 +143,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_too() -> None:
 
 async def test_a_server_that_takes_no_notice_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """It never accepts that a call was cancelled (2025: a request of its own, which the SDK's writer waits for)."""
-    monkeypatch.setattr(courier, "NOTICE_SECONDS", 0.05)
+    monkeypatch.setattr(transport, "NOTICE_SECONDS", 0.05)
     wiki = Wiki(legacy=True)
     inner = wiki.app()
 
@@ -323,7 +323,7 @@ async def test_a_legacy_sse_address_says_what_it_is(
     handler: Any, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """T22: in what `doctor` says and in the log."""
-    monkeypatch.setattr(courier, "LOOK_SECONDS", 0.5 if handler is _silent else 60.0)
+    monkeypatch.setattr(transport, "LOOK_SECONDS", 0.5 if handler is _silent else 60.0)
     async with served(Starlette(routes=[Route("/mcp", handler)])) as url:
         tools = MCPTools.http(url, name="docs", headers={"authorization": "Bearer s3cret-key"})
         with structlog.testing.capture_logs() as logged:

@@ -11,11 +11,10 @@ import pytest
 from agui_gate import ConfigurationError, Gate, SchemaTool, ToolContext, ToolSource
 from agui_gate_adapters.mcp import MCPTools
 from agui_gate_adapters.mcp.arguments import checker, for_models
-from agui_gate_adapters.mcp.courier import Courier
+from agui_gate_adapters.mcp.calls import Progress, as_text
 from agui_gate_adapters.mcp.policy import Hints, agent_name, gate_of, idle_patterns, may_run_twice
-from agui_gate_adapters.mcp.progress import Progress
-from agui_gate_adapters.mcp.results import as_text
 from agui_gate_adapters.mcp.servers import HTTPServer, masked
+from agui_gate_adapters.mcp.transport import Courier
 from tests.adapters.mcp.server import text
 from tests.requirements import shows
 

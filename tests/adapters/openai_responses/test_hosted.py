@@ -28,8 +28,7 @@ from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ConfigurationError, ConsentLost, ProviderUnavailable, RateLimited
 from agui_gate_adapters.common.failures import Failure, Kind
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from agui_gate_adapters.openai_responses.hosted_kinds import MAX_IMAGE, MAX_NAME
-from agui_gate_adapters.openai_responses.hosted_tools import Hosting
+from agui_gate_adapters.openai_responses.hosted_tools import MAX_IMAGE, MAX_NAME, Hosting
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from agui_gate_adapters.openai_responses.recovery import ReplayLadder
 from agui_gate_adapters.openai_responses.request import Plan, Settings, Shape, plan
