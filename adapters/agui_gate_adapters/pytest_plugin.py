@@ -18,7 +18,7 @@ import pytest
 
 if TYPE_CHECKING:
     from agui_gate_adapters.testkit.agui import AGUIClient
-    from agui_gate_adapters.testkit.engine import Emulator
+    from agui_gate_adapters.testkit.emulator import Emulator
 
 pytest.register_assert_rewrite("agui_gate_adapters.testkit.conformance", "agui_gate_adapters.testkit.agui")
 
@@ -26,7 +26,7 @@ pytest.register_assert_rewrite("agui_gate_adapters.testkit.conformance", "agui_g
 @pytest.fixture
 def emulator() -> "Emulator":
     """A provider that plays no script yet."""
-    from agui_gate_adapters.testkit.engine import Emulator
+    from agui_gate_adapters.testkit.emulator import Emulator
 
     return Emulator()
 

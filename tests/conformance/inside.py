@@ -13,12 +13,10 @@ from agui_gate import Agent
 from agui_gate.adapter import Adapter
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui import AGUIClient, Stream
-from agui_gate_adapters.testkit.conformance.ground import Ground, SeenRequest, Suite
-from agui_gate_adapters.testkit.conformance.shop import call, say
+from agui_gate_adapters.testkit.conformance.ground import Ground, SeenRequest, Suite, call, say
 from agui_gate_adapters.testkit.host import Play
-from agui_gate_adapters.testkit.journal import Entry
-from agui_gate_adapters.testkit.player import Asked, last_user_text, text_of
-from agui_gate_adapters.testkit.script import Turn
+from agui_gate_adapters.testkit.memory import Entry
+from agui_gate_adapters.testkit.script import Asked, Turn, last_user_text, text_of
 
 Json = dict[str, Any]
 FRONT, SHOP = "front", "shop"

@@ -15,8 +15,7 @@ import pytest
 from agui_gate import Agent, Gate, create_app
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, connecting, serving
-from agui_gate_adapters.testkit.conformance.ground import SeenRequest
-from agui_gate_adapters.testkit.conformance.shop import Item, Shop, call, refund, say, search, think
+from agui_gate_adapters.testkit.conformance.ground import Item, SeenRequest, Shop, call, refund, say, search, think
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
 from tests.support.pairwise import pairs

@@ -13,8 +13,17 @@ import pytest
 from agui_gate import Agent, create_app
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
-from agui_gate_adapters.testkit.conformance.ground import SeenRequest
-from agui_gate_adapters.testkit.conformance.shop import Item, Shop, call, refund, say, search, think, turn
+from agui_gate_adapters.testkit.conformance.ground import (
+    Item,
+    SeenRequest,
+    Shop,
+    call,
+    refund,
+    say,
+    search,
+    think,
+    turn,
+)
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
 from tests.support.pairwise import pairs

@@ -10,7 +10,7 @@ from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit.conformance import Approvals, Failures, Poison, Threads, Tools, Windows
 from agui_gate_adapters.testkit.conformance.approvals import styles
-from agui_gate_adapters.testkit.conformance.shop import Shop, refund, script
+from agui_gate_adapters.testkit.conformance.ground import Shop, refund, script
 from examples.adapter_in_an_afternoon import SmallChat
 from tests.conformance.inside import Inside
 from tests.requirements import shows

@@ -6,7 +6,7 @@ from agui_gate import Agent, LastTokens, Summary, create_app
 from agui_gate.agents.history import History
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
-from agui_gate_adapters.testkit.conformance.shop import Shop, call, refund, say, search, think, turn
+from agui_gate_adapters.testkit.conformance.ground import Shop, call, refund, say, search, think, turn
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.conformance import AdapterConformance
-from agui_gate_adapters.testkit.conformance.shop import say, turn
+from agui_gate_adapters.testkit.conformance.ground import say, turn
 from examples.adapter_with_rooms import Rooms
 
 from .rooms_api import RoomsApi

@@ -6,7 +6,7 @@ import pytest
 
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.conformance import AdapterConformance, Failures, Tools, Turns
-from agui_gate_adapters.testkit.conformance.shop import say, turn
+from agui_gate_adapters.testkit.conformance.ground import say, turn
 from tests.requirements import shows
 
 from .brook_adapter import Brook

@@ -17,8 +17,7 @@ from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
-from agui_gate_adapters.testkit.conformance.ground import SeenRequest
-from agui_gate_adapters.testkit.conformance.shop import Shop, refund, say, search, think, turn
+from agui_gate_adapters.testkit.conformance.ground import SeenRequest, Shop, refund, say, search, think, turn
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.testkit import Emulator, serve
-from agui_gate_adapters.testkit.conformance.shop import think
+from agui_gate_adapters.testkit.conformance.ground import think
 from tests.conformance.test_switching import PROVIDERS
 from tests.product.kit import Product, client_of, running
 from tests.product.shop import PICK, SEARCH, Shop, call, refund, say

@@ -21,7 +21,7 @@ from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from agui_gate_adapters.testkit.openai.formats import strict_faults
+from agui_gate_adapters.testkit.openai.checks import strict_faults
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.product.kit import Chat, Json, Product, Stream, client_of, running
 from tests.product.shop import SEARCH, Shop, refund, say

@@ -463,7 +463,7 @@ def test_a_paused_turn_is_sent_back_to_go_on() -> None:
     ],
 )
 def test_headers(headers: dict[str, str], status: int, kind: str, message: str) -> None:
-    from agui_gate_adapters.testkit.violations import Refused
+    from agui_gate_adapters.testkit.faults import Refused
 
     emulator = any_answer(api_key="right")
     with pytest.raises(Refused) as caught:

@@ -7,7 +7,7 @@ import pytest
 from agui_gate_adapters.testkit.anthropic.shapes import check_body
 from agui_gate_adapters.testkit.chat.checks import check_chat_request
 from agui_gate_adapters.testkit.chat.profiles import CHAT_PROFILES
-from agui_gate_adapters.testkit.openai.formats import check_format
+from agui_gate_adapters.testkit.openai.checks import check_format
 from tests.requirements import shows
 
 pytestmark = shows("T11")

@@ -8,10 +8,9 @@ import pytest
 
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.api import Request
-from agui_gate_adapters.testkit.faults import Reply, error_reply, status_violation
+from agui_gate_adapters.testkit.faults import Refused, Reply, Violation, error_reply, status_violation
 from agui_gate_adapters.testkit.host import parse_object
-from agui_gate_adapters.testkit.player import Asked
-from agui_gate_adapters.testkit.violations import Refused, Violation
+from agui_gate_adapters.testkit.script import Asked
 from agui_gate_adapters.testkit.wire import encode
 from tests.conformance.brook_api import BrookAnswer
 

@@ -8,9 +8,9 @@ from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.anthropic import check_messages
 from agui_gate_adapters.testkit.chat.checks import check_chat_request
 from agui_gate_adapters.testkit.chat.profiles import CHAT_PROFILES
+from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.responses.checks import check_request
 from agui_gate_adapters.testkit.responses.state import ProviderState
-from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import encode
 from tests.product.poison import CUT_PNG, GONE, NAMES, PNG
 

@@ -18,19 +18,16 @@ CATALOGUES = [
     "responses/violations.py",
     "chat/violations.py",
     "anthropic/violations.py",
-    "anthropic/rule_violations.py",
 ]
 """A refusal is a function here."""
 
 INLINE = [
-    "responses/checks/media.py",
-    "chat/checks/media.py",
-    "anthropic/media.py",
+    "responses/item_checks.py",
+    "chat/message_checks.py",
     "anthropic/checks.py",
     "anthropic/fields.py",
-    "anthropic/tools.py",
+    "anthropic/shapes.py",
     "anthropic/thinking_blocks.py",
-    "anthropic/tool_pairs.py",
 ]
 """Words stand in the checks here, and the head of the module says where they are from."""
 

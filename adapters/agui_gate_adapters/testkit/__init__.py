@@ -18,15 +18,12 @@ from __future__ import annotations
 
 from agui_gate_adapters.testkit.anthropic import ANTHROPIC_PROFILES, AnthropicProfile
 from agui_gate_adapters.testkit.chat import CHAT_PROFILES, ChatProfile, check_chat_request
-from agui_gate_adapters.testkit.engine import Emulator
-from agui_gate_adapters.testkit.faults import Fault
-from agui_gate_adapters.testkit.journal import Entry
-from agui_gate_adapters.testkit.memory import Clock
+from agui_gate_adapters.testkit.emulator import Emulator
+from agui_gate_adapters.testkit.faults import Fault, Violation
+from agui_gate_adapters.testkit.memory import Clock, Entry
 from agui_gate_adapters.testkit.responses import PROFILES, Profile, ProviderState, check_request
 from agui_gate_adapters.testkit.script import Script, ScriptError, Turn, When, load_script
-from agui_gate_adapters.testkit.server import main, serve
-from agui_gate_adapters.testkit.transport import EmulatorTransport
-from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.server import EmulatorTransport, main, serve
 
 __all__ = [
     "ANTHROPIC_PROFILES",

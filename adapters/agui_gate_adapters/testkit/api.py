@@ -11,13 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from agui_gate_adapters.testkit.faults import Fault, Reply
-from agui_gate_adapters.testkit.journal import Entry
+from agui_gate_adapters.testkit.faults import Fault, Reply, Violation
+from agui_gate_adapters.testkit.memory import Entry
 from agui_gate_adapters.testkit.script import Turn
-from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
-
-__all__ = ["Answer", "Api", "Create", "Exposing", "Forgetful", "Frame", "Handle", "Request", "routes_of"]
 
 
 class Frame(msgspec.Struct, frozen=True):

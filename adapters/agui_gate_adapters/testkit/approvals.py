@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agui_gate_adapters.testkit.player import Asked, last_user_text
-from agui_gate_adapters.testkit.script import Turn
+from agui_gate_adapters.testkit.script import Asked, Turn, last_user_text
 from agui_gate_adapters.testkit.wire import Json
-
-__all__ = ["answered", "asks", "complete", "proceed"]
 
 
 def answered(merged: list[Json], fresh: list[Json], *, approve: bool) -> list[Json]:

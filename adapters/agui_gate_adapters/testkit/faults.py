@@ -1,7 +1,12 @@
-"""Faults: how an answer goes wrong on its way. They never change what validation says, which always runs first.
+"""Refusals and faults: the errors that an emulated provider answers with, and how an answer goes wrong on its way.
 
-Some faults replace the answer before anything is streamed (`status`, `html`, `locked`). One makes the provider forget
-before it looks at the request (`forget`). The others spoil the stream itself.
+A `Violation` is a rule that a request breaks, with the provider's error. The catalogues of violations are in the
+packages of the APIs. The rules that adapters are tested against have ids: "R1" … "R25" of the Responses API,
+"C1" … "C7" of Chat Completions, "A1" … "A12" of Anthropic's Messages.
+
+A `Fault` never changes what validation says, which always runs first. Some faults replace the answer before anything is
+streamed (`status`, `html`, `locked`). One makes the provider forget before it looks at the request (`forget`). The
+others spoil the stream itself.
 """
 
 from __future__ import annotations
@@ -10,19 +15,31 @@ from typing import Final, Literal
 
 import msgspec
 
-from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json, encode
 
-__all__ = [
-    "BEFORE_STREAM",
-    "IN_STREAM",
-    "Fault",
-    "Reply",
-    "error_reply",
-    "html_reply",
-    "status_violation",
-    "stream_error",
-]
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken rule and the exact error that the provider answers with."""
+
+    rule: str
+    status: int
+    message: str
+    param: str | None = None
+    code: str | None = None
+    type: str = "invalid_request_error"
+
+    @property
+    def body(self) -> Json:
+        """The HTTP body: `{"error": {message, type, param, code}}`."""
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+class Refused(Exception):
+    """Raised by the engine when a request breaks a rule; nothing was stored."""
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(violation.message)
+        self.violation = violation
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

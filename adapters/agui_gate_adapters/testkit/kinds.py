@@ -12,8 +12,6 @@ import msgspec
 
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["HOSTED", "KINDS", "Kind", "awaits_output", "kind_of"]
-
 
 class Kind(msgspec.Struct, frozen=True):
     """One `type` of item."""

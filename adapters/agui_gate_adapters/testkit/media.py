@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ["IMAGES", "Trouble", "is_gone", "look_at", "look_at_address", "look_at_data", "recognised", "split_data_url"]
-
 IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 What = Literal["address", "unreachable", "prefix", "type", "empty", "encoding", "bytes", "label"]

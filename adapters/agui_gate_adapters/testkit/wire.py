@@ -1,12 +1,10 @@
-"""JSON as it travels: the aliases and the two codecs that the whole test kit shares."""
+"""JSON on the wire: aliases, the two codecs and the pieces of text that all emulated APIs use."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import msgspec
-
-__all__ = ["Json", "decode", "encode", "sse_frame"]
 
 Json = dict[str, Any]
 """One JSON object. The emulator works on plain dicts because it must see exactly what was sent, mistakes included."""
@@ -28,3 +26,17 @@ def decode(raw: bytes | str) -> Any:
 def sse_frame(event: Json) -> bytes:
     """Return one server-sent event as the Responses API writes it: named, one data line, LF line ends."""
     return b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), _encoder.encode(event))
+
+
+# The pieces in which text and arguments are streamed.
+
+
+def pieces_of(text: str) -> list[str]:
+    """Cut text into words with their trailing blanks, as a model's tokens would arrive."""
+    words = text.split(" ")
+    return [word + " " for word in words[:-1]] + words[-1:] if text else []
+
+
+def argument_pieces(text: str) -> list[str]:
+    """Cut arguments into pieces of eight characters."""
+    return [text[start : start + 8] for start in range(0, len(text), 8)]

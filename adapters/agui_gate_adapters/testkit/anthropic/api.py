@@ -6,25 +6,21 @@ from collections.abc import Mapping
 from typing import Final
 
 from agui_gate_adapters.testkit.anthropic import violations as v
-from agui_gate_adapters.testkit.anthropic.answer import Answer
-from agui_gate_adapters.testkit.anthropic.blocks import Maker
+from agui_gate_adapters.testkit.anthropic.answer import Answer, Maker
 from agui_gate_adapters.testkit.anthropic.checks import check_messages
-from agui_gate_adapters.testkit.anthropic.neutral import asked_of
+from agui_gate_adapters.testkit.anthropic.messages import asked_of
 from agui_gate_adapters.testkit.anthropic.profiles import (
     ANTHROPIC_PROFILES,
     AnthropicProfile,
     AnthropicProfileName,
 )
-from agui_gate_adapters.testkit.anthropic.record import Record
 from agui_gate_adapters.testkit.anthropic.shapes import LATEST, size_of
+from agui_gate_adapters.testkit.anthropic.signatures import Record
 from agui_gate_adapters.testkit.anthropic.thinking_blocks import mode_of
 from agui_gate_adapters.testkit.api import Create
-from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply
+from agui_gate_adapters.testkit.faults import Fault, Refused, Reply, Violation, error_reply
 from agui_gate_adapters.testkit.host import Host, parse_object
-from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json, encode
-
-__all__ = ["Messages"]
 
 _PATH: Final = "/v1/messages"
 _COUNT_PATH: Final = "/v1/messages/count_tokens"

@@ -16,25 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from agui_gate_adapters.testkit.anthropic import violations as v
-from agui_gate_adapters.testkit.violations import Violation
-
-__all__ = [
-    "ANY",
-    "BOOLEAN",
-    "OBJECT",
-    "TEXT",
-    "Check",
-    "Member",
-    "each",
-    "literal",
-    "number",
-    "optional",
-    "pattern",
-    "required",
-    "shape",
-    "tagged",
-    "text_or",
-]
+from agui_gate_adapters.testkit.faults import Violation
 
 Found = Iterator[Violation]
 Check = Callable[[Any, str], Found]

@@ -14,8 +14,6 @@ from typing import Final, Literal
 
 import msgspec
 
-__all__ = ["ANTHROPIC_PROFILES", "AnthropicProfile", "AnthropicProfileName"]
-
 AnthropicProfileName = Literal["anthropic", "preserved", "older"]
 
 

@@ -1,9 +1,12 @@
-"""What a request to the Messages API looks like: its members, blocks and tools, in the order they are checked in."""
+"""The shapes of requests to the Messages API: members, blocks, tools and output schemas, in the order they are checked.
+
+Words that no numbered rule of `docs/wire-rules.md` has are inferred, in the form of those that were reported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -25,12 +28,190 @@ from agui_gate_adapters.testkit.anthropic.fields import (
     tagged,
     text_or,
 )
-from agui_gate_adapters.testkit.anthropic.formats import check_schema
-from agui_gate_adapters.testkit.anthropic.tools import TOOL, TOOL_CHOICE, check_tools
-from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["LATEST", "SERVER_RESULTS", "check_body", "check_ids", "size_of"]
+# The tools of a request and the choice among them.
+
+_SERVER_TOOLS: Final = (
+    "bash_20250124",
+    "browser_toolset_20260801",
+    "code_execution_20250522",
+    "code_execution_20250825",
+    "code_execution_20260120",
+    "code_execution_20260521",
+    "computer_toolset_20260801",
+    "memory_20250818",
+    "text_editor_20250124",
+    "text_editor_20250429",
+    "text_editor_20250728",
+    "tool_search_tool_bm25",
+    "tool_search_tool_bm25_20251119",
+    "tool_search_tool_regex",
+    "tool_search_tool_regex_20251119",
+    "web_fetch_20250910",
+    "web_fetch_20260209",
+    "web_fetch_20260309",
+    "web_fetch_20260318",
+    "web_search_20250305",
+    "web_search_20260209",
+    "web_search_20260318",
+)
+_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_COMBINED: Final = ("oneOf", "allOf", "anyOf")
+_PARALLEL: Final = {"disable_parallel_tool_use": optional(BOOLEAN)}
+
+TOOL_CHOICE: Final = tagged(
+    {"auto": _PARALLEL, "any": _PARALLEL, "tool": {"name": required(TEXT), **_PARALLEL}, "none": {}}
+)
+
+
+def _schema(value: Any, path: str) -> Iterator[Violation]:
+    """Check a tool's `input_schema`: an object's, without alternatives at the top, of types that exist."""
+    yield from OBJECT(value, path)
+    if not isinstance(value, dict):
+        return
+    if "type" not in value:
+        yield v.missing(f"{path}.type")
+    yield from literal("object")(value.get("type", "object"), f"{path}.type")
+    if any(name in value for name in _COMBINED):
+        yield v.wrong(path, "input_schema does not support oneOf, allOf, or anyOf at the top level")
+    try:
+        valid = _is_schema(value)
+    except RecursionError:
+        valid = False
+    if not valid:
+        yield v.wrong(path, "JSON schema is invalid. It must match JSON Schema draft 2020-12")
+
+
+def _is_schema(value: Any) -> bool:
+    """Say whether the types and properties of a schema can be ones, all the way down."""
+    if isinstance(value, bool):
+        return True
+    if not isinstance(value, dict):
+        return False
+    named = value.get("type", [])
+    names = named if isinstance(named, list) else [named]
+    inner = value.get("properties", {})
+    nested = [*(inner.values() if isinstance(inner, dict) else [None]), *([value["items"]] if "items" in value else [])]
+    return all(isinstance(name, str) and name in _TYPES for name in names) and all(map(_is_schema, nested))
+
+
+TOOL: Final = tagged(
+    {
+        "custom": {
+            "name": required(pattern("^[a-zA-Z0-9_-]{1,128}$")),
+            "description": optional(TEXT),
+            "input_schema": required(_schema),
+            "cache_control": optional(OBJECT, nullable=True),
+            "strict": optional(BOOLEAN),
+            "defer_loading": optional(BOOLEAN),
+            "allowed_callers": optional(each(TEXT)),
+            "eager_input_streaming": optional(BOOLEAN, nullable=True),
+            "input_examples": optional(each(OBJECT)),
+        },
+        **dict.fromkeys(_SERVER_TOOLS),
+    },
+    default="custom",
+)
+
+
+def check_tools(tools: Any, choice: Any) -> Iterator[Violation]:
+    """Check what a single tool cannot show: unique names, and a choice that can be made."""
+    named = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    if len(set(map(str, named))) < len(named):
+        yield v.refused("schema", "tools: Tool names must be unique.")
+    if not isinstance(choice, dict) or choice.get("type") == "none":
+        return
+    if not named:
+        yield v.refused("schema", "tool_choice may only be specified while providing tools.")
+    elif choice.get("type") == "tool" and choice.get("name") not in named:
+        yield v.refused("schema", f"Tool '{choice.get('name')}' not found in provided tools")
+
+
+# The schema of an answer in `output_config.format`: a part of JSON Schema, and not too much of it.
+#
+# Sources: https://platform.claude.com/docs/en/build-with-claude/structured-outputs ("JSON Schema limitations"); words
+# as in vercel/ai#17268 where they are known, else inferred.
+
+MOST_UNIONS: Final = 16
+"""Parameters that may have one of several types."""
+
+_BOUNDS: Final = (
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxItems",
+    "maxLength",
+    "maximum",
+    "minLength",
+    "minimum",
+    "multipleOf",
+    "uniqueItems",
+)
+
+
+def check_schema(value: object, path: str) -> Iterator[Violation]:
+    """Yield what keeps a schema from being one that an answer can be held to."""
+    yield from OBJECT(value, path)
+    if not isinstance(value, dict):
+        return
+    parts = list(_parts(value))
+    for part in parts:
+        for complaint in _complaints(part):
+            yield v.wrong(path, complaint)
+    if (unions := sum(map(_is_union, parts))) > MOST_UNIONS:
+        yield v.wrong(
+            path,
+            f"Schemas contains too many parameters with union types ({unions} parameters with type arrays or anyOf). "
+            f"Reduce the number of nullable or union-typed parameters (limit: {MOST_UNIONS} parameters with unions).",
+        )
+    for name in value.get("$defs") or {}:
+        if _leads_to(value, name):
+            yield v.wrong(path, f"Circular reference detected in schema definitions: {name}")
+
+
+def _parts(schema: Any) -> Iterator[Json]:
+    """Yield the schema and all that are part of it."""
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    for member in ("properties", "$defs"):
+        for one in (schema.get(member) or {}).values():
+            yield from _parts(one)
+    for one in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("allOf", ())):
+        yield from _parts(one)
+
+
+def _complaints(part: Json) -> Iterator[str]:
+    kind = part.get("type")
+    if kind == "object" and part.get("additionalProperties") is not False:
+        yield "For 'object' type, 'additionalProperties' must be explicitly set to false"
+    bounds = [name for name in _BOUNDS if name in part]
+    if bounds:
+        yield f"For '{kind}' type, properties {', '.join(bounds)} are not supported"
+    if part.get("minItems", 0) not in (0, 1):
+        yield f"For 'array' type, 'minItems' values other than 0 or 1 are not supported (got {part['minItems']})"
+
+
+def _is_union(part: Json) -> bool:
+    return "anyOf" in part or isinstance(part.get("type"), list)
+
+
+def _leads_to(schema: Json, name: str) -> bool:
+    """Whether the definition of this name is, somewhere inside, itself."""
+    definitions = schema["$defs"]
+    seen: set[str] = set()
+    ahead = [name]
+    while ahead:
+        for part in _parts(definitions.get(ahead.pop())):
+            there = str(part.get("$ref", "")).removeprefix("#/$defs/")
+            if there == name:
+                return True
+            if there and there not in seen:
+                seen.add(there)
+                ahead.append(there)
+    return False
+
 
 LATEST: Final = "2026-10-21"
 """The newest value of the `anthropic-version` header; the one before it is 2023-06-01."""

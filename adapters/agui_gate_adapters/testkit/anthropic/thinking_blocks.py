@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit.anthropic import rule_violations as rv
+from agui_gate_adapters.testkit.anthropic import violations as rv
 from agui_gate_adapters.testkit.anthropic import violations as v
-from agui_gate_adapters.testkit.anthropic.message_merge import Block, Merged
+from agui_gate_adapters.testkit.anthropic.messages import Block, Merged
 from agui_gate_adapters.testkit.anthropic.profiles import AnthropicProfile
-from agui_gate_adapters.testkit.anthropic.record import Issued, Record
-from agui_gate_adapters.testkit.anthropic.signatures import Signed, digest, prefix_digest, unsign
-from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.anthropic.signatures import Issued, Record, Signed, digest, prefix_digest, unsign
+from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.wire import Json
-
-__all__ = ["BINDING_BETA", "check_blocks", "check_settings", "mode_of"]
 
 BINDING_BETA: Final = "thinking-binding-controls-2026-08-01"
 _ADAPTIVE_ONLY: Final = (

@@ -20,8 +20,7 @@ from agui_gate_adapters.testkit.brain.plan import Call, Plan, Situation, plan_ca
 from agui_gate_adapters.testkit.brain.results import Result, parse_output
 from agui_gate_adapters.testkit.brain.sentences import asks_what_happened, read
 from agui_gate_adapters.testkit.kinds import kind_of
-from agui_gate_adapters.testkit.player import Asked, last_user_text, text_of
-from agui_gate_adapters.testkit.script import Turn
+from agui_gate_adapters.testkit.script import Asked, Turn, last_user_text, text_of
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["think"]

@@ -1,7 +1,7 @@
 """The Chat Completions API, as strict or as odd as one of the servers that speak it.
 
-Rules C1 to C7 are in `checks`, the servers' differences in `profiles`, and `speech`, `calls` and `answer` turn a turn
-of a script into chunks.
+Rules C1 to C7 are in `checks` and `message_checks`, the servers' differences in `profiles`. `answer` turns a turn of a
+script into chunks.
 """
 
 from agui_gate_adapters.testkit.chat.api import Chat

@@ -1,22 +1,195 @@
-"""One accepted Chat request being answered: its chunks, or its one reply. Nothing is remembered; Chat has no state."""
+"""Answers an accepted Chat request, in chunks or as one reply. Nothing is remembered; Chat has no state.
+
+Chat has one text, one refusal and one reasoning text for a whole answer; several of a turn are joined. What Chat does
+not have (hosted tools, custom tool calls) is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from agui_gate_adapters.testkit.api import Frame
-from agui_gate_adapters.testkit.chat.errors import error_body
-from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.chat.speech import Raw, speak
-from agui_gate_adapters.testkit.chat.usage import usage_of
+from agui_gate_adapters.testkit.chat.profiles import ArgumentForm, ChatProfile
+from agui_gate_adapters.testkit.chat.violations import error_body
 from agui_gate_adapters.testkit.faults import IN_STREAM, Fault, status_violation, stream_error
 from agui_gate_adapters.testkit.host import Play
-from agui_gate_adapters.testkit.journal import Entry
-from agui_gate_adapters.testkit.memory import Memory
-from agui_gate_adapters.testkit.wire import Json, encode
+from agui_gate_adapters.testkit.memory import Entry, Memory
+from agui_gate_adapters.testkit.script import Turn
+from agui_gate_adapters.testkit.wire import Json, argument_pieces, encode, pieces_of
 
-__all__ = ["ChatAnswer"]
+# Tool calls as the servers write them: ids, indexes, and the many forms of arguments.
+
+
+class CallSpeech:
+    """The calls of one answer, one after the other."""
+
+    def __init__(self, profile: ChatProfile, mint: Callable[[str, int], str]) -> None:
+        self.whole: list[Json] = []
+        """The calls as a message carries them."""
+        self._profile = profile
+        self._mint = mint
+
+    def add(self, spec: Json) -> list[Json]:
+        """Add one `function_call` of a script; returns its deltas."""
+        profile, position = self._profile, len(self.whole)
+        form = profile.argument_forms[position % len(profile.argument_forms)]
+        text = self._text(spec, form)
+        head: Json = {**self._id(spec, position), "type": "function", "function": {"name": spec["name"]}}
+        value = _value(text, form)
+        self.whole.append(_with_arguments(head, value))
+        index: Json = {"counted": {"index": position}, "zero": {"index": 0}, "missing": {}}[profile.call_index]
+        pieces = spec.get("deltas")
+        if pieces is None:
+            if not text or form in ("whole", "object"):
+                return [index | _with_arguments(head, value)]
+            pieces = argument_pieces(text)
+        again: Json = head if profile.repeat_head else {"function": {}}
+        return [index | _with_arguments(head, ""), *(index | _with_arguments(again, piece) for piece in pieces)]
+
+    def _text(self, spec: Json, form: ArgumentForm) -> str | None:
+        """Return the arguments as text; None stands for null."""
+        given = spec.get("arguments", {})
+        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        if text == "{}":
+            return self._profile.empty_arguments
+        return "{}" + text if form == "glued" else text
+
+    def _id(self, spec: Json, position: int) -> Json:
+        """Return the `id` member; a script may force one, `null` included."""
+        if "call_id" in spec:
+            return {"id": spec["call_id"]}
+        match self._profile.call_ids:
+            case "missing":
+                return {}
+            case "empty":
+                return {"id": ""}
+            case "positional":
+                return {"id": f"functions.{spec['name']}:{position}"}
+            case "chatcmpl-tool":
+                return {"id": self._mint("chatcmpl-tool-", 32)}
+            case "nine":
+                return {"id": self._mint("", 9)}
+            case "plain":
+                return {"id": self._mint("", 32)}
+            case "call":
+                return {"id": self._mint("call_", 24)}
+
+
+def _value(text: str | None, form: ArgumentForm) -> Any:
+    """Return the arguments as they are sent whole."""
+    if form != "object" or text is None:
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _with_arguments(head: Json, arguments: Any) -> Json:
+    return {**head, "function": {**head["function"], "arguments": arguments}}
+
+
+# What a turn of a script sounds like in Chat: one message, and the deltas that it is streamed in.
+
+
+class Raw(msgspec.Struct, frozen=True):
+    """An `event` of the script, put into the stream as it is."""
+
+    event: Json
+
+
+class Speech(msgspec.Struct):
+    """The whole message, and the steps of its stream: deltas of the one choice, or raw events."""
+
+    message: Json
+    steps: list[Json | Raw]
+
+    def add(self, member: str, text: str, pieces: Sequence[str]) -> None:
+        """Go on with a text member."""
+        self.message[member] = (self.message.get(member) or "") + text
+        self.steps.extend({member: piece} for piece in pieces)
+
+
+def speak(turn: Turn, profile: ChatProfile, mint: Callable[[str, int], str]) -> Speech:
+    """Render a turn. `mint`: makes an id from a prefix and a number of digits."""
+    speech = Speech({"role": "assistant", "content": None, "refusal": None, "annotations": []}, [])
+    calls = CallSpeech(profile, mint)
+    for spec in turn.output:
+        match spec["type"]:
+            case "message":
+                _say(speech, spec)
+            case "refusal":
+                _refuse(speech, str(spec["text"]))
+            case "reasoning" if profile.reasoning_field is not None:
+                text = _reasoning(spec)
+                speech.add(profile.reasoning_field, text, pieces_of(text))
+            case "function_call":
+                speech.steps.extend({"tool_calls": [delta]} for delta in calls.add(spec))
+            case "event":
+                speech.steps.append(Raw(dict(spec["event"])))
+    if calls.whole:
+        speech.message["tool_calls"] = calls.whole
+    return speech
+
+
+def _say(speech: Speech, spec: Json) -> None:
+    """Add a message item: its texts, refusals and annotations."""
+    for part in spec.get("content", (spec,)):
+        if "refusal" in part:
+            _refuse(speech, str(part["refusal"]))
+            continue
+        deltas = part.get("deltas")
+        text = part["text"] if "text" in part else "".join(deltas or ())
+        speech.add("content", text, pieces_of(text) if deltas is None else deltas)
+        speech.message["annotations"] += part.get("annotations") or ()
+
+
+def _refuse(speech: Speech, text: str) -> None:
+    speech.add("refusal", text, pieces_of(text))
+
+
+def _reasoning(spec: Json) -> str:
+    given = spec.get("summary") or []
+    texts = [given] if isinstance(given, str) else list(given)
+    return "\n\n".join([*texts, *([str(spec["content"])] if spec.get("content") else [])])
+
+
+# Usage in Chat's words.
+
+
+def usage_of(turn: Turn, message: Json, prompt_tokens: int) -> Json:
+    """Return what the script says, translated if it is in the Responses API's words. Else it is an estimate: four
+    characters a token, sixteen for a hidden thought.
+    """
+    given = turn.usage
+    if given is not None and "prompt_tokens" in given:
+        return given
+    if given is not None:
+        read, thought = given.get("input_tokens_details") or {}, given.get("output_tokens_details") or {}
+        return _usage(
+            given.get("input_tokens", 0),
+            given.get("output_tokens", 0),
+            cached=read.get("cached_tokens", 0),
+            reasoning=thought.get("reasoning_tokens", 0),
+        )
+    reasoning = 16 * sum(item["type"] == "reasoning" for item in turn.output)
+    calls = "".join(str(call["function"]) for call in message.get("tool_calls") or ())
+    letters = len(message["content"] or "") + len(message["refusal"] or "") + len(calls)
+    return _usage(prompt_tokens, letters // 4 + reasoning, reasoning=reasoning)
+
+
+def _usage(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0) -> Json:
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": reasoning, "audio_tokens": 0},
+    }
+
 
 _DONE: Final = Frame(b"data: [DONE]\n\n")
 _REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}

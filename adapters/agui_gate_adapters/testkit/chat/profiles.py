@@ -11,8 +11,6 @@ from typing import Final, Literal
 
 import msgspec
 
-__all__ = ["CHAT_PROFILES", "ArgumentForm", "ChatProfile", "ChatProfileName"]
-
 ChatProfileName = Literal[
     "openai",
     "azure",

@@ -16,10 +16,9 @@ from agui_gate_adapters.testkit.conformance.approvals import Approvals
 from agui_gate_adapters.testkit.conformance.failures import Failures
 from agui_gate_adapters.testkit.conformance.ground import Ground, Suite
 from agui_gate_adapters.testkit.conformance.poison import Poison
-from agui_gate_adapters.testkit.conformance.threads import Threads
+from agui_gate_adapters.testkit.conformance.threads import Threads, Windows
 from agui_gate_adapters.testkit.conformance.tools import Tools
 from agui_gate_adapters.testkit.conformance.turns import Turns
-from agui_gate_adapters.testkit.conformance.windows import Windows
 
 __all__ = [
     "AdapterConformance",

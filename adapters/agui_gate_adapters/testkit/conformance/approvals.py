@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, Stream
-from agui_gate_adapters.testkit.conformance.ground import Suite
-from agui_gate_adapters.testkit.conformance.shop import (
+from agui_gate_adapters.testkit.conformance.ground import (
     NO,
     YES,
     Shop,
+    Suite,
     refund,
     say,
     script,

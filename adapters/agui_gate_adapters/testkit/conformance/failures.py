@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from agui_gate_adapters.testkit.agui import Stream
-from agui_gate_adapters.testkit.conformance.ground import Suite
-from agui_gate_adapters.testkit.conformance.shop import Shop, call, say, turn
+from agui_gate_adapters.testkit.conformance.ground import Shop, Suite, call, say, turn
 
 Json = dict[str, Any]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate_adapters.testkit.conformance.ground import SeenRequest, Suite
-from agui_gate_adapters.testkit.conformance.shop import Shop, call, say, search, turn
+from agui_gate_adapters.testkit.conformance.ground import SeenRequest, Shop, Suite, call, say, search, turn
 
 Json = dict[str, Any]
 

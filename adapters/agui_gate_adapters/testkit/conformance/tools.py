@@ -6,11 +6,11 @@ import json
 import agui_gate
 from agui_gate import ToolContext, ToolError
 from agui_gate_adapters.testkit.agui import CARD_TOOL
-from agui_gate_adapters.testkit.conformance.ground import Suite
-from agui_gate_adapters.testkit.conformance.shop import (
+from agui_gate_adapters.testkit.conformance.ground import (
     COLOR,
     YES,
     Shop,
+    Suite,
     call,
     refund,
     say,

@@ -32,8 +32,7 @@ from agui_gate.adapter import (
     tells_output,
 )
 from agui_gate.errors import ProviderError
-from agui_gate_adapters.testkit.conformance.ground import Suite
-from agui_gate_adapters.testkit.conformance.shop import call, say, think, turn
+from agui_gate_adapters.testkit.conformance.ground import Suite, call, say, think, turn
 from agui_gate_adapters.testkit.server import serve
 
 TIMEOUT = 10.0

@@ -1,1 +1,1 @@
-"""What OpenAI's two APIs share: the words of their refusals, and the rules for types, names, tools and attachments."""
+"""The refusals and checks that OpenAI's two APIs share."""

@@ -16,8 +16,10 @@ Rules without a number are named by a word:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.faults import Violation
+from agui_gate_adapters.testkit.media import Trouble
 
 
 def quoted_list(values: Iterable[str]) -> str:
@@ -205,3 +207,21 @@ def conversation_locked() -> Violation:
     """R8: two responses at once on one conversation."""
     message = "Another process is currently operating on this conversation. Please retry in a few seconds."
     return Violation("R8", 400, message, "conversation", "conversation_locked")
+
+
+# How a refusal of an attachment says what came instead of a data URL.
+
+EXAMPLE: Final = "(e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
+
+
+def got(trouble: Trouble) -> str:
+    """What the API says that it got instead of a data URL."""
+    match trouble.what:
+        case "empty":
+            return "empty base64-encoded bytes"
+        case "type":
+            return f"unsupported MIME type '{trouble.detail}'"
+        case "prefix":
+            return "a value without the 'data:' prefix"
+        case _:
+            return "an invalid base64-encoded value"

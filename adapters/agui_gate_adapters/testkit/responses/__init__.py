@@ -1,7 +1,7 @@
 """The Responses API, as strict as one of the hosts that speak it.
 
-The rules R1 to R25 are in `checks`, the hosts' differences in `profiles`, what the provider remembers in `state`.
-`events` and `exchange` tell an answer.
+The rules R1 to R25 are in `checks`, `body_checks` and `item_checks`, the hosts' differences in `profiles`, what the
+provider remembers in `state`. `events` and `exchange` tell an answer.
 """
 
 from agui_gate_adapters.testkit.responses.api import Responses

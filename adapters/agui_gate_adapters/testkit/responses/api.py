@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from agui_gate_adapters.testkit.api import Create
-from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply, status_violation
+from agui_gate_adapters.testkit.faults import Fault, Refused, Reply, Violation, error_reply, status_violation
 from agui_gate_adapters.testkit.host import Host, parse_object
 from agui_gate_adapters.testkit.openai import violations as v
-from agui_gate_adapters.testkit.player import Asked
 from agui_gate_adapters.testkit.responses import violations as sv
 from agui_gate_adapters.testkit.responses.checks import check_request, context_of, input_items, resolved
 from agui_gate_adapters.testkit.responses.exchange import Exchange
 from agui_gate_adapters.testkit.responses.profiles import Profile
 from agui_gate_adapters.testkit.responses.state import ProviderState
-from agui_gate_adapters.testkit.violations import Refused, Violation
+from agui_gate_adapters.testkit.script import Asked
 from agui_gate_adapters.testkit.wire import Json
-
-__all__ = ["Responses"]
 
 _PATH: Final = "/v1/responses"
 

@@ -13,8 +13,6 @@ import hashlib
 
 import msgspec
 
-__all__ = ["SealedReasoning", "seal", "unseal"]
-
 _KEY = b"agui-gate emulator"
 _MARK = "gAAAAAB"
 

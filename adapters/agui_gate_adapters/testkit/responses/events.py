@@ -13,11 +13,8 @@ from typing import Final
 import msgspec
 
 from agui_gate_adapters.testkit.kinds import HOSTED, KINDS
-from agui_gate_adapters.testkit.openai.pieces import argument_pieces, pieces_of
 from agui_gate_adapters.testkit.responses.encrypted_reasoning import SealedReasoning, seal
-from agui_gate_adapters.testkit.wire import Json
-
-__all__ = ["Piece", "Sealer", "build_piece"]
+from agui_gate_adapters.testkit.wire import Json, argument_pieces, pieces_of
 
 _HOSTED_STAGES: Final[dict[str, tuple[str, ...]]] = {
     "web_search_call": ("in_progress", "searching", "completed"),

@@ -12,8 +12,6 @@ from typing import Final, Literal
 
 import msgspec
 
-__all__ = ["PROFILES", "Profile", "ProfileName"]
-
 ProfileName = Literal["openai", "azure_v1", "foundry", "compat_lenient", "llama_cpp", "litellm"]
 
 

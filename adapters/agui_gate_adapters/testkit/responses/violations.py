@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.faults import Violation
 
 StateField = Literal["previous_response_id", "conversation"]
 

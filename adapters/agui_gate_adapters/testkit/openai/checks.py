@@ -1,17 +1,135 @@
-"""The form of an answer that a request asks for: `text.format` of Responses, `response_format` of Chat Completions."""
+"""Checks that OpenAI's two APIs share: types, names, tools, and the format of an answer."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.openai import violations as v
-from agui_gate_adapters.testkit.openai.names import check_name
-from agui_gate_adapters.testkit.openai.types import json_type
-from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["check_format", "strict_faults"]
+TYPE_NAMES: Final[dict[tuple[type, ...], str]] = {
+    (str,): "a string",
+    (bool,): "a boolean",
+    (int,): "an integer",
+    (int, float): "a decimal",
+    (list,): "an array",
+    (dict,): "an object",
+    (str, list): "one of a string or array of input items",
+    (str, dict): "one of a string or object",
+}
+
+
+def json_type(value: object) -> str:
+    """Name a JSON value's type with its article, as error messages do."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def is_a(value: object, types: tuple[type, ...]) -> bool:
+    """Say whether a JSON value is of one of these types."""
+    if isinstance(value, bool):
+        return bool in types  # bool is an int to Python, never to JSON.
+    return isinstance(value, types)
+
+
+# The names that a tool may have, in a tool or in a call.
+
+NAME_PATTERN: Final = "^[a-zA-Z0-9_-]+$"
+MAX_NAME: Final = 64
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def check_name(name: str, path: str, rule: str = "name") -> Iterator[Violation]:
+    """Yield what is wrong with a tool's name, in a tool or in a call."""
+    if len(name) > MAX_NAME:
+        yield v.too_long(path, MAX_NAME, len(name), rule=rule)
+    elif not _NAME.fullmatch(name):
+        yield v.bad_pattern(path, NAME_PATTERN, rule=rule)
+
+
+# A function or custom tool that a request offers: its name and its schema.
+
+_FUNCTION_MEMBERS: Final = frozenset(
+    {
+        "type",
+        "name",
+        "description",
+        "parameters",
+        "strict",
+        "async",
+        "defer_loading",
+        "allowed_callers",
+        "output_schema",
+    }
+)
+
+
+def check_named(tool: Json, path: str, *, unknown_members: bool) -> Iterator[Violation]:
+    """Yield what is wrong with one function or custom tool at `path`; with `unknown_members`, also those."""
+    name = tool.get("name")
+    if name is None:
+        yield v.missing(f"{path}.name", rule="R22")
+        return
+    if not isinstance(name, str):
+        yield v.wrong_type(f"{path}.name", "a string", json_type(name))
+        return
+    yield from check_name(name, f"{path}.name", rule="schema")
+    if tool["type"] == "function":
+        yield from _check_function(tool, name, path, unknown_members)
+
+
+def _check_function(tool: Json, name: str, path: str, unknown_members: bool) -> Iterator[Violation]:
+    for member in tool:
+        if unknown_members and member not in _FUNCTION_MEMBERS:
+            yield v.unknown(f"{path}.{member}")
+    schema = tool.get("parameters")
+    where = f"{path}.parameters"
+    if schema is None:
+        return
+    if not isinstance(schema, dict):
+        yield v.wrong_type(where, "an object", json_type(schema))
+        return
+    if schema.get("type") != "object":
+        got = schema.get("type")
+        yield v.bad_function_schema(
+            where, name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{got}\"'."
+        )
+    elif tool.get("strict") is True:
+        yield from _check_strict(schema, name, where)
+
+
+def _check_strict(schema: Json, name: str, where: str) -> Iterator[Violation]:
+    if schema.get("additionalProperties") is not False:
+        reason = "In context=(), 'additionalProperties' is required to be supplied and to be false."
+        yield v.bad_function_schema(where, name, reason)
+    properties, required = schema.get("properties"), schema.get("required")
+    named = properties if isinstance(properties, dict) else {}
+    absent = [key for key in named if not isinstance(required, list) or key not in required]
+    if absent:
+        reason = (
+            "In context=(), 'required' is required to be supplied and to be an array including every key in "
+            f"properties. Missing '{absent[0]}'."
+        )
+        yield v.bad_function_schema(where, name, reason)
+
+
+# The form of an answer that a request asks for: `text.format` of Responses, `response_format` of Chat Completions.
 
 _KINDS: Final = ("text", "json_object", "json_schema")
 _MEMBERS: Final = frozenset({"name", "schema", "strict", "description"})
