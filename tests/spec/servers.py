@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from agui_gate_adapters.testkit.spec.assertions import is_older
+from agui_gate_adapters.testkit.spec.judge import is_older
 from agui_gate_adapters.testkit.spec.shapes import misfits
 from tests.spec.streams import Json, call, result, text
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agui_gate_adapters.testkit.spec import judge
-from agui_gate_adapters.testkit.spec.binary import BINARY, frames
+from agui_gate_adapters.testkit.spec.frames import BINARY, binary_frames
 from agui_gate_adapters.testkit.spec.protobuf import Undecodable, decode
 from agui_gate_adapters.testkit.spec.shapes import EVENTS
 from tests.spec.wire import RUN_FINISHED, RUN_STARTED, TEXT_CONTENT, TEXT_END, TEXT_START, field, framed
@@ -54,7 +54,7 @@ def test_nesting_without_end_is_undecodable() -> None:
 def test_what_a_newer_version_added_is_left_out() -> None:
     """An unknown event is dropped, an unknown field is skipped: neither breaks a rule."""
     newer = [WHOLE[0], field(99, field(1, b"")), TEXT_START("m"), *WHOLE[2:], RUN_FINISHED("t", "r")]
-    read, found = frames(framed(newer))
+    read, found = binary_frames(framed(newer))
     assert ([frame.event and frame.event["type"] for frame in read][:2], found) == (["RUN_STARTED", None], [])
     assert decode(field(1, field(1, bytes([8, 0])) + field(2, b"m") + field(60, b"x"))) == {
         "type": "TEXT_MESSAGE_START",

@@ -12,10 +12,10 @@ from typing import cast
 
 import pytest
 
+from agui_gate_adapters.testkit.check import SCENARIOS, CantCheck, Report, check
+from agui_gate_adapters.testkit.check.peer import Peer
 from agui_gate_adapters.testkit.spec import RULES, judge
-from agui_gate_adapters.testkit.spec.binary import BINARY
-from agui_gate_adapters.testkit.spec.check import SCENARIOS, CantCheck, Report, check
-from agui_gate_adapters.testkit.spec.check.peer import Peer
+from agui_gate_adapters.testkit.spec.frames import BINARY
 from tests.spec.servers import Fake, accepts, head, listening, sse
 from tests.spec.streams import Json, activity, amended, snapshot, started, text, user
 from tests.spec.wire import RUN_FINISHED, RUN_STARTED, TEXT_CONTENT, TEXT_END, TEXT_START, framed

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import pytest
 
 from agui_gate.config.settings import Settings
-from agui_gate_adapters.testkit.spec.check import SENTENCES, check
+from agui_gate_adapters.testkit.check import SENTENCES, check
 from tests.conforming import DEPARTURES, conforms
 from tests.product.kit import product
 from tests.product.shop import SEARCH, Shop, call, refund, say

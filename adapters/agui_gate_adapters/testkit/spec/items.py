@@ -1,10 +1,11 @@
-"""What a run opens and has to close: messages, calls, reasoning, steps."""
+"""Checks what a run opens and has to close: messages, calls with their results, reasoning, steps, and chunks of these."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agui_gate_adapters.testkit.spec.finding import Breach, Json, word
 from agui_gate_adapters.testkit.spec.page import Page
+from agui_gate_adapters.testkit.spec.rules import Breach, Json, listed, word
 
 Key = tuple[str, str, str]
 """Kind, id, and owner where that is a part of the name."""
@@ -125,3 +126,222 @@ def _key(event: Json, sort: Sort) -> Key:
 
 def _trait(event: Json, name: str) -> object:
     return event.get(name) or ("assistant" if name == "role" and event["type"] == "TEXT_MESSAGE_START" else None)
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of the run that is open, and those of them that have no result."""
+
+    page: Page
+    pending: list[str] = field(default_factory=list)
+    withdrawn: set[str] = field(default_factory=set)
+    restated: dict[str, str] = field(default_factory=dict)
+    """Arguments streamed for calls that the input holds: more of them may come, the same ones are said again."""
+
+    def judge(self, event: Json) -> Iterator[Breach]:
+        """What an event does to calls."""
+        match event["type"]:
+            case "RUN_STARTED":
+                self.pending, self.withdrawn, self.restated = [], set(), {}
+            case "TOOL_CALL_START":
+                self._starts(word(event, "toolCallId"))
+            case "TOOL_CALL_ARGS" if word(event, "toolCallId") in self.restated:
+                self.restated[word(event, "toolCallId")] += word(event, "delta")
+            case "TOOL_CALL_END":
+                yield from self._ends(word(event, "toolCallId"))
+            case "TOOL_CALL_RESULT":
+                yield from self._answers(event)
+            case "MESSAGES_SNAPSHOT":
+                yield from self._restated(listed(event.get("messages")))
+            case "RUN_FINISHED":
+                yield from self._finishes(event)
+            case _:
+                pass
+
+    def _starts(self, call_id: str) -> None:
+        if call_id in self.page.held_calls:
+            self.restated[call_id] = ""
+        if call_id not in self.pending:
+            self.pending.append(call_id)
+
+    def _ends(self, call_id: str) -> Iterator[Breach]:
+        """A closed call may be opened again for more arguments. The same ones again would stand there twice."""
+        again = self.restated.pop(call_id, "")
+        if again and _same(again, self.page.held_calls[call_id]):
+            yield Breach("LIFE-8", f"the call `{call_id}` is streamed again, although the input already contains it")
+
+    def _answers(self, event: Json) -> Iterator[Breach]:
+        call_id, message_id = word(event, "toolCallId"), word(event, "messageId")
+        if self.page.is_frontend(call_id):
+            yield Breach("TOOL-4", f"a result for `{call_id}`, a call of the frontend tool the input advertises")
+        if call_id in self.page.held_results:
+            yield Breach("LIFE-8", f"the result of `{call_id}` is sent again, although the input already contains it")
+        elif call_id in self.page.results:
+            yield Breach("TOOL-2", f"a second result for `{call_id}`", "note")
+        elif call_id not in self.page.calls:
+            yield Breach("TOOL-2", f"a result for `{call_id}`, a call that this client has never seen", "note")
+        elif message_id in self.page.roles:
+            yield Breach("EVT-4", f"the result's messageId `{message_id}` already names another message")
+        if call_id in self.pending:
+            self.pending.remove(call_id)
+
+    def _restated(self, messages: list[Json]) -> Iterator[Breach]:
+        """A snapshot may take calls back; it may have no results of frontend calls that nobody gave."""
+        kept = {word(call, "id") for message in messages for call in listed(message.get("toolCalls"))}
+        answered = {word(message, "toolCallId") for message in messages if word(message, "role") == "tool"}
+        self.withdrawn |= {i for i in self.pending if i not in kept or i in answered}
+        for call_id in sorted(answered - self.page.results.keys()):
+            if self.page.is_frontend(call_id):
+                yield Breach("TOOL-4", f"the snapshot has a result for `{call_id}`, a frontend call without an answer")
+
+    def _finishes(self, event: Json) -> Iterator[Breach]:
+        outcome = event.get("outcome", {"type": "success"})
+        kind = outcome.get("type") if isinstance(outcome, dict) else None
+        left = [i for i in self.pending if i not in self.withdrawn]
+        if kind == "interrupt":
+            for interrupt in listed(outcome.get("interrupts")):
+                if self.page.is_frontend(word(interrupt, "toolCallId")):
+                    yield Breach("TOOL-5", f"an interrupt about `{interrupt['toolCallId']}`, a frontend tool's call")
+        elif kind == "success":
+            for call_id in left:
+                if not self.page.is_frontend(call_id):
+                    name = self.page.calls[call_id].name
+                    said = f"`{call_id}` is left without a result, and the input advertises no tool `{name}`"
+                    yield Breach("TOOL-5", said, "SHOULD")
+            yield from self._list(outcome, left)
+
+    def _list(self, outcome: Json, left: list[str]) -> Iterator[Breach]:
+        told = outcome.get("pendingToolCallIds")
+        if not told:
+            if left:
+                yield Breach("TOOL-6", "calls are left without a result, and no `pendingToolCallIds` names them")
+        elif told not in (left, self.pending):
+            yield Breach("TOOL-6", f"`pendingToolCallIds` is {told}, the calls without a result are {left}", "MUST")
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are the same arguments, however they are spaced."""
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (ValueError, RecursionError):
+        return one == other
+
+
+# The chunk form of messages, calls and reasoning: what it stands for, and where it is mixed with the other form.
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a chunk of one kind is made of."""
+
+    prefix: str
+    body: str
+    id: str
+    needed: tuple[str, ...]
+    told: tuple[str, ...]
+
+
+FORMS = {
+    "TEXT_MESSAGE_CHUNK": Form("TEXT_MESSAGE", "CONTENT", "messageId", ("messageId",), ("role", "name")),
+    "TOOL_CALL_CHUNK": Form(
+        "TOOL_CALL", "ARGS", "toolCallId", ("toolCallId", "toolCallName"), ("toolCallName", "parentMessageId")
+    ),
+    "REASONING_MESSAGE_CHUNK": Form("REASONING_MESSAGE", "CONTENT", "messageId", ("messageId",), ()),
+}
+LONG = {f"{form.prefix}_{end}": form for form in FORMS.values() for end in ("START", form.body, "END")}
+
+
+ENDS_ALL = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT")
+ENDS_LANE = (
+    "TEXT_MESSAGE_",
+    "TOOL_CALL_",
+    "STEP_",
+    "STATE_",
+    "CUSTOM",
+    "REASONING_",
+    "SUBAGENT_FINISHED",
+    "SUBAGENT_ERROR",
+)
+STANDS_ASIDE = "REASONING_ENCRYPTED_VALUE"
+"""What ends an item in chunk form: an event of the run, or one of these kinds of the same owner, but the last."""
+
+
+@dataclass(slots=True)
+class Chunks:
+    """What is open in chunk form: one item an owner ("" is the agent itself), by the chunk that opened it."""
+
+    open: dict[str, Json] = field(default_factory=dict)
+
+    def judge(self, event: Json) -> Iterator[Breach]:
+        """Where the form is broken."""
+        kind = event["type"]
+        if kind in FORMS:
+            yield from self._chunk(event, FORMS[kind])
+        elif kind in LONG:
+            form = LONG[kind]
+            ids = [word(opener, form.id) for opener in self.open.values() if FORMS[opener["type"]] is form]
+            if word(event, form.id) in ids:
+                yield Breach("STR-2", f"{kind} for `{word(event, form.id)}`, which began in chunk form")
+
+    def _chunk(self, event: Json, form: Form) -> Iterator[Breach]:
+        opener = self._continued(event, form)
+        if opener is None:
+            missing = [name for name in form.needed if not word(event, name)]
+            if missing:
+                yield Breach("STR-2", f"the first {event['type']} of an item has no `{missing[0]}`")
+            return
+        for name in form.told:
+            if name in event and event[name] != opener.get(name, "assistant" if name == "role" else None):
+                yield Breach("STR-2", f"{event['type']} repeats `{name}` with a different value than the first chunk")
+
+    def _continued(self, event: Json, form: Form) -> Json | None:
+        """The chunk that opened what this one goes on with; None where it opens an item of its own."""
+        opener = self.open.get(self._lane(event, form))
+        goes_on = opener is not None and FORMS[opener["type"]] is form
+        return opener if goes_on and word(event, form.id) in ("", word(opener or {}, form.id)) else None
+
+    def _lane(self, event: Json, form: Form) -> str:
+        """Whose chunk it is. Without an owner: by its id, else the agent's own, else that of the only one open."""
+        owner, own_id = word(event, "subagentRunId"), word(event, form.id)
+        lanes = {lane: word(one, form.id) for lane, one in self.open.items() if FORMS[one["type"]] is form}
+        if owner or ("" in lanes and not own_id):
+            return owner
+        named = [lane for lane, item in lanes.items() if own_id in ("", item)]
+        return named[0] if len(named) == 1 else ""
+
+    def unfolded(self, event: Json) -> Iterator[Json]:
+        """The event in the long form, after the ends of what it ends in chunk form."""
+        kind = str(event.get("type"))
+        if kind in FORMS:
+            yield from self._long(event, FORMS[kind])
+            return
+        if kind in ENDS_ALL:
+            for lane in list(self.open):
+                yield self._end(lane)
+        elif kind.startswith(ENDS_LANE) and kind != STANDS_ASIDE and word(event, "subagentRunId") in self.open:
+            yield self._end(word(event, "subagentRunId"))
+        yield event
+
+    def _long(self, event: Json, form: Form) -> Iterator[Json]:
+        lane, opener = self._lane(event, form), self._continued(event, form)
+        owner = {"subagentRunId": lane} if lane else {}
+        if opener is None:
+            if lane in self.open:
+                yield self._end(lane)
+            if not word(event, form.id):
+                return  # nothing says what it is a part of
+            opener = self.open[lane] = event
+            told = {name: event[name] for name in (form.id, *form.told) if name in event}
+            yield {"type": f"{form.prefix}_START", **told, **owner}
+        if "delta" in event:
+            yield {
+                "type": f"{form.prefix}_{form.body}",
+                form.id: word(opener, form.id),
+                "delta": event["delta"],
+                **owner,
+            }
+
+    def _end(self, lane: str) -> Json:
+        opener = self.open.pop(lane)
+        form = FORMS[opener["type"]]
+        return {"type": f"{form.prefix}_END", form.id: word(opener, form.id)}

@@ -1,24 +1,22 @@
-"""The judge: holds a stream to every rule that a stream can show. A pure fold over its events.
+"""The judge: checks a stream against every rule that a stream can show.
 
-Each event goes to a few small judges. They share what a page that reads the stream knows at that point (`Page`), which
-is brought up to date after the event.
+    assert_conforms(response.text, input=request)
+
+It is a pure fold over the events. Each event goes to a few small judges. They share what a page that reads the stream
+knows at that point (`Page`), which is brought up to date after the event.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agui_gate_adapters.testkit.spec import binary, passthrough, usage
-from agui_gate_adapters.testkit.spec.calls import Calls
-from agui_gate_adapters.testkit.spec.chunks import Chunks
-from agui_gate_adapters.testkit.spec.fault_rules import breach
-from agui_gate_adapters.testkit.spec.finding import Breach, Finding, Json, finding
-from agui_gate_adapters.testkit.spec.frames import Frame, framed, frames
-from agui_gate_adapters.testkit.spec.items import Items
-from agui_gate_adapters.testkit.spec.lifecycle import Lifecycle
+from agui_gate_adapters.testkit.spec import lifecycle
+from agui_gate_adapters.testkit.spec.frames import BINARY, Frame, binary_frames, framed, frames
+from agui_gate_adapters.testkit.spec.items import Calls, Chunks, Items
+from agui_gate_adapters.testkit.spec.lifecycle import Lifecycle, Subagents
 from agui_gate_adapters.testkit.spec.page import Page
-from agui_gate_adapters.testkit.spec.shapes import EVENTS, faults
+from agui_gate_adapters.testkit.spec.rules import Breach, Finding, Json, finding
+from agui_gate_adapters.testkit.spec.shapes import EVENTS, breach, faults
 from agui_gate_adapters.testkit.spec.snapshots import Snapshots
-from agui_gate_adapters.testkit.spec.subagents import Subagents
 
 JUDGED = frozenset(
     (
@@ -45,8 +43,8 @@ def judge(
     ``input`` is the request that it answers: without it, what depends on it isn't judged. ``replays``: the stream shows
     earlier runs, as after reconnecting.
     """
-    if isinstance(stream, bytes) and media == binary.BINARY:
-        read, found = binary.frames(stream)
+    if isinstance(stream, bytes) and media == BINARY:
+        read, found = binary_frames(stream)
     elif isinstance(stream, str | bytes):
         read, found = frames(stream)
     else:
@@ -71,8 +69,8 @@ class _Fold:
             Calls(self.page).judge,
             Snapshots(self.page).judge,
             Subagents().judge,
-            usage.judge,
-            passthrough.judge,
+            lifecycle.judge_usage,
+            lifecycle.judge_passthrough,
         )
 
     def judge(self, read: Sequence[Frame]) -> Iterator[Finding]:
@@ -95,3 +93,42 @@ class _Fold:
             for one in self.judges:
                 yield from one(plain)
             self.page.see(plain)
+
+
+DOWNGRADED = frozenset({"TOOL-4", "TOOL-5", "TOOL-6", "STATE-2", "LIFE-8"})
+"""Rules that are younger than the clients of 0.x, which know another way for what they are about."""
+
+
+def is_older(given: Mapping[str, Any]) -> bool:
+    """Whether a request is of a client of 0.x: one that declares no version, or one before 1.0."""
+    version = given.get("protocolVersion")
+    return version is None or (isinstance(version, str) and version.startswith("0."))
+
+
+def breaches(
+    stream: str | bytes | Sequence[Json],
+    *,
+    input: Mapping[str, Any] | None = None,
+    replays: bool = False,
+    departs: Iterable[str] = (),
+    notes: Container[str] = (),
+) -> list[Finding]:
+    """The findings of `judge` but those that a test asks for (``departs``) and those that a 0.x client needs.
+
+    ``notes``: rules whose notes count as well, where a server promises more than the specification asks.
+    """
+    left_out = {*departs, *(DOWNGRADED if input is not None and is_older(input) else ())}
+    found = judge(stream, input=input, replays=replays)
+    return [one for one in found if one.rule not in left_out and (one.strength != "note" or one.rule in notes)]
+
+
+def assert_conforms(
+    stream: str | bytes | Sequence[Json],
+    *,
+    input: Mapping[str, Any] | None = None,
+    replays: bool = False,
+    departs: Iterable[str] = (),
+) -> None:
+    """Fail with every rule, MUST or SHOULD, that the stream doesn't keep. ``departs``: ids that it may break."""
+    found = breaches(stream, input=input, replays=replays, departs=departs)
+    assert not found, "the stream breaks the specification:\n" + "\n".join(map(str, found))

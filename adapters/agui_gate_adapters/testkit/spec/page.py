@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agui_gate_adapters.testkit.spec.finding import Json, listed, word
+from agui_gate_adapters.testkit.spec.rules import Json, listed, word
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from agui_gate_adapters.testkit.spec.finding import Json
+from agui_gate_adapters.testkit.spec.rules import Json
 
 _TOLD = tomllib.loads(files(__package__).joinpath("wire.toml").read_text(encoding="utf-8"))
 _ARMS: Mapping[int, str] = {arm: kind for kind, (arm, _, _) in _TOLD["events"].items()}

@@ -1,13 +1,13 @@
-"""The rules of the AG-UI specification for a server: each with a quotation of the text, and in our own words.
+"""The rules of the AG-UI specification for a server, and findings: a rule that is broken, with the frame that shows it.
 
-They are in ``rules.toml``, read from the frozen text of 1.1 (`ag-ui-protocol/ag-ui`). Its rules are those of 1.0, with
+The rules are in ``rules.toml``, read from the frozen text of 1.1 (`ag-ui-protocol/ag-ui`). They are those of 1.0, with
 one optional member more. The ids are ours.
 """
 
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 Strength = Literal["MUST", "SHOULD", "MAY", "note"]
 
@@ -49,3 +49,49 @@ def _read() -> dict[str, Rule]:
 
 RULES = _read()
 """By id, in the order of the specification."""
+
+
+Json = dict[str, Any]
+
+
+class Breach(NamedTuple):
+    """A rule that an event doesn't keep. The strength is the rule's own, unless another part of it is meant."""
+
+    rule: str
+    sentence: str
+    strength: Strength | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a stream, or an answer, does against a rule.
+
+    ``frame`` counts from 0; None: it is about no frame alone.
+    """
+
+    rule: str
+    strength: Strength
+    sentence: str
+    frame: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        where = "" if self.frame is None else f" (frame {self.frame}: {self.text[:300]})"
+        return f"{self.rule} {self.strength}: {self.sentence}{where}"
+
+
+def finding(breach: Breach, frame: int | None = None, text: str = "") -> Finding:
+    """A breach with where it was."""
+    strength = breach.strength or RULES[breach.rule].strength
+    return Finding(breach.rule, strength, breach.sentence, frame, text)
+
+
+def word(event: Json, name: str) -> str:
+    """A member that has to be a string; "" where it is anything else, which the shapes tell."""
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def listed(value: object) -> list[Json]:
+    """The objects of what has to be a list of objects."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

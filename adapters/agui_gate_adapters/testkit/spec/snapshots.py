@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agui_gate.core.json_changes import NotApplicable, patched
-from agui_gate_adapters.testkit.spec.finding import Breach, Json, listed, word
 from agui_gate_adapters.testkit.spec.page import Page
-from agui_gate_adapters.testkit.spec.rules import Strength
+from agui_gate_adapters.testkit.spec.rules import Breach, Json, Strength, listed, word
 
 KEPT = ("role", "content", "name", "metadata", "encryptedValue")
 """What a snapshot says of a user's message as it was sent."""

@@ -66,7 +66,7 @@ def command(
     sentences: tuple[str, ...],
 ) -> None:
     """Check, and print what came out."""
-    from agui_gate_adapters.testkit.spec.check import CantCheck, check
+    from agui_gate_adapters.testkit.check import CantCheck, check
 
     told, head = _sentences(sentences), read_headers(headers)
     if not url.startswith(("http://", "https://")):
@@ -96,7 +96,7 @@ def _progress(scenario: str) -> None:
 
 
 def _sentences(given: tuple[str, ...]) -> dict[str, str]:
-    from agui_gate_adapters.testkit.spec.check import SENTENCES
+    from agui_gate_adapters.testkit.check import SENTENCES
 
     pairs = [sentence.partition("=") for sentence in given]
     for what, equals, text in pairs:

@@ -3,10 +3,9 @@
 from base64 import b64encode
 from struct import pack
 
-from agui_gate_adapters.testkit.spec.check.bench import Bench, Talk
-from agui_gate_adapters.testkit.spec.check.peer import Unreachable
-from agui_gate_adapters.testkit.spec.finding import Json
-from agui_gate_adapters.testkit.spec.rules import Strength
+from agui_gate_adapters.testkit.check.bench import Bench, Talk
+from agui_gate_adapters.testkit.check.peer import Unreachable
+from agui_gate_adapters.testkit.spec.rules import Json, Strength
 
 SOURCE = "an image of an unknown kind of source"
 

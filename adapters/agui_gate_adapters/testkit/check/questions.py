@@ -6,8 +6,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
-from agui_gate_adapters.testkit.spec.check.bench import Bench, Talk
-from agui_gate_adapters.testkit.spec.finding import Json, word
+from agui_gate_adapters.testkit.check.bench import Bench, Talk
+from agui_gate_adapters.testkit.spec.rules import Json, word
 
 NONE = "no interrupt came"
 

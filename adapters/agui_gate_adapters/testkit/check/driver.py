@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from agui_gate_adapters.testkit.spec.check import inputs, questions, runs
-from agui_gate_adapters.testkit.spec.check.bench import OPTIONAL, SENTENCES, Bench, GaveUp, Talk
-from agui_gate_adapters.testkit.spec.check.peer import Answer, Peer, Unreachable
-from agui_gate_adapters.testkit.spec.check.report import Report, report
+from agui_gate_adapters.testkit.check import inputs, questions, runs
+from agui_gate_adapters.testkit.check.bench import OPTIONAL, SENTENCES, Bench, GaveUp, Talk
+from agui_gate_adapters.testkit.check.peer import Answer, Peer, Unreachable
+from agui_gate_adapters.testkit.check.report import Report, report
 
 Scenario = Callable[[Bench], Awaitable[None]]
 

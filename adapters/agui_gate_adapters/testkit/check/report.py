@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agui_gate_adapters.testkit.spec.check.bench import Seen
-from agui_gate_adapters.testkit.spec.check.requests import Request, Requests
+from agui_gate_adapters.testkit.check.bench import Seen
+from agui_gate_adapters.testkit.check.peer import Request, Requests
 from agui_gate_adapters.testkit.spec.rules import RULES, Rule
 
 Result = Literal["kept", "broken", "not tried"]

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from agui_gate_adapters.testkit.spec.binary import BINARY
-from agui_gate_adapters.testkit.spec.check.bench import Bench, Talk
-from agui_gate_adapters.testkit.spec.finding import Json
+from agui_gate_adapters.testkit.check.bench import Bench, Talk
+from agui_gate_adapters.testkit.spec.frames import BINARY
+from agui_gate_adapters.testkit.spec.rules import Json
 from agui_gate_adapters.testkit.spec.shapes import misfits
 
 COLOUR = {
