@@ -1,4 +1,4 @@
-"""Checks what a run opens and has to close: messages, calls with their results, reasoning, steps, and chunks of these."""
+"""Checks what a run opens and has to close: messages, calls with their results, reasoning, steps, chunks."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The closed shapes of the events and of their members (``shapes.toml``), the faults in them, and the rules they break."""
+"""The closed shapes of the events and of their members (``shapes.toml``), their faults, and the rules that these break."""
 
 import re
 import tomllib
