@@ -1,4 +1,4 @@
-"""The closed shapes of the events and of their members (``shapes.toml``), their faults, and the rules that these break."""
+"""The closed shapes of events and their members (``shapes.toml``), their faults, and the rules broken."""
 
 import re
 import tomllib
