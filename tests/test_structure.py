@@ -16,7 +16,9 @@ from pathlib import Path
 from types import ModuleType
 
 import agui_gate
-from agui_gate import extension, store
+from agui_gate import extension, store, testing
+from agui_gate_adapters import testkit
+from agui_gate_adapters.testkit import agui, conformance, spec
 from tests.requirements import shows
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +28,7 @@ MODULES = sorted([*SERVER.rglob("*.py"), *ADAPTERS.rglob("*.py")])
 
 MAX_MODULE_LINES = 450
 MAX_FUNCTION_LINES = 50
-NOUNS = {"encrypted_reasoning", "feed", "finding", "reasoning"}
+NOUNS = {"encrypted_reasoning", "feed", "reasoning", "testing"}
 """Names of modules that are nouns, though they end as a participle does."""
 
 MOST_MODULES = 340
@@ -81,9 +83,22 @@ def test_what_extends_the_server_finds_its_names() -> None:
         assert list(module.__all__) == sorted(module.__all__)
     examples = [path.read_text() for path in (ROOT / "examples").rglob("*.py")]
     deeper = re.compile(
-        r"^(?:from|import) (agui_gate\.(?!adapter\b|client\b|errors\b|extension\b|store\b)\S+)", re.MULTILINE
+        r"^(?:from|import) (agui_gate\.(?!adapter\b|client\b|errors\b|extension\b|store\b|testing\b)\S+)", re.MULTILINE
     )
     assert [name for text in examples for name in deeper.findall(text)] == []
+
+
+def test_what_tests_need_is_in_one_module() -> None:
+    kit = {*testkit.__all__, *agui.__all__, *conformance.__all__, *spec.__all__}
+    public = kit - {"main", "parse"}
+    assert public <= set(testing.__all__)
+    assert [name for name in testing.__all__ if getattr(testing, name, None) is None] == []
+    assert set(testing.__all__) <= set(dir(testing))
+    program = "import agui_gate.testing, sys; print('pytest' in sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, timeout=60, text=True
+    ).stdout
+    assert said == "False\n", "only the conformance suite needs pytest"
 
 
 @shows("B23")

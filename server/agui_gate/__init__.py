@@ -13,16 +13,20 @@ from agui_gate.agents.tool_source import SchemaTool, ToolSource
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 
 if TYPE_CHECKING:
+    from agui_gate.adapter import Adapter
     from agui_gate.agents.history import LastRounds, LastTokens, Summary
     from agui_gate.agents.instruction_context import Situation
+    from agui_gate.client import Client
     from agui_gate.config.settings import Settings
     from agui_gate.core.registry import PendingApprovalRegistry
     from agui_gate.extras.teams.workflow import parallel, pipeline
     from agui_gate.http.app import create_app
 
 __all__ = [
+    "Adapter",
     "Agent",
     "AguiGateError",
+    "Client",
     "ConfigurationError",
     "Gate",
     "LastRounds",
@@ -43,6 +47,8 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Adapter": "agui_gate.adapter",
+    "Client": "agui_gate.client",
     "LastRounds": "agui_gate.agents.history",
     "LastTokens": "agui_gate.agents.history",
     "PendingApprovalRegistry": "agui_gate.core.registry",

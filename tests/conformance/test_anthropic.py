@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
+from agui_gate.testing import AdapterConformance
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
-from agui_gate_adapters.testkit.conformance import AdapterConformance
 from tests.requirements import shows
 
 

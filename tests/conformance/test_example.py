@@ -1,6 +1,6 @@
 """The adapter of the author's guide."""
 
-from agui_gate_adapters.testkit.conformance import AdapterConformance
+from agui_gate.testing import AdapterConformance
 from examples.adapter_in_an_afternoon import SmallChat
 from tests.requirements import shows
 

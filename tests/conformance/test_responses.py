@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from agui_gate.testing import AdapterConformance
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from agui_gate_adapters.testkit.conformance import AdapterConformance
 from tests.requirements import shows
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from agui_gate.testing import AdapterConformance
 from agui_gate_adapters.testkit import Emulator
-from agui_gate_adapters.testkit.conformance import AdapterConformance
 from agui_gate_adapters.testkit.conformance.ground import say, turn
 from examples.adapter_with_rooms import Rooms
 
