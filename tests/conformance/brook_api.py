@@ -12,7 +12,7 @@ import msgspec
 from agui_gate_adapters.testkit.api import Frame
 from agui_gate_adapters.testkit.faults import IN_STREAM, Fault, Reply, Violation, error_reply, status_violation
 from agui_gate_adapters.testkit.host import Host, Play, parse_object
-from agui_gate_adapters.testkit.memory import Entry
+from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.openai import violations
 from agui_gate_adapters.testkit.script import Asked
 

@@ -15,7 +15,7 @@ from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui import AGUIClient, Stream
 from agui_gate_adapters.testkit.conformance.ground import Ground, SeenRequest, Suite, call, say
 from agui_gate_adapters.testkit.host import Play
-from agui_gate_adapters.testkit.memory import Entry
+from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.script import Asked, Turn, last_user_text, text_of
 
 Json = dict[str, Any]

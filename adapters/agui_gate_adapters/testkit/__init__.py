@@ -20,7 +20,7 @@ from agui_gate_adapters.testkit.anthropic import ANTHROPIC_PROFILES, AnthropicPr
 from agui_gate_adapters.testkit.chat import CHAT_PROFILES, ChatProfile, check_chat_request
 from agui_gate_adapters.testkit.emulator import Emulator
 from agui_gate_adapters.testkit.faults import Fault, Violation
-from agui_gate_adapters.testkit.memory import Clock, Entry
+from agui_gate_adapters.testkit.journal import Clock, Entry
 from agui_gate_adapters.testkit.responses import PROFILES, Profile, ProviderState, check_request
 from agui_gate_adapters.testkit.script import Script, ScriptError, Turn, When, load_script
 from agui_gate_adapters.testkit.server import EmulatorTransport, main, serve

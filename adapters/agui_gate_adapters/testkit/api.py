@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from agui_gate_adapters.testkit.faults import Fault, Reply, Violation
-from agui_gate_adapters.testkit.memory import Entry
+from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.script import Turn
 from agui_gate_adapters.testkit.wire import Json
 

@@ -29,7 +29,7 @@ from agui_gate_adapters.testkit.chat import CHAT_PROFILES, Chat, ChatProfile, Ch
 from agui_gate_adapters.testkit.delivery import AnswerResponse
 from agui_gate_adapters.testkit.faults import Refused, Reply, Violation
 from agui_gate_adapters.testkit.host import Host
-from agui_gate_adapters.testkit.memory import Clock
+from agui_gate_adapters.testkit.journal import Clock
 from agui_gate_adapters.testkit.openai.violations import no_such_model, no_such_route
 from agui_gate_adapters.testkit.responses.api import Responses
 from agui_gate_adapters.testkit.responses.exchange import Exchange

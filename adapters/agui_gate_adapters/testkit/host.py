@@ -13,7 +13,7 @@ import msgspec
 from agui_gate_adapters.testkit.api import Answer, Api, Forgetful
 from agui_gate_adapters.testkit.brain import think
 from agui_gate_adapters.testkit.faults import BEFORE_STREAM, IN_STREAM, Fault, Refused, Reply, Violation, html_reply
-from agui_gate_adapters.testkit.memory import Entry, Journal, Memory
+from agui_gate_adapters.testkit.journal import Entry, Journal, Memory
 from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.script import Asked, Chunking, Player, Script, Turn, load_script
 from agui_gate_adapters.testkit.wire import Json, decode

@@ -19,7 +19,7 @@ from agui_gate_adapters.testkit.anthropic.shapes import size_of
 from agui_gate_adapters.testkit.anthropic.signatures import Issued, Record, Signed, digest, prefix_digest, sign
 from agui_gate_adapters.testkit.api import Frame
 from agui_gate_adapters.testkit.faults import Fault
-from agui_gate_adapters.testkit.memory import Entry
+from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.script import Turn
 from agui_gate_adapters.testkit.wire import Json, encode, sse_frame
 

@@ -16,7 +16,7 @@ from agui_gate_adapters.testkit.chat.profiles import ArgumentForm, ChatProfile
 from agui_gate_adapters.testkit.chat.violations import error_body
 from agui_gate_adapters.testkit.faults import IN_STREAM, Fault, status_violation, stream_error
 from agui_gate_adapters.testkit.host import Play
-from agui_gate_adapters.testkit.memory import Entry, Memory
+from agui_gate_adapters.testkit.journal import Entry, Memory
 from agui_gate_adapters.testkit.script import Turn
 from agui_gate_adapters.testkit.wire import Json, argument_pieces, encode, pieces_of
 

@@ -12,7 +12,7 @@ from agui_gate import Agent, Gate, ToolContext, create_app
 from agui_gate.adapter import Adapter
 from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting, serving
 from agui_gate_adapters.testkit.emulator import Emulator
-from agui_gate_adapters.testkit.memory import Entry
+from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.server import serve
 from agui_gate_adapters.testkit.spec import assert_conforms
 

@@ -15,8 +15,8 @@ from typing import Final
 from agui_gate_adapters.testkit.api import Frame
 from agui_gate_adapters.testkit.approvals import answered, complete
 from agui_gate_adapters.testkit.faults import Fault, stream_error
+from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.kinds import KINDS, kind_of
-from agui_gate_adapters.testkit.memory import Entry
 from agui_gate_adapters.testkit.responses.checks import conversation_id
 from agui_gate_adapters.testkit.responses.events import Piece, Sealer, build_piece
 from agui_gate_adapters.testkit.responses.state import ProviderState, StoredResponse, new_response, usage_of

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
+from agui_gate_adapters.testkit.journal import Clock, Memory
 from agui_gate_adapters.testkit.kinds import kind_of
-from agui_gate_adapters.testkit.memory import Clock, Memory
 from agui_gate_adapters.testkit.script import text_of
 from agui_gate_adapters.testkit.wire import Json
 

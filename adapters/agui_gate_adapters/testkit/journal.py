@@ -1,4 +1,4 @@
-"""The memory of an emulator: a clock that tests can move, new ids, and the journal of requests."""
+"""The journal of an emulator: every request that reached it; a clock that tests can move, and new ids."""
 
 from __future__ import annotations
 
