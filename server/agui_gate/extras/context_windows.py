@@ -82,7 +82,7 @@ WHOLE = Window("")
 
 
 class ContextWindow(TurnStep):
-    """As a step: the window of one member's requests in one run. Comes before all that look at the transcript."""
+    """The step that sends a member's model a window of the conversation. Steps that read the transcript come later."""
 
     def __init__(self, speaker: Speaker, history: History) -> None:
         self._history, self._own = history, speaker.member.agent.adapter

@@ -28,7 +28,7 @@ log = structlog.get_logger("agui_gate.instructions")
 
 
 class DynamicInstructions(TurnStep):
-    """As a step: comes before those that add to the prompt. ``function`` makes the instructions of the member."""
+    """The step that makes a member's instructions with its ``function``. Steps that add to the prompt come later."""
 
     def __init__(self, speaker: Speaker, function: Instructing) -> None:
         self._speaker, self._function = speaker, function

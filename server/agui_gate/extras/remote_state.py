@@ -48,7 +48,7 @@ def _shared_with(agent: Agent, thread: LeasedThread) -> Any:
 
 
 class RemoteState(TurnStep):
-    """As a step: what one member's model is sent of the shared state, and what it tells in each attempt of a turn.
+    """The step that sends a member's model the shared state, and applies what it reports in each attempt of a turn.
 
     ``lane`` is where that is told.
     """

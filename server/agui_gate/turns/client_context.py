@@ -30,7 +30,7 @@ GO_ON = "(The application has said something new about the situation.)"
 
 
 class ClientContext(TurnStep):
-    """As a step: what is told in the application's name, and what it says about tools."""
+    """The step that tells the model what the application says, and takes its choice of tools."""
 
     def __init__(self, speaker: Speaker) -> None:
         self._run, self._journal = speaker.run, speaker.thread.journal

@@ -67,7 +67,7 @@ def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
 
 
 class ContentRefusals(TurnStep):
-    """As a step: what one request goes without, more with each refusal. The first step: it has the transcript made."""
+    """The step that leaves refused content out of a request, more with each refusal. It comes first of all."""
 
     def __init__(self, speaker: Speaker) -> None:
         self._speaker, self._thread = speaker, speaker.thread

@@ -97,7 +97,7 @@ class Turns:
         return turn
 
     async def _ask(self) -> TurnRecorder:
-        """Ask the model, as often as a step changes what its provider refuses."""
+        """Asks the model, and once more each time that a step changes what the provider refused."""
         self._thread.capacity.check_turn()
         for prepare in self._steps.prepare:
             await prepare()
@@ -141,7 +141,7 @@ class Turns:
         return recorder
 
     async def _request(self, turn_id: str) -> TurnRequest:
-        """What the model is sent, as its steps have it."""
+        """Builds the request: the steps of the member add to it, in their order."""
         history, agent = self._thread.history, self._agent
         transcript = carrying(history.transcript(self._member.to), history.journal.consents())
         if agent.history is None and history.journal.windows:
@@ -194,7 +194,7 @@ class Turns:
             ) from None
 
     async def _accepted(self, passing: bool) -> None:
-        """The provider took the request, and what it says of approvals where that is ``passing``."""
+        """Tells the steps that the provider took the request, and the approvals that it was told of, if ``passing``."""
         for accepted in self._steps.accepted:
             await accepted()
         if passing:
@@ -241,8 +241,9 @@ class Turns:
 
 
 def steps_for(speaker: Speaker) -> list[TurnStep]:
-    """The steps of a member, in the order in which they add to a prompt. Raises `ExtraMissing` for one that its agent
-    declares and that is not installed.
+    """Make the steps of a member, in the order in which they add to a prompt.
+
+    Raises `ExtraMissing` for one that its agent declares and that is not installed.
     """
     agent = speaker.member.agent
     steps: list[TurnStep] = [ContentRefusals(speaker)]

@@ -1,4 +1,4 @@
-"""The steps of a turn: what adds to its request, watches its answer, and has a say in what follows.
+"""The interface of a turn's steps: features that add to a request, watch its answer, and decide what follows.
 
 Theory of operation
 -------------------
@@ -65,7 +65,7 @@ class Draft:
 
     @property
     def prompt(self) -> str:
-        """All that the model is instructed."""
+        """Return the instructions, with all that is below them."""
         return "\n\n".join(filter(None, (self.instructions, *self.notes, self.client_block)))
 
 
@@ -138,7 +138,7 @@ class Steps:
                     self.taps[kind] = _both(self.taps[kind], tap) if kind in self.taps else tap
 
     def ask_again(self, error: ProviderError) -> bool:
-        """Whether the request that failed with ``error`` is made once more."""
+        """Return whether to make the request once more that failed with ``error``."""
         return any(refused(error) for refused in self.refused)
 
     def record(self, turn: TurnEntry, done: TurnDone | None, thread: LeasedThread) -> TurnEntry:
@@ -155,7 +155,7 @@ class Steps:
         return turn
 
     def verdict(self) -> Verdict:
-        """What follows the turn. To be asked again counts more than a result."""
+        """Return what follows the turn. To ask again counts more than a result."""
         verdict = DONE
         for over in self.over:
             said = over()
