@@ -22,11 +22,11 @@ from agui_gate import Agent, tool
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
 from agui_gate.approvals.out_of_band import Decided, Decisions
-from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import CallPart, Output, Text, TurnEntry, UserEntry
 from agui_gate.errors import AguiGateError, NotFound, ProviderUnavailable, RateLimited, Unavailable
 from agui_gate.extras.failpoints import WRITES, Place
+from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.roster import Roster
 from agui_gate.stores import clock as boot

@@ -16,8 +16,8 @@ import pytest
 
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.approvals.orphan_job import OrphanJob
-from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core.approvals import Approval
+from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.stores import clock as boot
 from agui_gate.stores.base import Store
 from agui_gate.stores.memory import MemoryStore

@@ -135,7 +135,7 @@ class GatedCalls:
             claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
         except IllegalMove:
             return await self._as_it_is(verdict.approval), False
-        if claimed.is_held:  # approving it is all that is done here: see `approvals/provider_approvals.py`
+        if claimed.is_held:  # approving it is all that is done here: see `extras/provider_approvals.py`
             log_events.moved(claimed)
             self._on_closed(claimed)
             return claimed, False

@@ -12,9 +12,9 @@ from agui_gate.adapter import TurnDone, Usage
 from agui_gate.agents.team import Member
 from agui_gate.approvals.answer_validation import validate_answers
 from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.held_calls import HeldCalls, held_calls_of
 from agui_gate.approvals.outcome_events import OutcomeEvents
 from agui_gate.approvals.prompts import ApprovalPrompter
-from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core.agent_view import Audience
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.lane import Lane
@@ -46,7 +46,7 @@ class AgentLoop:
         self.showing = OutcomeEvents(scope, self.asker)
         self._tools = Toolbox(self._thread, lambda call_id: scope.lane_of(call_id).other)
         self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
-        self.consents = ProviderApprovals(self._thread, self.gated_calls, self.showing.snapshot)
+        self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.snapshot)
         self._own_consents = self.consents.of_task("")
         self._kinds = cast.call_kinds(scope, self._turns_of, self.consents.of_task)
         self.listens = False
@@ -159,7 +159,7 @@ class AgentLoop:
         turns = self._turns[member.who.agent] = self._turns_of(member, self._scope.seq, self._own_consents)
         return turns
 
-    def _turns_of(self, member: Member, lane: Lane, consents: ProviderApprovals) -> Turns:
+    def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
         return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, self._kinds)
 
     async def _run(self, approval: Approval, start: ToolStart) -> Output:

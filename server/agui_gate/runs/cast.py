@@ -15,13 +15,13 @@ from agui_gate.extra_loader import find, load
 from agui_gate.turns.call_kinds import CallKind
 
 if TYPE_CHECKING:
-    from agui_gate.approvals.provider_approvals import ProviderApprovals
+    from agui_gate.approvals.held_calls import HeldCalls
     from agui_gate.core.lane import Lane
     from agui_gate.runs.run_context import RunContext
     from agui_gate.turns.model_turn import Turns
 
-MakeTurns = Callable[[Member, "Lane", "ProviderApprovals"], "Turns"]
-MakeConsents = Callable[[str], "ProviderApprovals"]
+MakeTurns = Callable[[Member, "Lane", "HeldCalls"], "Turns"]
+MakeConsents = Callable[[str], "HeldCalls"]
 
 
 class Cast:

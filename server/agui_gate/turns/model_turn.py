@@ -11,8 +11,8 @@ import msgspec
 
 from agui_gate.adapter import CallStart, ToolSpec, TurnDone, TurnRequest
 from agui_gate.agents.team import Member
+from agui_gate.approvals.held_calls import HeldCalls
 from agui_gate.approvals.prompts import ApprovalPrompter
-from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core import outcomes
 from agui_gate.core.lane import Lane
 from agui_gate.core.sanitizer import carrying
@@ -47,7 +47,7 @@ class Turns:
         member: Member,
         scope: RunContext,
         asker: ApprovalPrompter,
-        consents: ProviderApprovals,
+        consents: HeldCalls,
         tools: Toolbox,
         done: list[TurnDone],
         lane: Lane,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from agui_gate.adapter import OutputSpec, ToolChoice, ToolSpec, TurnDone
 from agui_gate.agents.team import Member
-from agui_gate.approvals.provider_approvals import ProviderApprovals
+from agui_gate.approvals.held_calls import HeldCalls
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import ActivityEntry, Entry, Transcript, TurnEntry
 from agui_gate.errors import ProviderError
@@ -41,7 +41,7 @@ class Speaker(NamedTuple):
     thread: LeasedThread
     lane: Lane
     continuation: ProviderContinuation
-    approvals: ProviderApprovals
+    approvals: HeldCalls
     spent: Callable[[TurnDone], None]
     specs: tuple[ToolSpec, ...]
 

@@ -19,7 +19,7 @@ from collections.abc import Set
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Member
-from agui_gate.approvals.provider_approvals import ProviderApprovals
+from agui_gate.approvals.held_calls import HeldCalls
 from agui_gate.core import outcomes
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.lane import SubagentLane
@@ -144,7 +144,7 @@ class Tasks(CallKind):
                 lane.failed(error.code, error.message)
             return outcomes.failed(f"The agent {agent.name} could not finish: {error.message}")
 
-    async def _turns(self, task: str, agent: Agent, prompt: str, consents: ProviderApprovals) -> Output | None:
+    async def _turns(self, task: str, agent: Agent, prompt: str, consents: HeldCalls) -> Output | None:
         """Turns of whoever works on it, until it is done or waits."""
         journal = self._thread.journal
         lane = self._scope.lane(task)

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from agui_gate.approvals.execution import GatedCalls
-from agui_gate.approvals.provider_approvals import ProviderApprovals
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, TurnEntry
 from agui_gate.errors import LeaseLost, Unavailable
+from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.threads.leased_thread import LeasedThread

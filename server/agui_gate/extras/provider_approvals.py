@@ -27,6 +27,7 @@ from contextlib import suppress
 
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.held_calls import HeldCalls
 from agui_gate.cancellation import to_the_end
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
@@ -35,7 +36,7 @@ from agui_gate.errors import AguiGateError, LeaseLost, NotSaved, ProviderAuth, P
 from agui_gate.threads.leased_thread import LeasedThread
 
 
-class ProviderApprovals:
+class ProviderApprovals(HeldCalls):
     """The consents of one thread. The caller holds the thread's lease.
 
     ``on_shown`` is called when outcomes were shown, before the provider's answer is.
