@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, tool
+from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus, Signal
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.approvals import Approval, State
@@ -225,3 +226,9 @@ async def test_a_stop_beats_only_where_something_works() -> None:
         assert (here._heart._hurry.is_set(), there._heart._hurry.is_set()) == (True, False)
         third._hear(Hint("bob", "t", "stop", here=False))
         live.cancel()
+
+
+def test_only_a_bus_that_others_may_share_has_signals() -> None:
+    private = open_bus("memory://", kept_seconds=1, run_bytes=1)
+    engines = [Engine([], MemoryStore(), bus=bus) for bus in (None, private, MemoryBus(), DistantBus(MemoryBus()))]
+    assert [len(engine.extensions.all) for engine in engines] == [0, 0, 1, 1]

@@ -3,7 +3,7 @@
 Each that touches a thread or an approval asks the guard for its principal first.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from starlette.datastructures import URLPath
 from starlette.requests import Request
@@ -87,19 +87,14 @@ class ExtraRoutes(BaseRoute):
         return self._routes
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match as the router does: the first of its routes that fits, else the first that has another method."""
-        matched = list(self._matches(scope))
-        full = (one for one in matched if one[0] is Match.FULL)
-        return next(full, matched[0] if matched else (Match.NONE, {}))
-
-    def _matches(self, scope: Scope) -> Iterator[tuple[Match, Scope]]:
+        """Match the first of its routes that fits. A wrong method is as good as no route: both are the same 404."""
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if scope["type"] != "http" or not any(path == one or path.startswith(f"{one}/") for one in self._paths):
-            return
-        for route in self.routes:
-            match, more = route.matches(scope)
-            if match is not Match.NONE:
-                yield match, {**more, "agui_gate.route": route}
+        if scope["type"] == "http" and any(path == one or path.startswith(f"{one}/") for one in self._paths):
+            for route in self.routes:
+                match, more = route.matches(scope)
+                if match is Match.FULL:
+                    return match, {**more, "agui_gate.route": route}
+        return Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the route that matched answer."""

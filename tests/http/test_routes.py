@@ -1,0 +1,63 @@
+"""Routes of extras: imported with the first request to one, and matched as if they stood in the table themselves."""
+
+import re
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount, NoMatchFound
+
+from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
+from agui_gate.http import routes
+from tests.product.inprocess import Parrot, request, started
+
+pytestmark = pytest.mark.anyio
+
+
+def app() -> Any:
+    return create_app(Agent(name="support", model=Parrot()), store="memory://", settings=Settings())
+
+
+async def test_an_extra_that_is_not_installed_has_no_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "find", lambda name: None)
+    async with started(app()) as served:
+        for path in ("/", "/page/x/app.js", "/copilotkit/info", "/approvals/events"):
+            answer = await request(served, "GET", path)
+            assert (answer.status, answer.json()["error"]["code"]) == (404, "not_found"), path
+        assert (await request(served, "GET", "/agents")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/copilotkit/info", 200),
+        ("HEAD", "/copilotkit/info", 200),
+        ("DELETE", "/copilotkit/info", 404),
+        ("GET", "/copilotkit/nowhere", 404),
+        ("GET", "/copilotkits", 404),
+        ("GET", "/copilotkit/info/", 307),
+        ("PATCH", "/copilotkit/threads/a/b", 422),
+        ("HEAD", "/", 200),
+        ("PUT", "/", 404),
+    ],
+)
+async def test_one_is_matched_as_any_other(method: str, path: str, status: int) -> None:
+    async with started(app()) as served:
+        answer = await request(served, method, path, b"[]" if method == "PATCH" else b"")
+        assert answer.status == status
+        if status == 307:
+            assert re.fullmatch(r"http://\S+/copilotkit/info", answer.headers["location"])
+
+
+async def test_one_is_found_below_a_mount_too() -> None:
+    inner = app()
+    outer = Starlette(routes=[Mount("/chat", inner)])
+    assert (await request(outer, "GET", "/chat/copilotkit/info")).status == 200
+    assert (await request(outer, "GET", "/chat/")).status == 200
+    await inner.state.engine.aclose()
+
+
+def test_one_has_no_name() -> None:
+    with pytest.raises(NoMatchFound):
+        app().url_path_for("info")
