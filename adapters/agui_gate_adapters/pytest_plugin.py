@@ -25,7 +25,7 @@ pytest.register_assert_rewrite("agui_gate_adapters.testkit.conformance", "agui_g
 
 @pytest.fixture
 def emulator() -> "Emulator":
-    """A provider that plays no script yet."""
+    """Returns an emulator without a script."""
     from agui_gate_adapters.testkit.emulator import Emulator
 
     return Emulator()
@@ -33,7 +33,7 @@ def emulator() -> "Emulator":
 
 @pytest.fixture
 async def provider_url(emulator: "Emulator") -> AsyncIterator[str]:
-    """Where the emulator is; the test fails if it had to refuse a request."""
+    """Serves the emulator at this address; the test fails if it had to refuse a request."""
     from agui_gate_adapters.testkit.server import serve
 
     async with serve(emulator) as base_url:

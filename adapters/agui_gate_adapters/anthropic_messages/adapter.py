@@ -48,7 +48,7 @@ class ThinkingLadder:
         self._once = Once[Plan]()
 
     def next(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
-        """The step that may help after this failure of this plan; None when there is none left."""
+        """Returns the step that may help after this failure of this plan; None when there is none left."""
         if failure.kind is Kind.MISMATCH:
             log.error("adapter bug: the provider finds a request inconsistent: %s", failure.error.message)
             return None
@@ -195,7 +195,7 @@ class AnthropicMessages:
         return [await doctor.check(self._transport, self._settings.model, self._host)]
 
     async def check_setup(self) -> Sequence[Finding]:
-        """What of package and key is missing; asks nobody."""
+        """Finds whether package or key is missing, without the network."""
         return await doctor.check_setup(self._transport, self._settings.model, self._host)
 
     async def aclose(self) -> None:
@@ -221,7 +221,7 @@ class _Attempt:
 
 
 def _budget(thinking: dict[str, Any] | None, temperature: float | None) -> int:
-    """The tokens that thinking may use. Raises `ConfigurationError` for what the API would refuse every time."""
+    """Returns the tokens that thinking may use. Raises `ConfigurationError` for what the API always refuses."""
     if thinking is None:
         return 0
     mode, budget = thinking.get("type"), thinking.get("budget_tokens", 0)

@@ -29,7 +29,7 @@ _NO_CREDIT = re.compile(r"credit balance is too low", re.IGNORECASE)
 
 
 def messages_failure(reply: ErrorReply) -> Failure | None:
-    """The failure of this API that this is, if it is one."""
+    """Returns the failure of this API that an error means, if it is one."""
     if _THINKING.search(reply.message):
         error = ProviderRejected("The provider does not take back the thinking of this conversation.")
         return Failure(error, Kind.FORGOTTEN)

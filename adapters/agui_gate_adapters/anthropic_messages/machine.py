@@ -90,7 +90,7 @@ class MessageMachine:
         self._reason: str | None = None
 
     def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
-        """The events of these payloads; what follows a failure or the end is not looked at."""
+        """Returns the events of these payloads; what follows a failure or the end is ignored."""
         out: Events = []
         for payload in payloads:
             if self.done or self.failure is not None:
@@ -107,7 +107,7 @@ class MessageMachine:
         return out
 
     def end(self) -> list[ModelEvent]:
-        """The body is over. A message that said why it ended is complete: its `message_stop` adds nothing."""
+        """Returns the last events at the end of the body. `message_stop` may be missing."""
         out: Events = []
         if self._reason is not None and all(state.closed for state in self._order):
             self._stop(WireEvent(), out)
@@ -150,7 +150,7 @@ class MessageMachine:
         return next(self._positions)
 
     def _call_of(self, body: Body) -> HostedState | None:
-        """The server tool's call that this block is the result of."""
+        """Finds the server tool's call that this block is the result of."""
         wire_id = body.get("tool_use_id")
         if not wire_id:
             return None
@@ -223,7 +223,7 @@ class MessageMachine:
         return False
 
     def _counts(self) -> Usage:
-        """This response's tokens and those before a pause. What was read from a cache, or written to it, is input."""
+        """Adds up the tokens of this response and those before a pause. Cached tokens count as input."""
         said = self._usage
         inputs = (said.input_tokens, said.cache_read_input_tokens, said.cache_creation_input_tokens)
         known = [counted for counted in inputs if counted is not None]

@@ -46,25 +46,25 @@ _PDF = "application/pdf"
 
 
 def user_blocks(content: Iterable[Content]) -> list[Body]:
-    """A user's message as blocks; blank text is left out (A11)."""
+    """Returns a user's message as blocks, without blank text (A11)."""
     return [block for part in content if (block := _block(part)) is not None]
 
 
 def result_blocks(output: Output) -> list[Body]:
-    """The parts of a result as blocks: those that the API takes."""
+    """Returns the parts of a result that the API accepts, as blocks."""
     parts = [part for part in output.parts or () if isinstance(part, Text) or _source(part) is not None]
     dropped(output, len(parts))
     return user_blocks(parts)
 
 
 def as_text(content: Iterable[Content]) -> str:
-    """The same as text alone, for the places that take nothing else; "" when nothing is said."""
+    """Returns the content as text, for places that accept nothing else; "" when there is none."""
     texts = [part.text if isinstance(part, Text) else _left_out(part) for part in content]
     return "\n\n".join(text for text in texts if text.strip())
 
 
 def text_block(text: str) -> Body | None:
-    """A text block; None for blank text, which the API refuses (A11)."""
+    """Makes a text block; None for blank text, which the API refuses (A11)."""
     return {"type": "text", "text": text} if text.strip() else None
 
 
@@ -84,7 +84,7 @@ def _left_out(part: Media) -> str:
 
 
 def _source(part: Media) -> Body | None:
-    """Where an image or a document comes from; None for what the API can't take."""
+    """Returns the source of an image or a document; None for what the API doesn't accept."""
     if part.kind not in ("image", "document"):
         return None
     if part.source == "file":
@@ -150,7 +150,7 @@ class _InLoop(NamedTuple):
 
 
 def decide(transcript: Transcript, origin: str, mode: str | None) -> Thinking:
-    """What to do about thinking. ``mode`` is the `type` that is asked for, None if it is left to the model."""
+    """Decides which turns bring their thinking back. ``mode`` is the `type` of thinking, None if left to the model."""
     loop = _open_loop(transcript)
     ours = [one for one in loop if one.turn.origin == origin]
     thought = any(_thinks(one.turn) for one in ours)
@@ -169,7 +169,7 @@ def decide(transcript: Transcript, origin: str, mode: str | None) -> Thinking:
 
 
 def _open_loop(transcript: Transcript) -> list[_InLoop]:
-    """The assistant turns of the tool loop that is open, newest first; none if no loop is open."""
+    """Returns the assistant turns of the open tool loop, newest first; none if no loop is open."""
     heard = [(place, turn) for place, turn in enumerate(transcript) if _is_heard(turn)]
     loop: list[_InLoop] = []
     spoken = False
@@ -210,7 +210,7 @@ def is_whole(turn: AssistantTurn) -> bool:
 
 
 def _thinks_after_blank(turn: AssistantTurn) -> bool:
-    """Blank text can't be sent back (A11), and thinking that came after it would stand behind something else."""
+    """Whether thinking came after blank text, which can't be sent back (A11): it would follow something else."""
     blank = False
     for part in turn.parts:
         if blank and isinstance(part, ReasoningPart):
@@ -220,7 +220,7 @@ def _thinks_after_blank(turn: AssistantTurn) -> bool:
 
 
 def private(part: _Part) -> dict[str, Any]:
-    """What the machine kept with a part."""
+    """Returns what the machine kept with a part."""
     return (part.part.private if isinstance(part, SettledCall) else part.private) or {}
 
 
@@ -257,7 +257,7 @@ class Replayed(NamedTuple):
 
 
 def replay(transcript: Transcript, *, origin: str, kept: frozenset[int] = frozenset()) -> Replayed:
-    """The whole transcript; the turns at the positions ``kept`` bring their thinking back."""
+    """Replays the whole transcript; the turns at the positions ``kept`` bring their thinking back."""
     said = _Replay(origin)
     for place, turn in enumerate(transcript):
         if isinstance(turn, UserTurn):
@@ -268,7 +268,7 @@ def replay(transcript: Transcript, *, origin: str, kept: frozenset[int] = frozen
 
 
 def _begun_and_ended(messages: list[Body]) -> list[Body]:
-    """The messages with a user's at either end."""
+    """Returns the messages with a user's at either end."""
     if messages and messages[0]["role"] == "assistant":
         messages.insert(0, _user(_BEGINNING))
     if not messages or messages[-1]["role"] == "assistant":
@@ -291,14 +291,14 @@ class _Replay:
         self._used: set[str] = set()
 
     def user(self, turn: UserTurn) -> None:
-        """A user's message; a system's or developer's goes to the front, as there is no such role."""
+        """Adds a user's message; a system's or developer's goes to the front, as there is no such role."""
         if turn.role == "user":
             self._add("user", user_blocks(turn.content))
         elif (block := text_block(as_text(turn.content))) is not None:
             self.system.append(block)
 
     def assistant(self, turn: AssistantTurn, *, with_thinking: bool) -> None:
-        """An assistant's turn, and the results of its calls."""
+        """Adds an assistant's turn, and the results of its calls."""
         whole = turn.origin == self._origin and is_whole(turn)
         placed: _Placed = []
         results: list[Body] = []
@@ -328,7 +328,7 @@ class _Replay:
         return {"type": "tool_use", "id": call_id, "name": name, "input": _object(arguments)}
 
     def _call_id(self, call: SettledCall, place: str) -> str:
-        """The provider's own id, or a new one where it can't be one, or was there before (S24)."""
+        """Returns the provider's own id, or a new one where it is invalid, or occurred before (S24)."""
         call_id = call.part.wire_id
         if not _ID.fullmatch(call_id) or call_id in self._used:
             call_id = stable_id("toolu_", place, call.part.id)
@@ -336,7 +336,7 @@ class _Replay:
         return call_id
 
     def _other(self, part: _Part, position: int, *, whole: bool, with_thinking: bool) -> _Placed:
-        """The blocks of any part but a call of ours."""
+        """Returns the blocks of any part but a local call."""
         if isinstance(part, SettledCall):
             return self._hosted(part, position, whole=whole)
         if isinstance(part, ReasoningPart):
@@ -348,7 +348,7 @@ class _Replay:
         return [(_place(part, position), block | {"citations": citations} if citations else block)]
 
     def _hosted(self, call: SettledCall, position: int, *, whole: bool) -> _Placed:
-        """A server tool's call and result as they came, or as text."""
+        """Returns a server tool's call and result as they came, or as text."""
         kept, wire_id = private(call), call.part.wire_id
         if not whole or not _HOSTED_ID.fullmatch(wire_id) or wire_id in self._used:
             block = text_block(retold(call))
@@ -358,7 +358,7 @@ class _Replay:
 
 
 def _place(part: _Part, position: int) -> int:
-    """Where the block was in its message; in a turn that is not whole nobody asks."""
+    """Returns the block's place in its message. Only whole turns need it."""
     index = private(part).get("index")
     return index if isinstance(index, int) else position
 

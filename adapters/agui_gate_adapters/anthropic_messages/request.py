@@ -61,13 +61,13 @@ class Plan(msgspec.Struct, frozen=True):
         return made if self.paused is None else made | {"messages": [*made["messages"], *self._said(self.paused)]}
 
     def _said(self, paused: Paused) -> list[Body]:
-        """What the paused turn has said so far, unchanged."""
+        """Returns the paused turn's content so far, unchanged."""
         content = [block for block in paused.content if not (self.plain and block["type"] in _THOUGHTS)]
         return [{"role": "assistant", "content": content}] if content else []
 
 
 def plan(request: TurnRequest, settings: Settings, *, plain: bool = False, paused: Paused | None = None) -> Plan:
-    """The request for a turn; ``plain`` (the ladder's last step) leaves out all thinking."""
+    """Plans the request for a turn; ``plain`` (the ladder's last step) leaves out all thinking."""
     off = plain or (_forces(request.tool_choice) and settings.mode not in (None, "disabled"))
     thinking = Thinking(off=True) if off else decide(request.transcript, settings.origin, settings.mode)
     return Plan(request, settings, thinking, paused)
@@ -101,7 +101,7 @@ def _body(request: TurnRequest, settings: Settings, thinking: Thinking) -> Body:
 
 
 def _tools(request: TurnRequest, settings: Settings, called: list[str]) -> Body:
-    """The tools. Some hosts refuse a history with calls and no tools: they are named then, and none may be called."""
+    """Returns the tools. Hosts that refuse calls in a history without tools get tools that may not be called."""
     known = [*settings.hosted_tools, *map(_tool, request.tools)]
     if known:
         return {"tools": known} | _choice(request.tool_choice)
@@ -129,7 +129,7 @@ def _tool(tool: ToolSpec) -> Body:
 
 
 def _schema(parameters: dict[str, Any]) -> Body:
-    """The schema as an object's; alternatives at the top are refused. What is left out here is still checked later."""
+    """Makes an object schema; alternatives at the top would be refused. What is left out is checked later."""
     kept = {name: value for name, value in parameters.items() if name not in _ALTERNATIVES}
     return {**kept, "type": "object"}
 

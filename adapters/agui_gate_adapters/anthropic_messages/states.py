@@ -51,22 +51,22 @@ class BlockState:
         self._take = take
 
     def start(self, out: Events) -> None:
-        """The block appears, with what `content_block_start` said of it."""
+        """Begins the block, with what `content_block_start` says about it."""
         self.position = self._take()
 
     def delta(self, delta: Delta, out: Events) -> None:
-        """A piece of it."""
+        """Adds a piece."""
 
     def stop(self, out: Events) -> None:
-        """It is complete."""
+        """Ends the block, which is complete."""
         self.closed = True
 
     def abandon(self, out: Events) -> None:
-        """The message is over; a block that is still open is closed without a claim to be complete."""
+        """Closes a block that is still open at the end of the message; it isn't complete."""
         self.closed = True
 
     def block(self) -> Body | None:
-        """The block as it is sent back; None if it can't be."""
+        """Returns the block as it is sent back; None if it can't be."""
         return self.body
 
 
@@ -82,11 +82,11 @@ class TextState(BlockState):
         self._citations: list[Any] = []
 
     def start(self, out: Events) -> None:
-        """Some hosts send text with the start."""
+        """Begins the text; some hosts send a piece with the start."""
         self._text(self.body.get("text"), out)
 
     def delta(self, delta: Delta, out: Events) -> None:
-        """A piece of text, or where it comes from."""
+        """Adds a piece of text, or a citation."""
         if delta.text:
             self._text(delta.text, out)
         elif delta.type == "citations_delta" and (citation := decode_any(delta.citation)) is not None:
@@ -103,7 +103,7 @@ class TextState(BlockState):
         out.append(TextDelta(self.key, text))
 
     def stop(self, out: Events) -> None:
-        """The text is complete."""
+        """Ends the text, which is complete."""
         if self.pieces and not self.closed:
             private: Private = {"index": self.position}
             if self._citations:
@@ -118,7 +118,7 @@ class TextState(BlockState):
         self.closed = True
 
     def block(self) -> Body | None:
-        """The text with its citations; None for blank text (A11)."""
+        """Returns the text with its citations; None for blank text (A11)."""
         text = "".join(self.pieces)
         block: Body = {"type": "text", "text": text}
         return (block | {"citations": self._citations} if self._citations else block) if text.strip() else None
@@ -136,13 +136,13 @@ class ThinkingState(BlockState):
         self._signature = ""
 
     def start(self, out: Events) -> None:
-        """Hidden thinking starts and ends too."""
+        """Begins the thinking, also if it is hidden."""
         super().start(out)
         out.append(ReasoningStart(self.key))
         self._add(self.body.get("thinking"), self.body.get("signature"), out)
 
     def delta(self, delta: Delta, out: Events) -> None:
-        """A piece of thinking, or the signature, which comes last."""
+        """Adds a piece of thinking, or the signature, which comes last."""
         self._add(delta.thinking, delta.signature, out)
 
     def _add(self, text: Any, signature: Any, out: Events) -> None:
@@ -167,7 +167,7 @@ class ThinkingState(BlockState):
         self.closed = True
 
     def block(self) -> Body | None:
-        """As it came."""
+        """Returns the block as it came."""
         return {"type": "thinking", "thinking": "".join(self._pieces), "signature": self._signature}
 
 
@@ -203,7 +203,7 @@ class OtherState(BlockState):
         out.append(Notice("anthropic.block", {"type": self.body.get("type")}))
 
     def block(self) -> Body | None:
-        """As it came; a result without its call would be refused."""
+        """Returns the block as it came; a result without its call would be refused."""
         return None if "tool_use_id" in self.body else self.body
 
 
@@ -215,12 +215,12 @@ _OPAQUE = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout",
 
 
 def shown_name(name: object) -> str:
-    """The tool's name as any tool's may be."""
+    """Returns the tool's name in the form of any tool's."""
     return _NAME.sub("_", name) if isinstance(name, str) and name else "server_tool"
 
 
 def shown(block: Body) -> tuple[str, bool]:
-    """A `*_tool_result` block as text, and whether it is an error."""
+    """Returns a `*_tool_result` block as text, and whether it is an error."""
     content = block.get("content")
     if isinstance(content, dict) and "error_code" in content:
         return str(content.get("error_message") or content["error_code"]), True
@@ -245,7 +245,7 @@ def _part(part: Any) -> str:
 
 
 def _readable(value: Any) -> Any:
-    """The value without what only the provider can read, at whatever depth."""
+    """Returns the value without what only the provider can read, at any depth."""
     if isinstance(value, dict):
         return {name: _readable(member) for name, member in value.items() if name not in _OPAQUE}
     return [_readable(member) for member in value] if isinstance(value, list) else value
@@ -255,7 +255,7 @@ def _readable(value: Any) -> Any:
 
 
 def new_state(body: Body, key: str, take: Take) -> "BlockState":
-    """The state for a block of this type."""
+    """Makes the state for a block of this type."""
     return _STATES.get(str(body.get("type")), OtherState)(body, key, take)
 
 
@@ -270,7 +270,7 @@ class CallState(BlockState):
         self._pieces: list[str] = []
 
     def start(self, out: Events) -> None:
-        """The provider's id and the tool's name come with the start."""
+        """Begins the call; the provider's id and the tool's name come with the start."""
         super().start(out)
         out.append(self._started(str(self.body.get("id") or ""), str(self.body.get("name") or "")))
 
@@ -278,7 +278,7 @@ class CallState(BlockState):
         return CallStart(self.key, wire_id, name)
 
     def delta(self, delta: Delta, out: Events) -> None:
-        """A piece of the arguments."""
+        """Adds a piece of the arguments."""
         if delta.partial_json and not self.closed:
             self._pieces.append(delta.partial_json)
             out.append(CallDelta(self.key, delta.partial_json))
@@ -306,7 +306,7 @@ class CallState(BlockState):
         out.append(CallEnd(self.key, arguments, private))
 
     def block(self) -> Body | None:
-        """As it came, with its arguments."""
+        """Returns the block as it came, with its arguments."""
         return self.body | {"input": decode_any(self.arguments) if self.whole else {}}
 
 
@@ -320,14 +320,14 @@ class HostedState(CallState):
         return CallStart(self.key, wire_id, shown_name(name), hosted=True)
 
     def stop(self, out: Events) -> None:
-        """Nobody runs it here, so it ends with its block."""
+        """Ends the call with its block, as nothing runs here."""
         if not self.closed:
             whole = self.whole
             self._finish({"index": self.position, "block": self.block()} if whole else {}, out)
         self.closed = True
 
     def result(self, block: Body, position: int, out: Events) -> None:
-        """What it came to."""
+        """Returns the call's result."""
         self.stop(out)
         text, is_error = shown(block)
         out.append(CallResult(self.key, text, is_error, {"result": block, "result_index": position}))

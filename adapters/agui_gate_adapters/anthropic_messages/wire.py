@@ -45,7 +45,7 @@ class UsageBody(msgspec.Struct, frozen=True):
     thinking_tokens: int | None = None
 
     def updated(self, newer: "UsageBody") -> "UsageBody":
-        """These counts with those that ``newer`` has in their place."""
+        """Returns these counts, replaced by those that ``newer`` has."""
         members = {name: value for name in self.__struct_fields__ if (value := getattr(newer, name)) is not None}
         return msgspec.structs.replace(self, **members)
 
@@ -76,24 +76,24 @@ decode_event = event_decoder(WireEvent)
 
 
 def decode_object(raw: msgspec.Raw) -> Body:
-    """Any JSON object; an empty one when it is none."""
+    """Decodes any JSON object; an empty one when it is none."""
     return decode_or({}, _object, raw)
 
 
 def decode_message(raw: msgspec.Raw) -> MessageBody:
-    """A message's head; an empty one when it can't be read."""
+    """Decodes a message's head; an empty one when it can't be read."""
     return decode_or(MessageBody(), _message, raw)
 
 
 def decode_usage(raw: msgspec.Raw) -> UsageBody:
-    """Token counts, those that are some."""
+    """Decodes token counts that are valid."""
     said = decode_any(raw)
     counts = {name: token_count(inside(said, *_PATHS.get(name, (name,)))) for name in UsageBody.__struct_fields__}
     return UsageBody(**counts)
 
 
 def decode_error(event: WireEvent) -> ErrorBody:
-    """The error of an `error` event, which is nested under `error`; proxies are known to send it flat."""
+    """Decodes the error of an `error` event, nested under `error`; some proxies send it flat."""
     nested = decode_or(None, _error, event.error)
     if nested is not None:
         return nested

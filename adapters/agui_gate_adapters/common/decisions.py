@@ -8,7 +8,7 @@ from .json_decoder import decode_any
 
 
 def output_text(call: SettledCall) -> str:
-    """The output of a call that the model is shown as it made it. Of an edit it has to be told (B11).
+    """Returns the output of a call that the model is shown as it made it, with what a person edited (B11).
 
     Where nothing was changed this is the output as it is, else a JSON object with the arguments that ran beside it.
     """
@@ -27,7 +27,7 @@ MAX_REASON = 1_000
 
 
 def reason_of(content: str) -> str:
-    """What the person said, or why nobody said anything, out of a held call's output."""
+    """Returns what the person said, or why nobody said anything, from a held call's output."""
     try:
         told = msgspec.json.decode(content, type=dict[str, str])
     except msgspec.DecodeError:

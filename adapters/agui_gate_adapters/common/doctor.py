@@ -29,7 +29,7 @@ class Asker(Protocol):
         ...
 
     async def get_model(self) -> Any:
-        """What the provider says about the model, an object with an ``id``. Raises `Failure`."""
+        """Returns the provider's description of the model, an object with an ``id``. Raises `Failure`."""
         ...
 
 
@@ -43,7 +43,7 @@ class Maker(Protocol):
         ...
 
     async def client(self) -> Any:
-        """The client. Raises `Failure` when the package or the key is missing."""
+        """Returns the client. Raises `Failure` when the package or the key is missing."""
         ...
 
 
@@ -76,7 +76,7 @@ async def check(asker: Asker, model: str, host: str) -> Finding:
 
 
 async def check_setup(maker: Maker, model: str, host: str) -> list[Finding]:
-    """What is missing before anything can be asked: the package, the key. Asks nobody, and never raises."""
+    """Finds what is missing before a request: the package, the key. Uses no network, and never raises."""
     what = f"model {model} at {host}"
     try:
         await maker.client()
@@ -99,7 +99,7 @@ def _says_nothing(failure: Failure, model: str) -> bool:
 
 
 def _unsure(what: str, why: str, address: str) -> Finding:
-    """Nobody knows yet whether runs work."""
+    """Returns a finding that leaves open whether runs work."""
     return Finding(what, None, f"can't tell: this server does not describe its models {why}", f"{_IF} {address}")
 
 
@@ -108,7 +108,7 @@ _ADDRESS = "Check base_url ({}): it must be the address of the API (usually up t
 
 
 def _fix(error: ProviderError, model: str, key: str) -> str:
-    """What to change; "" when it is the address."""
+    """Returns what to change; "" when it is the address."""
     match error:
         case ProviderAuth() if not key.isupper():
             return f"Check {key}: who it speaks for needs the right to use the model."

@@ -80,7 +80,7 @@ _STEP = re.compile(r"\d+|[A-Za-z_]+")
 
 
 def dropped(output: Output, taken: int) -> None:
-    """Say, once for each result, that an API has no place for some of its parts (TOOL-3)."""
+    """Log, once for each result, that an API has no place for some of its parts (TOOL-3)."""
     lost = len(output.parts or ()) - taken
     if lost and hash(output) not in _SAID:
         if len(_SAID) >= _REMEMBERED:
@@ -102,7 +102,7 @@ def is_about_content(code: str, message: str) -> bool:
 
 
 def place_in(message: str, param: str) -> str:
-    """The path that a refusal names, in its parameter or in its sentence; "" if it names none."""
+    """Returns the path that a refusal names, in its parameter or in its sentence; "" if it names none."""
     if _ATTACHMENT_PATH.match(param):
         return param
     found = _ATTACHMENT_PATH.search(message)
@@ -110,7 +110,7 @@ def place_in(message: str, param: str) -> str:
 
 
 def value_at(body: dict[str, Any], path: str) -> str:
-    """What the attachment at ``path`` of a request holds: its address or data; "" if there is none there."""
+    """Returns the address or data of the attachment at ``path`` of a request; "" if there is none there."""
     here: Any = body
     part: Any = None
     for step in _STEP.findall(path):
@@ -212,12 +212,12 @@ _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
 def plain(name: str) -> str:
-    """``name``, a code or a path of a peer's, if it is a plain name: else "", as it may be anything."""
+    """Returns ``name``, a peer's code or path, if it is a plain name: else "", as it may be anything."""
     return name if _SAFE_TOKEN.fullmatch(name) else ""
 
 
 def classify_status(status: int, reply: ErrorReply, api: Api, *, model: str = "", tools: Sequence[str] = ()) -> Failure:
-    """The failure that an HTTP error reply means. ``tools`` are the names of the request's, in its order."""
+    """Returns the failure that an HTTP error means. ``tools`` are the names of the request's, in order."""
     log.debug("provider replied %s: code=%r param=%r", status, plain(reply.code), plain(reply.param))
     known = api.known(reply) if status in (400, 404, 422) else None
     if known is not None:
@@ -238,7 +238,7 @@ def classify_status(status: int, reply: ErrorReply, api: Api, *, model: str = ""
 
 
 def _rejection(status: int, reply: ErrorReply, api: Api, model: str, tools: Sequence[str]) -> ProviderError:
-    """A refusal for good, of the request as it is."""
+    """Returns a failure that no retry of the same request can avoid."""
     if 300 <= status < 400:
         return ProviderRejected(f"The provider redirects to another address ({status}): check base_url.")
     if status == 404 or reply.code == "model_not_found":  # 400 on some hosts
@@ -253,7 +253,7 @@ def _rejection(status: int, reply: ErrorReply, api: Api, model: str, tools: Sequ
 
 
 def classify_code(reply: ErrorReply, api: Api) -> Failure:
-    """The failure that an error inside a stream means: an error event, or a failed response's error."""
+    """Returns the failure that an error inside a stream means: an error event, or a failed response's error."""
     log.debug("provider failed the response: code=%r", plain(reply.code))
     known = api.known(reply)
     if known is not None:
@@ -272,7 +272,7 @@ def classify_code(reply: ErrorReply, api: Api) -> Failure:
 
 
 def _refused_content(reply: ErrorReply, status: int | None = None) -> Failure | None:
-    """The refusal of something that was said or attached, if it is one. Without ``status`` the request was accepted."""
+    """Returns the refusal of content or an attachment, if it is one. Without ``status`` the request was accepted."""
     if _is_too_long(reply) or reply.code == "model_not_found":
         return None
     if is_about_media(reply.code, reply.message, reply.param):
@@ -288,7 +288,7 @@ def _refused_content(reply: ErrorReply, status: int | None = None) -> Failure | 
 
 
 def unreachable(detail: str, *, sent: bool) -> Failure:
-    """No reply. ``sent`` says whether the request may have arrived."""
+    """Returns the failure of a request without a reply. ``sent``: it may have arrived."""
     return Failure(ProviderUnavailable(detail), Kind.AMBIGUOUS if sent else Kind.TRANSIENT)
 
 
@@ -316,7 +316,7 @@ def _too_long() -> ContextLength:
 
 
 def _refusal(status: int | None, reply: ErrorReply, tools: Sequence[str] = ()) -> str:
-    """Status, code and parameter path, the latter two only where they are plain names; the tool, if it is about one."""
+    """Describes a refusal: status, code and parameter if they are plain names, the tool if it is about one."""
     why = _why(status, reply)
     tool = _refused_tool(reply, tools)
     if tool is not None:
@@ -331,7 +331,7 @@ def _why(status: int | None, reply: ErrorReply) -> str:
 
 
 def _refused_tool(reply: ErrorReply, tools: Sequence[str]) -> str | None:
-    """The tool that a refusal is about: by its place in the request, or by its name in the sentence."""
+    """Finds the tool that a refusal is about: by its place in the request, or by its name in the sentence."""
     place = _TOOL_PLACE.search(reply.param) or _TOOL_PLACE.search(reply.message)
     if place is not None and int(place[1]) < len(tools):
         return tools[int(place[1])]
@@ -341,5 +341,5 @@ def _refused_tool(reply: ErrorReply, tools: Sequence[str]) -> str | None:
 
 
 def _is_quoted(name: str, message: str) -> bool:
-    """No regular expression: there may be thousands of tools, and each would have one of its own to be compiled."""
+    """Whether the name is quoted. Uses no regular expression, as each of thousands of tools would need its own."""
     return name in message and any(f"{a}{name}{b}" in message for a in _QUOTES for b in _QUOTES)

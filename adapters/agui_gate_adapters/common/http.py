@@ -59,11 +59,11 @@ class Http:
         )
 
     def at(self, *segments: str) -> "Address":
-        """A path, of which each segment may hold anything: an id of the provider's can't lead elsewhere."""
+        """Makes a path of segments that may hold anything: a provider's id can't lead elsewhere."""
         return Address(self, segments)
 
     async def ask(self, method: str, *segments: str, body: Any = None) -> Any:
-        """The JSON answer of a request that isn't streamed; None where there is none (204). Raises `Failure`."""
+        """Returns the JSON answer of a request that isn't streamed; None for 204. Raises `Failure`."""
         content = None if body is None else msgspec.json.encode(body)
         response = await self.send(method, segments, content, accept="application/json")
         try:
@@ -78,7 +78,7 @@ class Http:
             await response.aclose()
 
     async def get_model(self) -> Any:
-        """What the provider says about the model: for `doctor.check`. Raises `Failure`."""
+        """Returns the provider's description of the model, for `doctor.check`. Raises `Failure`."""
         return await self.ask("GET", *self._describes)
 
     async def send(
@@ -90,7 +90,7 @@ class Http:
         *,
         accept: str = "",
     ) -> "httpx2.Response":
-        """A reply of status 200 to 299 whose body is unread. ``accept``: not a stream. Raises `Failure`."""
+        """Returns a reply of status 200 to 299, its body unread. ``accept``: not a stream. Raises `Failure`."""
         client = await self.client()
         headers = {"Content-Type": "application/json", "Accept": accept or f"{self.media}, application/json"}
         if isinstance(content, Pieces):
@@ -108,7 +108,7 @@ class Http:
         return response
 
     async def _refusal(self, response: "httpx2.Response", tools: Sequence[str]) -> Failure:
-        """What an error reply means. Its body is bounded: see `transport.bound`."""
+        """Returns the failure that an error reply means. Its body is bounded: see `transport.bound`."""
         reply = ErrorReply()
         try:
             said = self._said(msgspec.json.decode(await response.aread()))
@@ -123,7 +123,7 @@ class Http:
         return failure
 
     async def client(self) -> "httpx2.AsyncClient":
-        """The client of this event loop."""
+        """Returns the client of this event loop."""
         loop = asyncio.get_running_loop()
         client = self._own.get(loop)
         if client is None:
@@ -158,7 +158,7 @@ class Address:
         self._http, self._segments = http, segments
 
     async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
-        """POST a streaming request; the reply's body is unread. Raises `Failure`."""
+        """Posts a streaming request and returns the reply, its body unread. Raises `Failure`."""
         response = await self._http.send("POST", self._segments, content, tools)
         kind = response.headers.get("content-type", self._http.media).partition(";")[0].strip().lower()
         if kind != self._http.media:
@@ -170,7 +170,7 @@ class Address:
 
 
 def _segment(segment: str) -> str:
-    """A segment of a path. Raises `Failure` for one that would lead elsewhere."""
+    """Encodes a segment of a path. Raises `Failure` for one that would lead elsewhere."""
     if segment in ("", ".", ".."):
         raise unreachable("The provider gave an id that can't be a part of an address.", sent=False)
     return quote(segment, safe="")

@@ -25,7 +25,7 @@ _UNREADABLE = (*_WRONG, RecursionError)
 
 
 def event_decoder(kind: type[S]) -> Callable[[bytes], S]:
-    """What reads a stream's payloads. It raises `ProviderUnavailable` for what is no JSON at all.
+    """Returns a decoder of a stream's payloads. It raises `ProviderUnavailable` for invalid JSON.
 
     JSON of no use gives a struct with nothing but defaults; of one with members of a wrong type the others are read.
     """
@@ -44,7 +44,7 @@ def event_decoder(kind: type[S]) -> Callable[[bytes], S]:
 
 
 def decode_or(default: D, decoder: "msgspec.json.Decoder[T]", raw: bytes | msgspec.Raw | str) -> T | D:
-    """A value, or ``default`` when it can't be read. Raises `RecursionError` for one that is nested without end."""
+    """Decodes a value, or returns ``default``. Raises `RecursionError` for one that is nested too deeply."""
     try:
         return decoder.decode(raw)
     except _WRONG:
@@ -52,7 +52,7 @@ def decode_or(default: D, decoder: "msgspec.json.Decoder[T]", raw: bytes | msgsp
 
 
 def decode_any(raw: bytes | msgspec.Raw | str) -> Any:
-    """Any JSON value; None when it can't be read."""
+    """Decodes any JSON value; None when it can't be read."""
     try:
         return msgspec.json.decode(raw)
     except _UNREADABLE:
@@ -60,14 +60,14 @@ def decode_any(raw: bytes | msgspec.Raw | str) -> Any:
 
 
 def inside(value: Any, *path: str) -> Any:
-    """What a decoded JSON value has at this path of names; None where there is nothing."""
+    """Returns what a decoded JSON value has at this path of names; None where there is nothing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def _tolerant(raw: str | msgspec.Raw, kind: type[S]) -> S:
-    """The members that have the right type (a number in quotes too), of an object that has others of a wrong one."""
+    """Decodes the members of the right type (also a number in quotes) of an object that has some of a wrong one."""
     try:
         members = _members.decode(raw)
     except msgspec.ValidationError:

@@ -52,7 +52,7 @@ class Pieces:
             yield piece
 
     def joined(self) -> bytes:
-        """All of it at once."""
+        """Returns all pieces joined."""
         return b"".join(self._pieces)
 
 
@@ -65,7 +65,7 @@ class _Gathered:
         self._size = 0
 
     def put(self, part: bytes) -> None:
-        """The next part."""
+        """Adds a part."""
         self._parts.append(part)
         self._size += len(part)
         if self._size >= PIECE:
@@ -76,7 +76,7 @@ class _Gathered:
         self._parts, self._size = [], 0
 
     def pieces(self) -> Pieces:
-        """All of them; nothing comes after this."""
+        """Returns all pieces; nothing may be added afterwards."""
         self._close()
         return Pieces(self._pieces)
 
@@ -85,14 +85,14 @@ Put = Callable[[bytes], None]
 
 
 def in_pieces(body: dict[str, Any]) -> Pieces:
-    """The body as JSON. Raises `TypeError` or `ValueError` for what JSON can't say."""
+    """Encodes the body in pieces. Raises `TypeError` or `ValueError` for what JSON can't hold."""
     gathered = _Gathered()
     _write(body, 2, gathered.put)
     return gathered.pieces()
 
 
 def _write(value: Any, levels: int, put: Put) -> None:
-    """A value's JSON, encoded member by member, and so are ``levels - 1`` levels below it, and what is large there."""
+    """Encodes a value member by member, and so ``levels - 1`` levels below it, and what is large there."""
     if isinstance(value, str) and len(value) > PIECE:
         _write_text(value, put)
     elif isinstance(value, dict):
@@ -120,7 +120,7 @@ def _write_object(value: dict[str, Any], levels: int, put: Put) -> None:
 
 
 def _write_list(value: list[Any], levels: int, put: Put) -> None:
-    """Short items at one go, some at a time: nearly all of a conversation's messages are short."""
+    """Encodes short items together: nearly all of a conversation's messages are short."""
     between = b"["
     for place in range(0, len(value), TOGETHER):
         items = value[place : place + TOGETHER]

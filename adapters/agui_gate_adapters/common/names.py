@@ -32,7 +32,7 @@ from .stream import Batches, prepared
 
 
 def stable_id(prefix: str, *names: str, digits: int = 32) -> str:
-    """An id made from what it names, not at random: the same transcript gives the same request (prompt caches)."""
+    """Makes an id from what it names, not at random: equal transcripts give equal requests (prompt caches)."""
     text = "\0".join(names).encode(errors="replace")
     return prefix + hashlib.blake2b(text, digest_size=32).hexdigest()[:digits]
 
@@ -64,15 +64,15 @@ class Names:
         return bool(self._wire)
 
     def wire(self, name: str) -> str:
-        """What the provider is told."""
+        """Returns the name that the provider is sent."""
         return self._wire.get(name, name)
 
     def ours(self, wire: str) -> str:
-        """What was meant by a name that the provider says."""
+        """Returns the own name behind one that the provider sends."""
         return self._ours.get(wire, wire)
 
     def request(self, request: TurnRequest) -> TurnRequest:
-        """The request with the names that the provider is told."""
+        """Returns the request with the names that the provider is sent."""
         tools = tuple(msgspec.structs.replace(tool, name=self.wire(tool.name)) for tool in request.tools)
         return msgspec.structs.replace(
             request,
@@ -98,7 +98,7 @@ class Names:
         return len(name) <= self._longest and _NAME.fullmatch(name) is not None
 
     def _made(self, name: str, taken: set[str]) -> str:
-        """A name that the provider takes, made from ``name``. It is none of ``taken``."""
+        """Makes a name that the provider accepts from ``name``, other than those in ``taken``."""
         readable = _NOT_IN_NAMES.sub("_", name)[: self._longest - _DIGITS - 1].strip("_-")
         if not readable[:1].isalpha():  # some providers insist on a letter
             readable = f"tool_{readable}"[: self._longest - _DIGITS - 1]
@@ -109,14 +109,14 @@ class Names:
 
 
 def _all(request: TurnRequest) -> dict[str, None]:
-    """Every name in the request, once, in order."""
+    """Yields every name in the request, once, in order."""
     parts = (part for turn in request.transcript if isinstance(turn, AssistantTurn) for part in turn.parts)
     called = [part.part.name for part in parts if isinstance(part, SettledCall) and part.part.local]
     return dict.fromkeys([*(tool.name for tool in request.tools), *called])
 
 
 def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:
-    """What ``stream`` yields for this request under names that the provider takes. Costs nothing where all are fine."""
+    """Yields what ``stream`` yields for the request with names that the provider accepts, renamed back."""
 
     def named(request: TurnRequest) -> tuple[TurnRequest, Names]:
         names = Names(request, longest)
@@ -129,7 +129,7 @@ def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches],
 
 
 async def _renamed(batches: Batches, names: Names) -> Batches:
-    """The batches, with calls under their own names."""
+    """Yields the batches, with calls under their own names."""
     async with aclosing(batches):
         async for batch in batches:
             yield [_named(event, names) for event in batch]

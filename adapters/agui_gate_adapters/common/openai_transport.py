@@ -42,12 +42,12 @@ class Repeater:
         return self._url is not None
 
     def learn(self, request: "httpx2.Request") -> None:
-        """The SDK has sent this, and it was taken."""
+        """Remembers a request that the SDK has sent and the provider accepted."""
         self._headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _NOT_AGAIN]
         self._url = request.url
 
     async def send(self, content: bytes) -> "httpx2.Response":
-        """The reply, whatever it says; its body is unread. Raises what the HTTP library raises."""
+        """Sends a request and returns the reply of any status, its body unread. Raises what the HTTP library raises."""
         import httpx2
 
         assert self._url is not None
@@ -109,7 +109,7 @@ class OpenAITransport(Transport):
         return client
 
     async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
-        """The first turn of a client of ours by the SDK, and the others like it. Raises what the SDK raises."""
+        """Posts a client's first turn through the SDK, and later ones like it. Raises what the SDK raises."""
         repeater = self._repeaters.get(client)
         if repeater is None or isinstance(content, Pieces):
             return await super()._post(client, content, headers)
@@ -123,7 +123,7 @@ class OpenAITransport(Transport):
         return response
 
     async def _refusal(self, response: "httpx2.Response") -> Exception:
-        """An error reply as the SDK raises it. Its body is bounded: see `transport.bound`."""
+        """Makes the SDK's exception of an error reply. Its body is bounded: see `transport.bound`."""
         await response.aread()
         try:
             body: Any = response.json()

@@ -38,7 +38,7 @@ class _NotStrict(ValueError):
 
 
 def strict_schema(schema: Mapping[str, Any], *, recursive: bool = True) -> Schema | None:
-    """``schema`` in the subset; None if it can't be said there. ``recursive``: a schema may contain itself."""
+    """Narrows ``schema`` to the subset; None if that can't be done. ``recursive``: a schema may contain itself."""
     definitions = schema.get("$defs", {})
     if schema.get("type") != "object" or (not recursive and _is_recursive(definitions)):
         return None

@@ -25,7 +25,7 @@ class Ladder(Protocol[P]):
     """The steps of one turn; each is given out only so often."""
 
     def next(self, failure: Failure, plan: P) -> Step[P] | None:
-        """The step that may help after this failure of this plan; None when there is none left."""
+        """Returns the step that may help after this failure of this plan; None when there is none left."""
         ...
 
 
@@ -36,7 +36,7 @@ class Once(Generic[P]):
         self._retried = False
 
     def next(self, failure: Failure, plan: P) -> Step[P] | None:
-        """The same plan, the first time that a failure is not final."""
+        """Returns the same plan, the first time that a failure is not final."""
         if failure.kind not in (Kind.TRANSIENT, Kind.AMBIGUOUS) or self._retried:
             return None
         wait = retry_wait(failure)

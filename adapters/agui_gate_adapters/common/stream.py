@@ -38,7 +38,7 @@ _UNKNOWN = rb"\ufffd"
 
 
 class Halves:
-    """Puts them together again, in the JSON of one answer's events. Nothing is looked at but surrogate escapes."""
+    """Joins halves of characters in the JSON of one answer's events. It reads only surrogate escapes."""
 
     __slots__ = ("_first",)
 
@@ -46,7 +46,7 @@ class Halves:
         self._first = b""
 
     def joined(self, payloads: list[bytes]) -> list[bytes]:
-        """The payloads, without halves."""
+        """Returns the payloads, with halves of characters joined."""
         for payload in payloads:
             if b"\\ud" in payload or b"\\uD" in payload:
                 return [_ESCAPES.sub(self._whole, payload) for payload in payloads]
@@ -89,11 +89,11 @@ class Machine(Protocol):
     failure: Failure | None
 
     def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
-        """The events of these payloads; what follows a failure or the end is not looked at."""
+        """Returns the events of these payloads; what follows a failure or the end is ignored."""
         ...
 
     def end(self) -> list[ModelEvent]:
-        """The body is over: the last events, for an API whose end may go unsaid. ``done`` stays false if it was cut."""
+        """Returns the last events at the end of the body. ``done`` stays false if the answer was cut."""
         ...
 
 
@@ -101,11 +101,11 @@ class Splitter(Protocol):
     """From the body's bytes to payloads, one instance a response. `SSESplitter` is the usual one."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The payloads that this chunk completed. Raises `ProviderUnavailable` when one is too large."""
+        """Returns the payloads that this chunk completed. Raises `ProviderUnavailable` when one is too large."""
         ...
 
     def flush(self) -> list[bytes]:
-        """What is left of an unterminated last payload; the body is over."""
+        """Returns an unterminated last payload at the end of the body."""
         ...
 
 
@@ -171,7 +171,7 @@ async def _events(response: "httpx2.Response", machine: Machine, splitter: Split
 
 
 def _unreadable(error: ProviderUnavailable | RecursionError) -> Failure:
-    """What can't be read at all (an event that is too large), or what nests deeper than the decoder goes."""
+    """Raises `ProviderUnavailable` for events that are too large, or nested too deeply to decode."""
     if isinstance(error, ProviderUnavailable):
         return Failure(error, Kind.AMBIGUOUS)
     return unreachable("The provider's stream is not readable: an event is nested too deep.", sent=True)
@@ -194,7 +194,7 @@ async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None
 
 
 def prepared(request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches]) -> Batches:
-    """What ``stream`` yields for what ``prepare`` makes of the request. ``prepare`` is called as by `work_through`."""
+    """Yields what ``stream`` yields for the result of ``prepare``, which is called as by `work_through`."""
     return _prepared(request, prepare, stream) if request.large else stream(prepare(request))
 
 
@@ -210,7 +210,7 @@ class Sender(Protocol):
     """What a request can be sent by: a `Transport`, or an `Address` of an `Http`."""
 
     async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
-        """POST a streaming request; the reply's body is unread. Raises `Failure`."""
+        """Posts a streaming request and returns the reply, its body unread. Raises `Failure`."""
         ...
 
 
@@ -222,7 +222,7 @@ class Written(NamedTuple):
 
 
 async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response":
-    """The reply to the body that ``make`` makes of ``request``; its own body is unread.
+    """Sends the body that ``make`` makes of ``request``; returns the reply, its body unread.
 
     ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says
     what of the request it is about.
@@ -248,7 +248,7 @@ def _in_pieces(make: Callable[[], Body]) -> Written:
 
 
 def encoded(body: Body) -> bytes:
-    """The request as JSON. Raises `Failure` for what JSON can't say: lone surrogates, or a schema that is not JSON."""
+    """Encodes the request. Raises `Failure` for what JSON can't hold: lone surrogates, an invalid schema."""
     return _encoded(body, msgspec.json.encode)
 
 
@@ -260,7 +260,7 @@ def _encoded(body: Body, encode: Callable[[Body], T]) -> T:
 
 
 def tool_names(body: Body) -> list[str]:
-    """The names of a request's tools, in its order: our own, and the types of those that the provider runs itself."""
+    """Returns the names of a request's tools, in order: our own, and the types of the provider's own."""
     return [
         str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
         for tool in body.get("tools", ())

@@ -44,7 +44,7 @@ _CLOSE_SECONDS = 1.0
 
 
 async def bound(response: "httpx2.Response") -> None:
-    """A response hook of the HTTP client: puts the beginning of an error's body in its place. Never raises."""
+    """Replaces an error's body with its beginning, as a response hook of the HTTP client. Never raises."""
     import httpx2
 
     stream = response.stream
@@ -107,7 +107,7 @@ class Transport(ABC):
     @staticmethod
     @abstractmethod
     def _sdk() -> ModuleType:
-        """The SDK's module. Raises `ImportError`."""
+        """Imports the SDK. Raises `ImportError`."""
 
     @property
     @abstractmethod
@@ -116,14 +116,14 @@ class Transport(ABC):
 
     @abstractmethod
     def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> Any:
-        """A client without retries. Raises `Failure` when there is no key."""
+        """Makes a client without retries. Raises `Failure` when there is no key."""
 
     @abstractmethod
     def _error_reply(self, error: Any) -> ErrorReply:
-        """What an error reply of the SDK says, without ``retry_after``."""
+        """Reads an error reply of the SDK, without ``retry_after``."""
 
     async def client(self) -> Any:
-        """The client of this event loop. Raises `Failure` when the package or the key is missing."""
+        """Returns the client of this event loop. Raises `Failure` when the package or the key is missing."""
         if self._given is not None:
             return self._given
         loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ class Transport(ABC):
         return self._new_client(http, timeout)
 
     async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
-        """POST a streaming request; the reply's body is unread. Raises `Failure`.
+        """Posts a streaming request and returns the reply, its body unread. Raises `Failure`.
 
         ``tools`` are the names of the request's tools, in its order: a refusal of one can then be said by its name.
         """
@@ -173,7 +173,7 @@ class Transport(ABC):
         return response
 
     async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
-        """POST a turn by the SDK. Raises what the SDK raises."""
+        """Posts a turn through the SDK. Raises what the SDK raises."""
         import httpx2
 
         reply = await client.post(
@@ -187,11 +187,11 @@ class Transport(ABC):
         return cast("httpx2.Response", reply)
 
     def _address(self, client: Any) -> str:
-        """Where this client's turns are POSTed."""
+        """Returns the address that this client's turns are posted to."""
         return self._path
 
     async def get_model(self) -> Any:
-        """What the provider says about the model. Raises `Failure`."""
+        """Returns the provider's description of the model. Raises `Failure`."""
         client = await self.client()
         path = f"{self.models}/{quote(self._model, safe='/:@')}"
         try:
@@ -208,7 +208,7 @@ class Transport(ABC):
             await client.close()
 
     def failure(self, error: Exception, tools: Sequence[str] = ()) -> Failure:
-        """Any exception of the SDK or the HTTP library under it (which of the two there are, depends on the client)."""
+        """Returns the failure that an exception means, of the SDK or of the HTTP library under it."""
         if isinstance(error, Failure):
             return error
         sdk = self._sdk()
@@ -232,7 +232,7 @@ class Transport(ABC):
         return isinstance(error, root) and not isinstance(error, sdk.APIConnectionError)
 
     async def load_sdk(self) -> None:
-        """Import the SDK without stopping the event loop. Raises `Failure` when it is not installed."""
+        """Imports the SDK in a thread. Raises `Failure` when it is not installed."""
         try:
             await anyio.to_thread.run_sync(self._import)
         except ImportError as error:
@@ -246,7 +246,7 @@ class Transport(ABC):
 
 
 async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
-    """The body's chunks as they come. Raises `Failure` when the connection breaks or stays silent too long."""
+    """Yields the body's chunks as they arrive. Raises `Failure` when the connection breaks or is silent too long."""
     # We ask for an unencoded body; a proxy may encode it all the same, and a test's transport may have read it already.
     raw = response.headers.get("content-encoding", "identity") == "identity" and not response.is_stream_consumed
     try:
@@ -260,13 +260,13 @@ async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
 
 
 def host_of(url: str) -> str:
-    """Host and, where it is said, port: without user, path or query, as origins are stored and logged."""
+    """Returns host and port of an address, without user, path or query, as origins are stored and logged."""
     return urlsplit(url).netloc.rpartition("@")[2] or url
 
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """One for all adapters: reading the certificates takes some 40 ms and a megabyte each time."""
+    """Returns the TLS context of all adapters: reading the certificates takes some 40 ms and a megabyte."""
     import httpx2
 
     return httpx2.create_ssl_context()

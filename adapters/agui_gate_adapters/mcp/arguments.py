@@ -18,12 +18,12 @@ NOT_FOR_MODELS = frozenset({"$id", "$schema", "allOf", "anyOf", "enum", "not", "
 
 
 def for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as every provider takes it."""
+    """Returns the schema in a form that every provider accepts."""
     return {key: value for key, value in schema.items() if key not in NOT_FOR_MODELS}
 
 
 def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str | None]:
-    """A function that says what is wrong with arguments, without their values, or None.
+    """Returns a function that describes what is wrong with arguments, without their values, or None.
 
     A schema that is none, or that refers to other documents (which are never fetched), checks nothing. Then the server
     alone does, as it has to anyway.
@@ -56,7 +56,7 @@ def _validator(schema: Mapping[str, Any]) -> Any:
 
 
 def _unknown_names(validator: Any, rule: Any, arguments: Any, schema: Mapping[str, Any]) -> Any:
-    """`additionalProperties`, where no pattern says which names are known."""
+    """Yields unknown names against `additionalProperties`, where no pattern says which names are known."""
     from jsonschema.validators import Draft202012Validator
 
     if "patternProperties" in schema:

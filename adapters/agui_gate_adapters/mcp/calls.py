@@ -59,7 +59,7 @@ MAX_RESULT = 256 * 1024
 
 
 def as_text(result: "CallToolResult", limit: int = MAX_RESULT) -> str:
-    """The result as text of at most ``limit`` characters, and a word about what was cut."""
+    """Returns the result as text of at most ``limit`` characters, with a note about what was cut."""
     text = "\n".join(part for part in _parts(result) if part)
     return text if len(text) <= limit else f"{text[:limit]}… (cut)"
 
@@ -88,7 +88,7 @@ def _is_said(structured: Any, texts: Sequence[frozenset[str]], content: Sequence
 
 
 def _ways(text: str) -> frozenset[str]:
-    """What a text can mean: itself, and the JSON value that it is, if it is one."""
+    """Returns what a text can mean: itself, and the JSON value that it is, if it is one."""
     try:
         return frozenset((_canonical(text), _canonical(json.loads(text))))
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _ways(text: str) -> frozenset[str]:
 
 
 def _canonical(value: Any) -> str:
-    """A value's JSON: unlike the values of Python, in which 1 is true."""
+    """Encodes a value for comparison: in Python, 1 equals True."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -123,7 +123,7 @@ def _resource(resource: Any) -> str:
 
 
 def _bytes(base64: str) -> str:
-    """The size that base64 text stands for."""
+    """Returns the number of bytes that base64 text stands for."""
     size = len(base64) * 3 // 4 - base64[-2:].count("=")
     return f"{size:,} bytes"
 
@@ -154,7 +154,7 @@ class Calls:
     async def _delivered(
         self, tool: str, arguments: dict[str, Any], progress: Progress, twice: bool
     ) -> "CallToolResult":
-        """A call that never arrived is made again once, over a new connection; one that was lost only if it may be."""
+        """Repeats a call once, over a new connection, if it never arrived, or was lost and may run twice."""
         lost: Lost | None = None
         try:
             return await self._once(tool, arguments, progress)
@@ -192,7 +192,7 @@ ELICITS = (
 
 
 def _explained(error: str) -> str:
-    """The error, with what it is about where a server wanted to ask and was told that nobody can be asked."""
+    """Returns the error, with an explanation where a server requested elicitation."""
     return f"{error} {ELICITS}" if "elicitation" in error.lower() else error
 
 

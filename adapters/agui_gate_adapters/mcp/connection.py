@@ -95,7 +95,7 @@ class Connection:
 
     # --- using it -----------------------------------------------------------------------------------------------
     async def list_tools(self) -> list[Tool]:
-        """All tools, up to `MAX_TOOLS`, within the start's time limit. Raises `Trouble`."""
+        """Lists all tools, up to `MAX_TOOLS`, within the start's time limit. Raises `Trouble`."""
         self.changed = False
         found: list[Tool] = []
         cursor: str | None = None
@@ -207,7 +207,7 @@ class Connection:
             self.changed = True
 
     async def _listen(self, client: Client) -> None:
-        """Since MCP 2026-07-28 changes are told to those who listen only. Without it, listings grow old by time."""
+        """Subscribes to changes of the tools, as MCP 2026-07-28 requires. Without it, listings expire by time."""
         offered = client.server_capabilities.tools
         if client.session.discover_result is None or offered is None or not offered.list_changed:
             return
@@ -225,5 +225,5 @@ def _is_closed(error: MCPError) -> bool:
 
 
 def prepare() -> None:
-    """What takes long, for a thread: importing this module did the rest."""
+    """Does the slow part of the set-up, in a thread: importing this module did the rest."""
     certificates()

@@ -31,7 +31,7 @@ class Link:
         self._failed: tuple[float, str] | None = None
 
     async def connection(self) -> "Connection":
-        """The connection, opened if there is none. Raises `Unusable`. Cancelling goes on connecting for others."""
+        """Returns the connection, opened if there is none. Raises `Unusable`. If cancelled, it goes on for others."""
         module = await _load()
         if self._connection is None or not self._connection.usable:
             self._check_patience()
@@ -77,7 +77,7 @@ class Link:
 
 
 async def _load() -> Any:
-    """The module that needs the SDK. Imported in a thread, as it takes a second."""
+    """Imports the module that needs the SDK, in a thread, as it takes a second."""
     return _module or await anyio.to_thread.run_sync(_import)
 
 

@@ -32,7 +32,7 @@ class Hints:
 
     @classmethod
     def of(cls, annotations: Any) -> "Hints":
-        """From the SDK's `ToolAnnotations`, or None. Only a plain true or false counts."""
+        """Makes hints of the SDK's `ToolAnnotations`, or None. Only a plain true or false counts."""
         return cls(
             read_only=getattr(annotations, "read_only_hint", None) is True,
             destructive=said if isinstance(said := getattr(annotations, "destructive_hint", None), bool) else None,
@@ -69,7 +69,7 @@ def idle_patterns(policy: GatePolicy, names: Iterable[str]) -> list[str]:
 
 
 def agent_name(name: str, prefix: str) -> str:
-    """The tool's name for the model: in the alphabet that all providers take, and no longer than they take."""
+    """Returns the tool's name for the model, in characters and length that all providers accept."""
     full = re.sub(r"[^A-Za-z0-9_-]", "_", f"{prefix}{name}")
     if len(full) <= MAX_NAME:
         return full

@@ -86,7 +86,7 @@ Server = StdioServer | HTTPServer
 
 
 def masked(text: str, server: Server) -> str:
-    """``text`` without the secrets that the server was given."""
+    """Returns ``text`` without the secrets that the server was given."""
     for secret in server.secrets:
         text = text.replace(secret, "***")
     return text

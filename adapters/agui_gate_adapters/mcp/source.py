@@ -112,7 +112,7 @@ class MCPTools:
         cwd: str | None = None,
         **options: Unpack[Options],
     ) -> "MCPTools":
-        """A server that is a process: ``command`` with ``args`` is started when its tools are first needed.
+        """Makes tools of a process: ``command`` with ``args`` is started when its tools are first needed.
 
         It gets ``env`` and, of this process's environment, only what programs need to run (PATH, HOME and the like).
         ``options`` are those of the class. Raises `ConfigurationError`.
@@ -121,7 +121,7 @@ class MCPTools:
 
     @classmethod
     def http(cls, url: str, *, headers: Headers | None = None, **options: Unpack[Options]) -> "MCPTools":
-        """A server at a streamable HTTP endpoint, often `https://host/mcp`.
+        """Makes tools of a server at a streamable HTTP endpoint, often `https://host/mcp`.
 
         ``headers`` go with every request; a callable, sync or async, makes them anew each time (tokens that expire).
         ``options`` are those of the class. Raises `ConfigurationError`.
@@ -143,7 +143,7 @@ class MCPTools:
 
     # --- a source of tools --------------------------------------------------------------------------------------
     async def tools(self) -> Sequence[Tool]:
-        """The tools as they are now. Raises `Unavailable`."""
+        """Lists the tools as they are now. Raises `Unavailable`."""
         try:
             return await self._find()
         except (Undelivered, Lost):  # a connection that is gone shows at its first use
@@ -174,7 +174,7 @@ class MCPTools:
 
     # --- finding ------------------------------------------------------------------------------------------------
     async def _find(self, *, again: bool = False) -> Sequence[Tool]:
-        """The tools; ``again`` says that nothing more will be tried."""
+        """Lists the tools; ``again``: this is the last attempt."""
         connection = await self._link.connection()
         if self._is_fresh(connection):
             return self._tools
@@ -195,7 +195,7 @@ class MCPTools:
         return time.monotonic() - self._listed[1] < LISTED_SECONDS
 
     def _made(self, listed: Sequence["mcp_types.Tool"]) -> tuple[Tool, ...]:
-        """The tools that are used, of those that the server lists."""
+        """Makes the tools that are used, of those that the server lists."""
         used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
         used = self._runnable(used)
         for pattern in idle_patterns(self._gate, [tool.name for tool in used]):
@@ -203,7 +203,7 @@ class MCPTools:
         return tuple(made for tool in used if (made := self._usable(tool)) is not None)
 
     def _usable(self, listed: "mcp_types.Tool") -> Tool | None:
-        """What a server lists ends no run: a tool that models can't be offered (``___``) is left out, and named."""
+        """Leaves out tools that models can't be offered (``___``), with a warning: a listing never ends a run."""
         try:
             return self._tool(listed)
         except ConfigurationError as error:
@@ -211,7 +211,7 @@ class MCPTools:
             return None
 
     def _runnable(self, tools: Sequence["mcp_types.Tool"]) -> list["mcp_types.Tool"]:
-        """Those that can be called as they are. One that runs only as a task (MCP) is not offered, and named once."""
+        """Returns the tools that can be called. One that runs only as an MCP task is left out, with one warning."""
         runnable = [tool for tool in tools if tool.execution is None or tool.execution.task_support != "required"]
         left_out = [tool.name for tool in tools if tool not in runnable]
         if left_out:
@@ -219,13 +219,13 @@ class MCPTools:
         return runnable
 
     def _warn(self, event: str, **about: Any) -> None:
-        """Once for each thing that there is to say, and not for ever: a server may list other names each time."""
+        """Warns once for each problem, and a limited number of times: a server may list other names each time."""
         if (said := (event, *map(str, about.values()))) not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(said)
             log.warning(event, source=self._name, **about)
 
     def _fitting(self, gate: bool | Gate, name: str, schema: Mapping[str, Any]) -> bool | Gate:
-        """A gate may be for many tools: what it says about arguments that this one hasn't is left out."""
+        """Returns the gate without what concerns arguments that this tool doesn't have."""
         if not isinstance(gate, Gate):
             return gate
         known = schema.get("properties") or {}
@@ -259,7 +259,7 @@ class MCPTools:
 
 
 def _left_out(tools: Sequence[Tool]) -> str:
-    """What no agent can take of ``tools``: names that come twice, or that mean something else."""
+    """Finds the ``tools`` that no agent can use: names that occur twice, or that mean something else."""
     names = [tool.name for tool in tools]
     lost = sorted({n for i, n in enumerate(names) if n in names[:i] or n == CARD_TOOL})
     return f"; left out, as the name is taken: {', '.join(lost)}" if lost else ""

@@ -60,7 +60,7 @@ class Courier(httpx2.AsyncClient):
         self._legacy: bool | None = None
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send, and answer for what fails below HTTP or says so without JSON."""
+        """Sends a request, and answers for it if it fails below HTTP or without JSON."""
         try:
             request.headers.update(await self._extra())
         except Exception as error:
@@ -81,7 +81,7 @@ class Courier(httpx2.AsyncClient):
         return self._sealed(request, _trouble(request, response.status_code))
 
     def unsealed(self, data: Any, message: str) -> Trouble | None:
-        """The trouble in an error's ``data``, if the seal is this client's."""
+        """Returns the trouble in an error's ``data``, if the seal is this client's."""
         if not isinstance(data, dict) or data.get("seal") != self._seal:
             return None
         return _KINDS[data["kind"]](message)
@@ -130,7 +130,7 @@ class Courier(httpx2.AsyncClient):
 
 
 def _is_notice(request: httpx2.Request) -> bool:
-    """A notification, or the end of a session."""
+    """Whether a request is a notification, or the end of a session."""
     if request.method != "POST":
         return request.method == "DELETE"
     return len(request.content) <= MAX_NOTICE and "id" not in json.loads(request.content)
@@ -150,7 +150,7 @@ async def _speaks_json_rpc(response: httpx2.Response) -> bool:
 
 
 def _trouble(request: httpx2.Request, status: int) -> Trouble:
-    """What an HTTP error means for the request: below 500 it was not carried out, above nobody knows."""
+    """Returns what an HTTP error means: below 500 the request was not carried out, above that is unknown."""
     if status == 404 and "mcp-session-id" in request.headers:  # MCP: the session is gone, begin another
         return Undelivered("no longer knows this session")
     if status in (401, 403):
@@ -162,7 +162,7 @@ def _trouble(request: httpx2.Request, status: int) -> Trouble:
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """One for all connections: reading the certificates takes some 40 ms."""
+    """Returns the TLS context of all connections: reading the certificates takes some 40 ms."""
     return httpx2.create_ssl_context()
 
 
@@ -176,7 +176,7 @@ MAX_EVENT = 16 * 1024 * 1024
 async def watched(
     server: Server, courier: Courier | None, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams to ``server``, the first of which calls ``on_end`` when it ends. Closes ``courier`` in the end."""
+    """Opens the streams to ``server``; the first calls ``on_end`` when it ends. Closes ``courier`` afterwards."""
     async with AsyncExitStack() as stack:
         if courier is not None:
             await stack.enter_async_context(courier)

@@ -118,7 +118,7 @@ class OpenAIChat:
         return [await doctor.check(self._transport, self._settings.model, self._host)]
 
     async def check_setup(self) -> Sequence[Finding]:
-        """What of package and key is missing; asks nobody."""
+        """Finds whether package or key is missing, without the network."""
         return await doctor.check_setup(self._transport, self._settings.model, self._host)
 
     async def aclose(self) -> None:
@@ -135,7 +135,7 @@ class OpenAIChat:
         return Opened(await sent(self._transport, request, lambda: body(request, settings)), machine)
 
     def _new_call_id(self) -> str:
-        """An id for a call that came without one, of the kind that the server takes back."""
+        """Makes an id for a call that came without one, of the kind that the server accepts."""
         if self._settings.profile.call_ids == "nine":
             return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(9))
         return f"call_{secrets.token_hex(16)}"

@@ -30,7 +30,7 @@ _NO_MODEL = re.compile(r"model not exist|invalid model\b|not a valid model", re.
 
 
 def api_of(model: str) -> Api:
-    """The API as classification sees it."""
+    """Returns the API for classification."""
 
     def known(reply: ErrorReply) -> Failure | None:
         if _MISMATCH.search(reply.message):
@@ -48,7 +48,7 @@ class Ladder(Once[TurnRequest]):
     """The same request once more; and a word in the log about what must not happen."""
 
     def next(self, failure: Failure, plan: TurnRequest) -> Step[TurnRequest] | None:
-        """See `Once.next`."""
+        """Returns the next step, as `Once.next` does."""
         if failure.kind is Kind.MISMATCH:
             log.error("adapter bug: the provider finds calls, outputs or reasoning inconsistent (or: a wrong profile)")
         return super().next(failure, plan)

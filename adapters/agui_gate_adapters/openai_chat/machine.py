@@ -101,7 +101,7 @@ class Call:
             out.extend(CallDelta(self._key, text) for text in self._pieces)
 
     def add(self, text: str, *, headed: bool, out: Events) -> None:
-        """A piece of the arguments. ``headed``: it came with a name, so it may be a repetition of the whole.
+        """Adds a piece of the arguments. ``headed``: it came with a name, so it may repeat the whole.
 
         An empty object may be a placeholder that stands before the real one, or after it. So it is held back, and
         counts only if nothing else comes.
@@ -130,7 +130,7 @@ class Call:
             out.append(CallDelta(self._key, text))
 
     def end(self, out: Events, *, limited: bool) -> None:
-        """The answer is over. ``limited``: it was cut short, so only a call that is whole counts."""
+        """Ends the call with the answer. ``limited``: it was cut short, so only a complete call counts."""
         if not self._shown or (limited and not self.is_whole and self._unshown.rstrip() != _PLACEHOLDER):
             return
         if not self._pieces:
@@ -151,7 +151,7 @@ class Calls:
         return bool(self._all)
 
     def take(self, piece: CallPiece, out: Events) -> None:
-        """One piece of one call."""
+        """Takes a piece of a call."""
         function = piece.function or _EMPTY
         call_id, name, text = piece.id or "", function.name or "", function.text
         call = self._find(piece.index, call_id)
@@ -226,7 +226,7 @@ class ChatMachine:
         self._last = b""
 
     def feed(self, payloads: list[bytes]) -> Events:
-        """The events of these payloads; what follows a failure or the end is not looked at."""
+        """Returns the events of these payloads; what follows a failure or the end is ignored."""
         out: Events = []
         for payload in payloads:
             if self.done or self.failure is not None:
@@ -238,7 +238,7 @@ class ChatMachine:
         return out
 
     def end(self) -> Events:
-        """The body is over. An answer that had a `finish_reason` is whole without `[DONE]` too."""
+        """Returns the last events at the end of the body. After a `finish_reason`, `[DONE]` may be missing."""
         out: Events = []
         if self._finish is not None:
             self._complete(out, cut_short=False)
@@ -268,7 +268,7 @@ class ChatMachine:
                 self._finished(choice.finish_reason, payload)
 
     def _rare(self, chunk: Chunk, payload: bytes) -> None:
-        """An error, if it is one. (Token counts may come without choices, too.)"""
+        """Reads a chunk without choices: an error, or token counts."""
         reply, status = error_in(payload, chunk.error)
         if reply is not None and status is not None:
             self.failure = classify_status(status, reply, self._api, model=self._model)
@@ -311,7 +311,7 @@ class ChatMachine:
         out.append(TextDelta(self._text, text))
 
     def _reason(self, delta: Delta, out: Events) -> None:
-        """The same words may come in two members at once; they are shown once."""
+        """Returns the reasoning of a delta; the same text may come in two members at once, and is shown once."""
         text = ""
         if delta.reasoning_details:
             if not self._details_key:
@@ -333,7 +333,7 @@ class ChatMachine:
         out.append(ReasoningDelta(self._thought, text))
 
     def _typed(self, pieces: list[Any], out: Events) -> None:
-        """Content as a list (Mistral): `{"type": "text", "text"}` and `{"type": "thinking", "thinking": [...]}`."""
+        """Reads a list as content (Mistral): `{"type": "text", "text"}`, `{"type": "thinking", "thinking": [...]}`."""
         for piece in pieces:
             if not isinstance(piece, dict):
                 continue
@@ -366,7 +366,7 @@ class ChatMachine:
         return bool(self._items or self._calls)
 
     def _complete(self, out: Events, *, cut_short: bool) -> None:
-        """All ends, and the turn's. ``cut_short``: perhaps it is, and nobody can know."""
+        """Ends all items, and the turn. ``cut_short``: the answer may be incomplete."""
         if self._finish is None and not self._said_something:
             self.failure = Failure(ProviderUnavailable("The provider answered with nothing."), Kind.AMBIGUOUS)
             return
@@ -396,6 +396,6 @@ class ChatMachine:
 
 
 def _cached(said: Counts | None) -> Any:
-    """The cached part of the prompt, under OpenAI's name, else DeepSeek's, else Kimi's."""
+    """Returns the cached part of the prompt, under OpenAI's name, else DeepSeek's, else Kimi's."""
     names = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cached_tokens",))
     return next((found for path in names if (found := inside(said, *path)) is not None), None)

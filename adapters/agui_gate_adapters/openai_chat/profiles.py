@@ -113,7 +113,7 @@ PROFILES = {
 
 
 def profile_of(given: "str | Profile") -> Profile:
-    """The profile itself, or the one of this name. Raises `ConfigurationError`."""
+    """Returns the profile itself, or the one of this name. Raises `ConfigurationError`."""
     if isinstance(given, Profile):
         return given
     if given not in PROFILES:

@@ -20,7 +20,7 @@ FIELDS = ("reasoning_content", "reasoning")
 
 
 def replayed(turn: AssistantTurn, profile: Profile, *, ours: bool) -> Body:
-    """The members of this turn's message that carry its reasoning; none where there is none to send."""
+    """Returns the members of this turn's message that carry its reasoning; none where there is none to send."""
     match profile.reasoning_replay:
         case "never":
             return {}
@@ -33,7 +33,7 @@ def replayed(turn: AssistantTurn, profile: Profile, *, ours: bool) -> Body:
 
 
 def _kept(turn: AssistantTurn, profile: Profile) -> Body:
-    """The members of a turn that bring its reasoning back."""
+    """Returns the members of a turn that bring its reasoning back."""
     texts: dict[str, str] = {}
     details: list[Any] = []
     for part in turn.parts:
@@ -65,14 +65,14 @@ _TEXTS = ("text", "summary")
 
 
 def _continues(block: dict[str, Any], piece: dict[str, Any]) -> bool:
-    """Sealed blocks are never in pieces; of the others a piece has type and index in common with its block."""
+    """Whether a piece continues a block: it isn't sealed, and has the block's type and index."""
     return piece.get("type") != "reasoning.encrypted" and all(
         block.get(name) == piece.get(name) for name in ("type", "index")
     )
 
 
 def _append(block: dict[str, Any], piece: dict[str, Any]) -> None:
-    """Texts are continued; what else is said replaces what was said before, unless it is null."""
+    """Appends texts; other members replace earlier ones, unless they are null."""
     for name, value in piece.items():
         before = block.get(name)
         if name in _TEXTS and isinstance(value, str) and isinstance(before, str):

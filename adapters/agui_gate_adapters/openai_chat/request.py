@@ -43,7 +43,7 @@ _AUDIO_FORMATS = {
 
 
 def user_message(turn: UserTurn, profile: Profile) -> Body:
-    """A user's, system's or developer's message. Text alone is a string, since not every server reads lists."""
+    """Makes a user's, system's or developer's message. Text alone is a string: not every server reads lists."""
     parts = [_part(part, profile, turn.role) for part in turn.content]
     role = "system" if turn.role == "developer" and not profile.developer else turn.role
     if all(part["type"] == "text" for part in parts):
@@ -90,14 +90,14 @@ def _document(part: Media) -> Body | None:
 
 
 def _address(part: Media, default_type: str) -> str:
-    """A URL, or a data URL of base64 data."""
+    """Returns a URL, or a data URL of base64 data."""
     if part.source == "url" or part.value.startswith("data:"):
         return part.value
     return f"data:{part.mime_type or default_type};base64,{part.value}"
 
 
 def _as_text(part: Media) -> str:
-    """What is said in place of a part."""
+    """Returns the text that stands in place of a part."""
     where = f" ({part.value})" if part.source == "url" and not part.value.startswith("data:") else ""
     return f"[{part.kind} attachment left out: this model's API does not accept it{where}]"
 
@@ -114,7 +114,7 @@ _NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
 def call_ids(turn_id: str, calls: Sequence[SettledCall], rule: Rule, *, ours: bool, before: int) -> list[str]:
-    """One id a call, in order. ``before`` is how many calls the earlier turns had."""
+    """Returns an id for each call, in order. ``before`` is how many calls the earlier turns had."""
     used: set[str] = set()
     ids = []
     for position, call in enumerate(calls):
@@ -137,7 +137,7 @@ def _fits(call_id: str, rule: Rule) -> bool:
 
 
 def _minted(call: SettledCall, rule: Rule, number: int, used: set[str], turn_id: str) -> str:
-    """A new id, the same every time; where the model expects its own kind, of that kind."""
+    """Makes a new id, the same every time, of the kind that the model expects."""
     if rule == "verbatim":
         call_id = f"functions.{call.part.name}:{number}"  # the name is one that providers take: see `common.names`
         if len(call_id) <= MAX_CALL_ID and call_id not in used:
@@ -164,7 +164,7 @@ _GO_ON = "(Go on.)"
 
 
 def messages(transcript: Transcript, instructions: str, profile: Profile, origin: str) -> list[Body]:
-    """All messages, the instructions first; never none at all (C7). ``origin`` is whose private parts may be used."""
+    """Returns all messages, the instructions first; at least one (C7). ``origin``: whose private parts may be used."""
     made: list[Body] = []
     if instructions:
         made.append({"role": "developer" if profile.developer else "system", "content": instructions})
@@ -187,7 +187,7 @@ def messages(transcript: Transcript, instructions: str, profile: Profile, origin
 
 
 def _one_system(made: list[Body]) -> list[Body]:
-    """The same messages with at most one of the system's, which is the first."""
+    """Joins system messages into one, which is the first."""
     first = next((place for place, message in enumerate(made) if message["role"] != "system"), len(made))
     joined = "\n\n".join(message["content"] for message in made[:first])
     later = [message | {"role": "user"} if message["role"] == "system" else message for message in made[first:]]
@@ -195,7 +195,7 @@ def _one_system(made: list[Body]) -> list[Body]:
 
 
 def _assistant(turn: AssistantTurn, profile: Profile, *, ours: bool, before: int) -> list[Body]:
-    """One turn; nothing if it says nothing. ``before`` is how many calls there were in earlier turns."""
+    """Makes the messages of a turn; none if it is empty. ``before`` is how many calls there were in earlier turns."""
     text = _text(turn, ours=ours)
     calls = turn.local_calls
     if not text and not calls:
@@ -210,7 +210,7 @@ def _assistant(turn: AssistantTurn, profile: Profile, *, ours: bool, before: int
 
 
 def _text(turn: AssistantTurn, *, ours: bool) -> str:
-    """What was said, and what the provider ran itself. Our own pieces were one text; others' are paragraphs."""
+    """Returns the text and what the provider ran itself. Own pieces were one text; others' are paragraphs."""
     pieces = []
     for part in turn.parts:
         if isinstance(part, TextPart):
@@ -243,7 +243,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def body(request: TurnRequest, settings: Settings) -> Body:
-    """The request for a turn."""
+    """Makes the request for a turn."""
     profile = settings.profile
     made: Body = {
         "model": settings.model,
@@ -269,7 +269,7 @@ def body(request: TurnRequest, settings: Settings) -> Body:
 
 
 def _choice(choice: ToolChoice | None, profile: Profile, *, alone: bool) -> Body:
-    """The choice, in what the server understands of it. ``alone``: there is one tool, so `required` means that one."""
+    """Returns the tool choice as the server understands it. ``alone``: with one tool, `required` means that one."""
     if choice is None or (profile.forces == "nothing" and choice != "none"):
         return {}
     if not isinstance(choice, NamedTool):

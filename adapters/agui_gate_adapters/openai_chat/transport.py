@@ -29,13 +29,13 @@ class ChatTransport(OpenAITransport):
         return super()._new_client(http, timeout)
 
     def _address(self, client: Any) -> str:
-        """As for OpenAI; the older Azure client wants the deployment in it, which it finds in bodies that it writes."""
+        """Returns OpenAI's address; for the older Azure client, with the deployment in it."""
         if isinstance(client, self._sdk().AsyncAzureOpenAI) and "/deployments/" not in str(client.base_url):
             return f"/deployments/{quote(self._model, safe='')}{self._path}"
         return self._path
 
     async def get_model(self) -> Any:
-        """What the server says about the model. Many have only the list of all (vLLM, llama.cpp, DeepSeek).
+        """Returns the server's description of the model. Many have only a list of all (vLLM, llama.cpp, DeepSeek).
 
         Raises `Failure`.
         """
@@ -53,7 +53,7 @@ class ChatTransport(OpenAITransport):
             raise Failure(ProviderRejected(f"The provider does not know the model {self._model!r}.")) from failure
 
     async def _models(self) -> list[dict[str, Any]]:
-        """The models that the server lists; none if it lists none. Raises `Failure`."""
+        """Returns the models that the server lists. Raises `Failure`."""
         client = await self.client()
         try:
             reply = await client.get(self.models, cast_to=object, options=ONE_REQUEST)
@@ -63,7 +63,7 @@ class ChatTransport(OpenAITransport):
         return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
 
     def _error_reply(self, error: Any) -> ErrorReply:
-        """As for OpenAI; and `detail`, which servers made with FastAPI say instead of a message."""
+        """Reads an error reply as OpenAI's, or with `detail`, which servers made with FastAPI send."""
         reply = super()._error_reply(error)
         detail = error.body.get("detail") if isinstance(error.body, dict) else None
         return ErrorReply(reply.code, detail, reply.param) if not reply.message and isinstance(detail, str) else reply

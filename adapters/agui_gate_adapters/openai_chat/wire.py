@@ -93,12 +93,12 @@ decode_chunk = event_decoder(Chunk)
 
 
 def decode_tail(payload: bytes) -> Tail:
-    """What else the last chunk says; nothing where it can't be read."""
+    """Decodes the rest of the last chunk; empty where it can't be read."""
     return decode_or(Tail(), _tail, payload)
 
 
 def error_in(payload: bytes, error: msgspec.Raw) -> tuple[ErrorReply | None, int | None]:
-    """The error that a payload is, None if it is none; and its HTTP status, if it names one.
+    """Returns the error in a payload, or None; and its HTTP status, if it names one.
 
     It comes nested under `error`, as a text there, or flat (`{"object": "error", "message": …}`, `{"detail": …}`).
     """
@@ -114,7 +114,7 @@ def error_in(payload: bytes, error: msgspec.Raw) -> tuple[ErrorReply | None, int
 
 
 def _status(code: object) -> int | None:
-    """A code that is really an HTTP status, as some gateways send."""
+    """Returns a code that is an HTTP status, as some gateways send."""
     number = int(code) if isinstance(code, str) and code.isdecimal() else code
     return number if isinstance(number, int) and 400 <= number < 600 else None
 

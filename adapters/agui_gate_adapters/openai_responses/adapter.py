@@ -125,7 +125,7 @@ class OpenAIResponses:
         conversations: bool = False,
         **options: Any,
     ) -> Self:
-        """A deployment (``model``) of Azure OpenAI, through its v1 API; ``options`` are those of the class.
+        """Makes a model of an Azure OpenAI deployment (``model``), through its v1 API; ``options`` as for the class.
 
         ``endpoint`` such as ``https://RESOURCE.openai.azure.com`` falls back to AZURE_OPENAI_ENDPOINT (or name the
         ``resource``), ``api_key`` to AZURE_OPENAI_API_KEY. Instead of a key, ``token_provider`` is a sync or async
@@ -148,7 +148,7 @@ class OpenAIResponses:
         mode: Mode = "chain",
         **options: Any,
     ) -> Self:
-        """A deployment (``model``) of an Azure AI Foundry project; ``options`` are those of the class.
+        """Makes a model of an Azure AI Foundry project's deployment (``model``); ``options`` as for the class.
 
         ``endpoint`` such as ``https://RESOURCE.services.ai.azure.com/api/projects/PROJECT`` falls back to
         AZURE_AI_PROJECT_ENDPOINT; with ``project``, ``endpoint`` may be the resource's. Keys and tokens as for `azure`;
@@ -205,7 +205,7 @@ class OpenAIResponses:
         return [await doctor.check(self._transport, self._settings.model, self._host)]
 
     async def check_setup(self) -> Sequence[Finding]:
-        """What of package and key is missing; asks nobody."""
+        """Finds whether package or key is missing, without the network."""
         return await doctor.check_setup(self._transport, self._settings.model, self._host)
 
     async def aclose(self) -> None:
@@ -253,7 +253,7 @@ class OpenAIResponses:
         hosts.remember_stateless(self.origin)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
-        """What the provider remembers after this response, in the form that this mode continues from."""
+        """Returns the reference that this mode continues from after this response."""
         if conversation_id:
             return ConversationRef(turn_id="", origin=self.origin, conversation_id=conversation_id)
         if response_id:

@@ -24,7 +24,7 @@ _MISMATCH = re.compile(
 
 
 def conversation_failure(reply: ErrorReply) -> Failure | None:
-    """The failure of the provider's memory that this is, if it is one."""
+    """Returns the failure of a stored conversation that an error means, if it is one."""
     if reply.code == "conversation_locked":
         return Failure(ProviderUnavailable("The conversation is busy at the provider."), Kind.LOCKED)
     if _UNCONTINUED.search(reply.message):

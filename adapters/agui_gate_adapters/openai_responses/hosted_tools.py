@@ -41,7 +41,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def checked_hosted_tools(tools: Sequence[dict[str, Any]], approval_expires_after: float | None) -> tuple[Body, ...]:
-    """The tools as they are sent. Raises `ConfigurationError`."""
+    """Checks the tools and returns them as they are sent. Raises `ConfigurationError`."""
     if approval_expires_after is not None and approval_expires_after <= 0:
         raise ConfigurationError("approval_expires_after is a number of seconds above 0")
     labels: set[str] = set()
@@ -59,7 +59,7 @@ def checked_hosted_tools(tools: Sequence[dict[str, Any]], approval_expires_after
 
 
 def _check_label(label: object, labels: set[str]) -> None:
-    """Each server has one of its own: what the provider says of a server's calls names it by nothing else."""
+    """Checks that each server has its own label: the provider names a call's server by nothing else."""
     if not isinstance(label, str) or not label:
         raise ConfigurationError("hosted_tools: an mcp server needs a server_label")
     if label in labels:
@@ -68,7 +68,7 @@ def _check_label(label: object, labels: set[str]) -> None:
 
 
 def where_servers_are(tools: Sequence[Body]) -> dict[str, str]:
-    """Which server each label stands for, as a digest of its address: what was agreed to for one is for no other.
+    """Returns a digest of each label's server address: an approval for one server holds for no other.
 
     Keys change, so what is sent with each request (``headers``, ``authorization``) is no part of it.
     """
@@ -89,7 +89,7 @@ class Kind(NamedTuple):
 
 
 def name_of(item: Item) -> str:
-    """What people see: ``server__tool`` for hosted MCP, so that it is never taken for a tool of ours; "" if unknown."""
+    """Returns the name for people: ``server__tool`` for hosted MCP, so that it can't be a local tool; "" if unknown."""
     if item.type not in ("mcp_call", "mcp_approval_request"):
         return item.type.removesuffix("_call")
     name = f"{item.server_label or 'mcp'}__{item.name}" if item.name else ""
@@ -97,7 +97,7 @@ def name_of(item: Item) -> str:
 
 
 def image_notice(item: Item) -> Notice | None:
-    """A generated image, unless it is too large to be shown."""
+    """Returns a notice with a generated image, unless it is too large to be shown."""
     if item.type != "image_generation_call" or not item.result or len(item.result) > MAX_IMAGE:
         return None
     return Notice("openai.image", {"id": item.id, "format": item.output_format or "png", "data": item.result})
@@ -131,7 +131,7 @@ def _status(item: Item, **more: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """``value`` with its texts cut: passages, logs, and images written as data URLs."""
+    """Returns ``value`` with its texts cut: passages, logs, and images written as data URLs."""
     match value:
         case str():
             return value if len(value) <= MAX_TEXT else f"{value[:MAX_TEXT]}…"
@@ -191,7 +191,7 @@ NOT_HOSTING = Hosting()
 
 
 def new_state(item: Item, key: str, position: int, hosting: Hosting = NOT_HOSTING) -> ItemState:
-    """The state for an item of this type."""
+    """Makes the state for an item of this type."""
     if item.type == HeldState.type:
         return HeldState(key, position, hosting)
     return _STATES.get(item.type, OtherState)(key, position)
@@ -216,23 +216,23 @@ class HostedState(ItemState):
             out.append(CallStart(self.key, item.id or self.key, name, hosted=True))
 
     def is_for(self, item: Item) -> bool:
-        """As for the others, but for any hosted type."""
+        """Whether an item is of a hosted type."""
         return item.type == self._type
 
     def delta(self, text: str | None, out: Events) -> None:
-        """A piece of the JSON arguments (of hosted MCP calls)."""
+        """Adds a piece of the JSON arguments (of hosted MCP calls)."""
         if text and self._started and not self.closed:
             out.append(CallDelta(self.key, text))
 
     def code(self, text: str | None, out: Events) -> None:
-        """A piece of the code of a code interpreter, as a piece of the JSON that shows it."""
+        """Adds a piece of a code interpreter's code, as a piece of the JSON that shows it."""
         if text and self._started and not self.closed:
             before = "" if self._streamed else '{"code":"'
             self._streamed = True
             out.append(CallDelta(self.key, before + msgspec.json.encode(text).decode()[1:-1]))
 
     def finish(self, item: Item, out: Events) -> None:
-        """The call with its result."""
+        """Ends the call with its result."""
         self.start(item, out)
         self.closed = True
         if not self._started:
@@ -264,7 +264,7 @@ class HeldState(ItemState):
         return self._asked
 
     def finish(self, item: Item, out: Events) -> None:
-        """Asks. The item comes whole; without an id it could not be answered, nor without a name be asked about."""
+        """Ends the call as held, to be approved. An item without id or name can't be."""
         self.closed = True
         if not item.id or not item.name:
             return
@@ -316,7 +316,7 @@ class OtherState(ItemState):
         self._type = item.type
 
     def is_for(self, item: Item) -> bool:
-        """As for the others, but for any type."""
+        """Whether an item is of this state's type: any is."""
         return item.type == self._type
 
     @property

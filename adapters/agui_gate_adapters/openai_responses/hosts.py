@@ -73,14 +73,14 @@ FOUNDRY = Host(
 
 
 def with_tokens(host: Host, token_provider: TokenProvider | None) -> Host:
-    """The host as people are told about it who use tokens instead of a key."""
+    """Returns the host with messages for people who use tokens instead of a key."""
     if token_provider is None:
         return host
     return msgspec.structs.replace(host, api=msgspec.structs.replace(host.api, key="token_provider"))
 
 
 def azure_url(endpoint: str | None, resource: str | None) -> str:
-    """The v1 address of a resource. Raises `ConfigurationError`."""
+    """Returns the v1 address of a resource. Raises `ConfigurationError`."""
     if endpoint and resource:
         raise ConfigurationError("azure: give endpoint or resource, not both")
     if resource:
@@ -94,7 +94,7 @@ def azure_url(endpoint: str | None, resource: str | None) -> str:
 
 
 def foundry_url(endpoint: str | None, project: str | None) -> str:
-    """The v1 address of a project. Raises `ConfigurationError`."""
+    """Returns the v1 address of a project. Raises `ConfigurationError`."""
     found = endpoint or os.environ.get(PROJECT_ENDPOINT)
     if not found:
         example = "https://RESOURCE.services.ai.azure.com/api/projects/PROJECT"
@@ -114,7 +114,7 @@ def check_mode(mode: str, *, conversations: bool) -> None:
 
 
 def key_of(api_key: str | None, token_provider: TokenProvider | None, scope: str) -> ApiKey:
-    """The key, or what gives tokens. Raises `ConfigurationError` if there is neither, or both were given."""
+    """Returns the key, or a function of tokens. Raises `ConfigurationError` if neither or both were given."""
     if api_key and token_provider:
         raise ConfigurationError("azure: give api_key or token_provider, not both")
     if token_provider is not None and not callable(token_provider):
@@ -131,7 +131,7 @@ def key_of(api_key: str | None, token_provider: TokenProvider | None, scope: str
 
 
 def _v1(endpoint: str) -> str:
-    """The v1 address of whatever address of the resource or project is at hand. Raises `ConfigurationError`."""
+    """Returns the v1 address for any address of a resource or project. Raises `ConfigurationError`."""
     if not endpoint.startswith(("https://", "http://")):
         raise ConfigurationError("azure: an endpoint begins with https://")
     url = _OPERATION.sub("", endpoint.partition("?")[0].rstrip("/"))
@@ -139,7 +139,7 @@ def _v1(endpoint: str) -> str:
 
 
 def _tokens(provider: TokenProvider) -> Callable[[], Awaitable[str]]:
-    """``provider`` as the SDK wants it. A sync one may ask the network, so it runs in a thread."""
+    """Returns ``provider`` as the SDK requires it. A sync one may use the network, so it runs in a thread."""
 
     async def token() -> str:
         try:

@@ -67,7 +67,7 @@ class ResponseMachine:
         self._order: list[ItemState] = []
 
     def feed(self, payloads: list[bytes]) -> Events:
-        """The events of these payloads; what follows a failure or the terminal event is not looked at."""
+        """Returns the events of these payloads; what follows a failure or the terminal event is ignored."""
         out: Events = []
         for payload in payloads:
             if self.done or self.failure is not None:
@@ -86,7 +86,7 @@ class ResponseMachine:
         return out
 
     def end(self) -> Events:
-        """Nothing: this API says when a response is over, and what it has not ended was cut."""
+        """Returns no events: this API says when a response is over, and what it has not ended was cut."""
         return []
 
     # --- deltas ---------------------------------------------------------------------------------------------------

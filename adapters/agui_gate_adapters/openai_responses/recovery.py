@@ -73,7 +73,7 @@ class ReplayLadder:
         self._locked = list(LOCKED_WAITS)
 
     def next(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
-        """The step that may help after this failure of this plan; None when there is none left."""
+        """Returns the step that may help after this failure of this plan; None when there is none left."""
         if plan.agrees:
             _check_consent(failure)
         match failure.kind:
@@ -105,7 +105,7 @@ class ReplayLadder:
         return Step(0.0, self._plain())
 
     def _instead(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
-        """A server that has no continuations says so in words of its own, so any refusal may mean it."""
+        """Returns the plan without continuation: any refusal may mean that a server has none."""
         about_it = failure.kind is Kind.UNCONTINUED or _is_unexplained(failure)
         if self._replayed or plan.agrees or plan.shape is not Shape.CONTINUED or not about_it:
             return None

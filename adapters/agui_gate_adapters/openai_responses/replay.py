@@ -43,12 +43,12 @@ _PNG = "image/png"
 
 
 def user_message(turn: UserTurn) -> Body:
-    """A user's, system's or developer's message. The type is always said: some endpoints insist."""
+    """Makes a user's, system's or developer's message, with its type: some endpoints require it."""
     return {"type": "message", "role": turn.role, "content": [_part(part) for part in turn.content] or [_text("")]}
 
 
 def result(output: Output) -> str | list[Body]:
-    """What a call came to: text, or parts where there are some that this API takes."""
+    """Returns a call's output: text, or parts where there are some that this API accepts."""
     made = [made for part in output.parts or () if (made := _taken(part)) is not None]
     dropped(output, len(made))
     return made if any(part["type"] != "input_text" for part in made) else output.content
@@ -64,7 +64,7 @@ def _part(part: Content) -> Body:
 
 
 def _taken(part: Content) -> Body | None:
-    """The part, if it is one that this API takes."""
+    """Returns the part, if this API accepts it."""
     if not isinstance(part, Media):
         return _text(part.text)
     match part.kind:
@@ -99,7 +99,7 @@ def _document(part: Media) -> Body:
 
 
 def _address(part: Media, default_type: str) -> str:
-    """A URL, or a data URL of base64 data."""
+    """Returns a URL, or a data URL of base64 data."""
     if part.source == "url" or part.value.startswith("data:"):
         return part.value
     return f"data:{part.mime_type or default_type};base64,{part.value}"
@@ -114,7 +114,7 @@ def _address(part: Media, default_type: str) -> str:
 
 
 def held_calls(turn: AssistantTurn) -> list[SettledCall]:
-    """The calls of the turn that the provider asked about."""
+    """Returns the calls of the turn that the provider asked about."""
     return [call for call in turn.calls if call.part.kind == "held"]
 
 
@@ -133,12 +133,12 @@ def approves_calls(transcript: Transcript, hosted_tools: Sequence[Body]) -> bool
 
 
 def approval_responses(turn: AssistantTurn) -> list[Body]:
-    """What the provider is told about the turn's held calls."""
+    """Makes the items that answer the turn's held calls."""
     return [_response(call) for call in held_calls(turn) if call.consent is not None]
 
 
 def approval_requests(turn: AssistantTurn, transcript: Transcript) -> Mapping[str, Sequence[Body]]:
-    """By call id: the items that a provider which remembers nothing needs with `responses`, in their place.
+    """Returns, by call id, the items that a provider without state needs before the approval responses.
 
     The tools of a server come once, before the first request for it. They may have been listed in an earlier turn.
     """
@@ -191,7 +191,7 @@ _Asked = Mapping[str, Sequence[Body]]
 def replay(
     transcript: Transcript, *, origin: str, sealed: frozenset[str] = frozenset(), answers: bool = False
 ) -> list[Body]:
-    """The whole transcript. ``sealed`` names the turns (by id) that may be verbatim if they can be.
+    """Replays the whole transcript. ``sealed`` has the ids of turns that may be verbatim.
 
     ``answers``: held calls get the answers that this request has for them.
     """
@@ -208,7 +208,7 @@ def replay(
 
 
 def output(call_id: str, content: str | list[Body]) -> Body:
-    """A call's output. It pairs by ``call_id`` alone; an item id must never be in it."""
+    """Makes a call's output item. It pairs by ``call_id`` alone, and must have no item id."""
     return {"type": "function_call_output", "call_id": call_id, "output": content}
 
 
@@ -224,7 +224,7 @@ def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool
 
 
 def _call_id(call: SettledCall, place: str, used: set[str]) -> str:
-    """The provider's own id, or a new one where it is missing, too long, or was there before (S24)."""
+    """Returns the provider's own id, or a new one where it is missing, too long, or occurred before (S24)."""
     call_id = call.part.wire_id
     if not call_id or len(call_id) > MAX_CALL_ID or call_id in used:
         call_id = stable_id("call_", place, call.part.id)
@@ -314,6 +314,6 @@ def _function_call(call_id: str, name: str, arguments: str) -> Body:
 
 
 def _phase(private: dict[str, Any]) -> Body:
-    """What kind of message it was (commentary, final answer): models that say it want it back."""
+    """Returns a message's phase (commentary, final answer), which models that send it require back."""
     phase = private.get("phase")
     return {"phase": phase} if isinstance(phase, str) else {}

@@ -102,7 +102,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool = False) -> Plan:
-    """The request for a turn; ``plain`` (the ladder's last step) rules out all that relies on the provider's memory.
+    """Plans the request for a turn; ``plain`` (the ladder's last step) relies on nothing that the provider stores.
 
     Raises `ConsentLost`.
     """
@@ -122,7 +122,7 @@ def _has_calls(transcript: Transcript) -> bool:
 
 
 def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> Transcript | None:
-    """The turn that the ref names, and the messages since.
+    """Returns the turn that the ref names, and the messages since.
 
     None unless this adapter may use the ref and everything since can be said on top of it.
     """
@@ -200,7 +200,7 @@ def _sealed_turns(transcript: Transcript, settings: Settings) -> frozenset[str]:
 
 
 def _common(request: TurnRequest, settings: Settings) -> Body:
-    """What every request has: instructions and tools too, as nothing of them is inherited by a continuation."""
+    """Returns the members of every request, with instructions and tools: a continuation inherits none of them."""
     body: Body = {
         "model": settings.model,
         "input": [],
@@ -228,7 +228,7 @@ def _choice(choice: ToolChoice) -> Body | str:
 
 
 def _tool(tool: ToolSpec) -> Body:
-    """Flat, as this API wants it (R22). Not strict: schemas made from signatures seldom fit strict mode's subset."""
+    """Makes a flat tool (R22). It isn't strict: schemas of signatures seldom fit strict mode's subset."""
     return {
         "type": "function",
         "name": tool.name,

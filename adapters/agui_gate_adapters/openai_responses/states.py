@@ -50,18 +50,18 @@ class ItemState:
         return item.type == self.type
 
     def start(self, item: Item, out: Events) -> None:
-        """The item appears."""
+        """Begins the item."""
 
     def finish(self, item: Item, out: Events) -> None:
-        """The item is as complete as it will be."""
+        """Ends the item, as complete as it will be."""
         self.closed = True
 
     def abandon(self, out: Events) -> None:
-        """The response is over; an item that is still open is closed without a claim to be complete."""
+        """Closes an item that is still open at the end of the response; it isn't complete."""
         self.closed = True
 
     def private(self, item: Item) -> Private:
-        """Id and position of a complete item."""
+        """Returns id and position of a complete item."""
         known: Private = {"index": self.position}
         if item.id and item.status in (None, "completed"):
             known["id"] = item.id
@@ -80,11 +80,11 @@ class MessageState(ItemState):
         self.refused = False
 
     def start(self, item: Item, out: Events) -> None:
-        """Nothing is shown before the first delta."""
+        """Begins the item; nothing is shown before the first delta."""
         out.append(TextStart(self.key))
 
     def rest(self, part: int | None, text: str | None, out: Events) -> None:
-        """A part's whole text: taken only when none of it came before (B13)."""
+        """Adds a part's whole text, if none of it came before (B13)."""
         if text and not self.closed and part not in self.seen:
             self.seen.add(part)
             out.append(TextDelta(self.key, text))
@@ -121,17 +121,17 @@ class ReasoningState(ItemState):
         self._paragraphs: dict[tuple[str, int], int] = {}
 
     def start(self, item: Item, out: Events) -> None:
-        """Hidden reasoning starts and ends too."""
+        """Begins the reasoning, also if it is hidden."""
         out.append(ReasoningStart(self.key))
 
     def delta(self, part: tuple[str, int], text: str | None, out: Events) -> None:
-        """A piece of one part."""
+        """Adds a piece of a part."""
         if text and not self.closed:
             paragraph = self._paragraphs.setdefault(part, len(self._paragraphs))
             out.append(ReasoningDelta(self.key, text, paragraph))
 
     def rest(self, part: tuple[str, int], text: str | None, out: Events) -> None:
-        """A part's whole text: taken only when none of it came before."""
+        """Adds a part's whole text, if none of it came before."""
         if part not in self._paragraphs:
             self.delta(part, text, out)
 
@@ -181,14 +181,14 @@ class CallState(ItemState):
             out.extend(CallDelta(self.key, text) for text in self._arguments)
 
     def delta(self, text: str | None, out: Events) -> None:
-        """A piece of the arguments; kept back until the call has started."""
+        """Adds a piece of the arguments, held back until the call has started."""
         if text and not self.closed:
             self._arguments.append(text)
             if self._started:
                 out.append(CallDelta(self.key, text))
 
     def rest(self, arguments: str | None, out: Events) -> None:
-        """The whole arguments: what the deltas did not bring is added."""
+        """Adds what the deltas did not bring of the whole arguments."""
         sofar = "".join(self._arguments)
         if arguments and arguments.startswith(sofar):
             self.delta(arguments[len(sofar) :], out)

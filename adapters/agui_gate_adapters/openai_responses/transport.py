@@ -19,7 +19,7 @@ class ResponsesTransport(OpenAITransport):
         self._knows_models = knows_models
 
     async def get_model(self) -> Any:
-        """See `Transport.get_model`. Else it is asked with a request that has no input.
+        """Returns the provider's description of the model, or sends a request without input to learn of it.
 
         That one is refused after the key and the model were looked at, and before anything is generated or paid for.
         """

@@ -121,7 +121,7 @@ decode_event = event_decoder(WireEvent)
 
 
 def decode_item(raw: msgspec.Raw) -> Item:
-    """An output item; of one with unexpected members only type, id and status; nothing at all becomes an empty one."""
+    """Decodes an output item; of one with unexpected members only type, id and status; else an empty one."""
     item = decode_or(None, _item, raw)
     if item is not None:
         return item
@@ -130,15 +130,15 @@ def decode_item(raw: msgspec.Raw) -> Item:
 
 
 def decode_response(raw: msgspec.Raw) -> ResponseBody:
-    """A response object; an empty one when it can't be read."""
+    """Decodes a response object; an empty one when it can't be read."""
     return decode_or(ResponseBody(), _response, raw)
 
 
 def decode_output(raw: msgspec.Raw) -> list[Item]:
-    """The items of a response object."""
+    """Decodes the items of a response object."""
     return [decode_item(item) for item in decode_or([], _raw_list, raw)]
 
 
 def decode_error(event: WireEvent) -> ErrorBody:
-    """The error of an `error` event, which is nested under `error` or flat (both exist)."""
+    """Decodes the error of an `error` event, nested under `error` or flat (both exist)."""
     return decode_or(ErrorBody(code=event.code, message=event.message), _error, event.error)

@@ -24,7 +24,7 @@ def RemoteAgent(
     limits: Limits | None = None,
     **options: Any,
 ) -> Agent:
-    """An agent of ours that is any AG-UI server at ``url``: as entry agent, or wherever an `Agent` can stand.
+    """Makes an agent of any AG-UI server at ``url``, to be used wherever an `Agent` can be.
 
     ``headers`` go with each request. ``tools`` are lent: the remote may call them, and they run here, behind their
     gates. What it runs itself is its own business; what it asks, people here are asked. ``instructions`` are told to it
@@ -42,7 +42,7 @@ def RemoteAgent(
 
 
 def _name_of(url: str) -> str:
-    """What the address ends with: the last part of its path, or its host."""
+    """Returns what the address ends with: the last part of its path, or its host."""
     parts = urlsplit(url)
     last = parts.path.rstrip("/").rpartition("/")[2] or parts.hostname or "remote"
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", last).strip("-._")[:64] or "remote"

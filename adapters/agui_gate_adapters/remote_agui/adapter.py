@@ -25,7 +25,7 @@ API = Api("AG-UI agent", "the headers of RemoteAgent")
 
 
 def failed(error: ClientError) -> ProviderError:
-    """The error that this means."""
+    """Returns the error for a failure of the client."""
     if isinstance(error, Refused):
         log.debug("the remote agent refused: %s", error.http_status)
         return _refused(error.http_status)
@@ -45,7 +45,7 @@ def _refused(status: int) -> ProviderError:
 
 
 def ended_with(code: str) -> ProviderError:
-    """The error that a run means which failed by its own word."""
+    """Returns the error for a run that reported its failure."""
     log.debug("the remote agent's run failed: code=%r", plain(code))
     return ProviderUnavailable("The remote agent's run failed.")
 
@@ -80,7 +80,7 @@ class RemoteAgui:
         return self._origin
 
     async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        """One run of the remote. Raises `ProviderError`, without a word of the remote's in it."""
+        """Yields the events of a run at the remote. Raises `ProviderError` without any text of the remote's."""
         body = await work_through(request, planned, request, self._origin, uuid.uuid4().hex)
         body["threadId"] = body["threadId"] or uuid.uuid4().hex
         lent = frozenset(tool.name for tool in request.tools)
@@ -161,11 +161,11 @@ class _Told:
         self.over = False
 
     def apply(self, event: events.AnyEvent) -> None:
-        """One event."""
+        """Applies an event."""
         if self._machine.ended:
             self.over = True
         else:
             self.batch = self._machine.feed(event)
 
     def leave(self) -> None:
-        """Nothing."""
+        """Does nothing."""

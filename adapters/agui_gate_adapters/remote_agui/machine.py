@@ -43,7 +43,7 @@ from agui_gate.client.questions import LEGACY, REASONS, of_cards, of_confirmatio
 
 
 def answering(question: Question) -> Private:
-    """How the question is answered: the word for yes and no, whether a no can be said, and with a reason.
+    """Returns how the question is answered: the member for yes and no, whether no is possible, and with a reason.
 
     ``wants``: it wants more than a yes, or nobody says what it wants.
     """
@@ -58,14 +58,14 @@ def answering(question: Question) -> Private:
 
 
 def done(event: events.RunFinished) -> TurnDone:
-    """The end of the turn."""
+    """Makes the end of the turn."""
     stopped = (event.outcome or {}).get("type") == "cancelled"
     usage = _usage(event.usage or [])
     return TurnDone("incomplete", "stopped_by_the_remote_agent", usage) if stopped else TurnDone(usage=usage)
 
 
 def _usage(told: list[Json]) -> Usage | None:
-    """All that was reported, under the names of the first."""
+    """Adds up all reported usage, under the names of the first report."""
     counts: Usage | None = None
     for entry in told:
         one = Usage(
@@ -149,7 +149,7 @@ class Machine:
         """Whether the run came to its end. Nothing may be fed after that."""
 
     def feed(self, event: events.AnyEvent) -> list[ModelEvent]:
-        """What an event says. Raises `TooMuch` and `Malformed`."""
+        """Returns the model events for an event of the run. Raises `TooMuch` and `Malformed`."""
         if isinstance(event, _ITEMS):
             self._count(1)
         if isinstance(event, events.ToolCallStart):
@@ -186,7 +186,7 @@ class Machine:
                 yield from self._thought(event)
 
     def _thought(self, event: events.AnyEvent) -> Iterator[ModelEvent]:
-        """Reasoning ends with its run: its sealed form may come late."""
+        """Ends reasoning with its run, as its sealed form may come late."""
         match event:
             case events.ReasoningMessageStart():
                 self._thoughts.add(event.message_id)
@@ -197,7 +197,7 @@ class Machine:
                 yield from self._beside(event)
 
     def _beside(self, event: events.AnyEvent) -> Iterator[ModelEvent]:
-        """What it tells besides what it says and does. What is of its own subagents alone stays there."""
+        """Passes on state, activities and other events, but not those of the remote's own subagents."""
         match event:
             case events.ActivitySnapshot() | events.ActivityDelta():
                 message = self._fold.message(event.message_id)
@@ -223,7 +223,7 @@ class Machine:
             raise TooMuch(f"The agent's state, or an activity of it, is larger than {MAX_TOLD:,} bytes.")
 
     def _custom(self, event: events.Custom) -> Iterator[ModelEvent]:
-        """An event for the page, unless it would be taken for one of this server's."""
+        """Passes on a custom event, unless it could be taken for one of this server's."""
         refused = event.name.startswith(OURS) or len(event.name) > MAX_NAME
         if self._room >= 0:
             self._room -= int(self._fold.work.size_of(event.value, self._room))
@@ -231,11 +231,11 @@ class Machine:
             yield Notice(event.name, event.value)
 
     def _result(self, event: events.ToolCallResult) -> Iterator[ModelEvent]:
-        """A call of the remote's own, with what it came to. It may be one that an earlier run began."""
+        """Adds a result to a call of the remote's own, which an earlier run may have begun."""
         yield from self._hosted(event.tool_call_id, _text_of(event.content), event.message_id)
 
     def _hosted(self, call_id: str, content: str, message_id: str = "", **more: bool) -> Iterator[ModelEvent]:
-        """A call with its result. ``open``: the remote has not given one yet; ``failed``: it can't."""
+        """Makes a call with its result. ``open``: the remote has not sent one yet; ``failed``: it can't."""
         call = self._fold.call(call_id)
         if call is None:
             return  # a result of nothing
@@ -248,7 +248,7 @@ class Machine:
         yield CallResult(key, content, more.get("failed", False), {"result": message_id} if message_id else None)
 
     def _start(self, call_id: str, call: Json) -> tuple[str, Private]:
-        """The key of a call that is told now, and what is kept of it."""
+        """Returns the key of a call that begins now, and what is kept of it."""
         kept: Private = {"name": call["function"]["name"]}
         if call_id in self._begun:
             kept["message"] = self._begun.pop(call_id)
@@ -278,7 +278,7 @@ class Machine:
         yield done(event)
 
     def _only_in_snapshots(self) -> Iterator[ModelEvent]:
-        """Words that were never streamed."""
+        """Returns texts that came only in snapshots."""
         if self._said:
             return  # a snapshot may have the same words under other ids
         for message in self._fold.messages:
@@ -289,7 +289,7 @@ class Machine:
                 yield from (TextStart(key), TextDelta(key, message["content"]), TextEnd(key, {"id": key}))
 
     def _questions(self, results: dict[str, Json]) -> list[Question]:
-        """What it asks: by interrupts; or else in one of the ways that servers have which know none.
+        """Returns what the remote asks, by interrupts, or in the ways of servers without interrupts.
 
         Raises `Malformed` for two questions of one id (INT-2): a yes to one could be taken for a yes to the other.
         """
@@ -302,7 +302,7 @@ class Machine:
         return cards or ([self._older] if self._older is not None else self._waiting(results))
 
     def _waiting(self, results: dict[str, Json]) -> list[Question]:
-        """Calls whose results are to be a person's answers: ADK's own call for it, and what Agno left open."""
+        """Returns calls whose result is a person's answer: ADK's confirmations, and what Agno left open."""
         names = {CARD_TOOL, *self._lent}
         begun = [call for i in self._begun if i not in results and (call := self._fold.call(i)) is not None]
         theirs = [call for call in begun if call["function"]["name"] not in names]
@@ -310,7 +310,7 @@ class Machine:
         return asked or ([of_paused(call) for call in theirs] if self._agno else [])
 
     def _held(self, question: Question) -> Iterator[ModelEvent]:
-        """A call that the remote asks about. Where it asks about no call, the question is one. A card is one, too."""
+        """Makes a held call of a question. A question about no call, and a card, become calls themselves."""
         named = question.way in ("card", "call")  # by the call that it is about, not by its own
         call_id = question.id if named else question.call_id
         call = self._fold.call(call_id) if call_id else None
@@ -334,7 +334,7 @@ class Machine:
         yield CallHeld(key, None, _asked(question)[:1_000], editable)
 
     def _results(self) -> dict[str, Json]:
-        """The results of this run by their calls, also those that only a snapshot told; of several the first."""
+        """Returns this run's results by call, also those that only a snapshot has; of several, the first."""
         found: dict[str, Json] = {}
         for message in self._fold.messages:
             if "toolCallId" in message and message["id"] not in self._known:  # those of the input: of earlier calls
@@ -342,7 +342,7 @@ class Machine:
         return found
 
     def _left(self, call_id: str, result: Json | None, *, asks: bool) -> Iterator[ModelEvent]:
-        """A call whose result was not streamed: it is in a snapshot, it waits, it is ours to run, or nobody's."""
+        """Ends a call without a streamed result: it is in a snapshot, waits, runs here, or has no tool."""
         call = self._fold.call(call_id)
         told = list(self._from_snapshot(call_id, result))
         if call is None or (self._fold.interrupts and call["function"]["name"] == CARD_TOOL):
@@ -359,24 +359,24 @@ class Machine:
             yield from self._hosted(call_id, NOBODYS.format(_name(call)), failed=True)
 
     def _from_snapshot(self, call_id: str, result: Json | None) -> Iterator[ModelEvent]:
-        """A call with the result that only a snapshot told."""
+        """Makes a call with a result that came only in a snapshot."""
         if result is not None:
             yield from self._hosted(call_id, _text_of(result["content"]), result["id"])
 
 
 def _asked(question: Question) -> str:
-    """The question with who asks, which a server such as this one says already."""
+    """Returns the question with the name of who asks, unless the server has sent that already."""
     said = not question.agent or question.message.startswith(f"{question.agent} asks:")
     return question.message if said else f"{question.agent} asks: {question.message}"
 
 
 def _name(call: Json) -> str:
-    """The call's name for people."""
+    """Returns the call's name for people."""
     return _named(call["function"]["name"])
 
 
 def _named(name: str) -> str:
-    """A name for people. The card's means something here."""
+    """Returns a name for people; the card's name has a meaning here."""
     name = _NAME.sub("_", name)[:64] or "tool"
     return f"remote_{name}" if name == CARD_TOOL else name
 

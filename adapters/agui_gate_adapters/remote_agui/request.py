@@ -40,7 +40,7 @@ MAX_TOLD = 2_000
 
 
 def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
-    """The input of the next run. ``origin`` is whose private parts may be used."""
+    """Makes the input of the next run. ``origin``: whose private parts may be used."""
     messages: list[Json] = []
     resume: list[Json] = []
     forwarded: Json = {}
@@ -70,7 +70,7 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
 
 
 def thread_id(conversation: tuple[str, ...]) -> str:
-    """The remote's id of a conversation of ours: always the same, and nobody else's. "" for none."""
+    """Returns the remote's id of a thread: always the same, and unique. "" for none."""
     said = "".join(f"{len(part)}:{part}," for part in conversation)
     return f"agui-gate-{hashlib.sha256(said.encode()).hexdigest()[:40]}" if conversation else ""
 
@@ -80,13 +80,13 @@ def _context(instructions: str) -> list[Json]:
 
 
 def _answered_later(request: TurnRequest, origin: str) -> set[str]:
-    """Ids of calls whose results the remote told in a later turn than the calls."""
+    """Returns ids of calls whose results the remote sent in a later turn than the calls."""
     turns = (turn for turn in request.transcript if isinstance(turn, AssistantTurn) and turn.origin == origin)
     return {call.part.wire_id for turn in turns for call in turn.calls if (call.part.private or {}).get("again")}
 
 
 def _own(turn: AssistantTurn, answered: set[str]) -> Iterator[Json]:
-    """What the remote said, as it said it. Results follow their calls (`_placed`)."""
+    """Returns the remote's own messages as it sent them. Results follow their calls (`_placed`)."""
     assistants: dict[str, Json] = {}
     results: list[Json] = []
     resumes = any(call.consent is not None for call in turn.calls)
@@ -125,7 +125,7 @@ def _call(call: SettledCall, kept: Json) -> Json:
 
 
 def _result(call: SettledCall, kept: Json, answered: set[str], *, resumes: bool) -> Json | None:
-    """The tool message about a call; None while the remote holds it, and where it told the result later."""
+    """Makes the tool message about a call; None while the remote holds it, and where the result came later."""
     wire_id = call.part.wire_id
     content, message_id = call.output.content, kept.get("result") or f"{wire_id}-result"
     if wire_id in answered and not kept.get("again"):
@@ -143,7 +143,7 @@ def _result(call: SettledCall, kept: Json, answered: set[str], *, resumes: bool)
 
 
 def _answers(turn: AssistantTurn, way: str) -> Iterator[tuple[Json, Any]]:
-    """What the remote is told with this request of what it asked in this turn: what was kept of it, and the payload.
+    """Returns the answers to what the remote asked in this turn: what was kept of each, and the payload.
 
     None stands for an answer that leaves the question undecided.
     """
@@ -177,7 +177,7 @@ def _entries(turn: AssistantTurn) -> Iterator[Json]:
 
 
 def _command(turn: AssistantTurn) -> Json:
-    """The answer to a question that was asked by a custom event."""
+    """Makes the answer to a question that was asked by a custom event."""
     for _, payload in _answers(turn, "legacy"):
         said = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
         return {"command": {"resume": said}}
@@ -185,14 +185,14 @@ def _command(turn: AssistantTurn) -> Json:
 
 
 def _card_answer(call: SettledCall, kept: Json) -> str:
-    """The answer to a card, or to a call that waits for one, as the result of the call."""
+    """Makes the answer to a card, or to a call that waits for one, as the call's result."""
     steps = inside(decode_any(kept.get("arguments", "{}")), "steps")
     chosen = {"steps": steps if call.consent else []} if isinstance(steps, list) and kept["way"] == "card" else {}
     return msgspec.json.encode(_payload(call, kept) | chosen).decode()
 
 
 def _others(turn: AssistantTurn) -> Iterator[Json]:
-    """What somebody else said: one message, and its results."""
+    """Returns the messages of another agent's turn: one message, and its results."""
     text = "\n\n".join(part.text for part in turn.parts if isinstance(part, TextPart) and part.text)
     message: Json = {"id": turn.id, "role": "assistant"} | ({"content": text} if text else {})
     if turn.calls:
@@ -205,7 +205,7 @@ def _others(turn: AssistantTurn) -> Iterator[Json]:
 
 
 def _meanwhile(turn: AssistantTurn) -> Iterator[Json]:
-    """What somebody else said after the remote had answered."""
+    """Returns what others said after the remote had answered."""
     told = [_line(part) for part in turn.parts if not isinstance(part, ReasoningPart)]
     if said := [line for line in told if line]:
         yield {"id": turn.id, "role": "user", "content": "\n\n".join([MEANWHILE, *said])}
@@ -222,7 +222,7 @@ def _cut(text: str) -> str:
 
 
 def _placed(messages: list[Json]) -> list[Json]:
-    """Each result after the message that made its call: of several calls of one id, the last one before it."""
+    """Places each result after the message of its call: of several calls of one id, the last one before it."""
     owner: dict[str, int] = {}
     results: dict[int, list[Json]] = {}
     for place, message in enumerate(messages):

@@ -48,7 +48,7 @@ class Answer(Protocol):
         """Run to the end and return the body of an answer that is not streamed."""
 
     def close(self) -> None:
-        """The client is done or gone: without an end this is an abort. Called once or more."""
+        """Ends the answer when the client is done or gone: before its end this is an abort. May be called again."""
 
 
 Create = Callable[[bytes, Mapping[str, str]], Answer | Reply]
@@ -82,11 +82,11 @@ class Forgetful(Protocol):
     """What an `Api` may be besides: one with a memory of its own."""
 
     def forget(self) -> None:
-        """Lose all that it remembers. By `Emulator.reset`, and where a script's fault says so (`Host.forget_first`)."""
+        """Forgets everything, on `Emulator.reset`, and where a script's fault says so (`Host.forget_first`)."""
 
 
 def routes_of(api: Api) -> Mapping[tuple[str, str], Handle]:
-    """What it has besides its `paths`."""
+    """Returns what an API has besides its `paths`."""
     routes: Mapping[tuple[str, str], Handle] = getattr(api, "routes", {})
     return routes
 

@@ -64,7 +64,7 @@ def create_app(host: Host, responses: Responses, apis: Sequence[Api]) -> ASGIApp
 
 
 def _guarded(host: Host, api: Api, handler: Handler) -> Handler:
-    """Authorize, run, send; and turn a `Refused` into its recorded HTTP answer."""
+    """Authorizes, runs and sends, and turns a `Refused` into its recorded HTTP answer."""
 
     async def endpoint(request: Request) -> Any:
         try:
@@ -263,7 +263,7 @@ class Emulator(Host):
         self.apis = [known for known in self.apis if not mine & {*known.paths, *routes_of(known)}] + [api]
 
     def forget(self) -> None:
-        """Lose all that any API remembers."""
+        """Makes all APIs forget what they remember."""
         for api in self.apis:
             if callable(forget := getattr(api, "forget", None)):
                 forget()

@@ -103,7 +103,7 @@ class Host:
         return any(phrase.encode() in raw for phrase in self.flagged)
 
     def forget_first(self, body: Json, api: Forgetful | None = None) -> None:
-        """Lose all state now if the next turn's fault says so; call it before the request is checked.
+        """Forgets all state if the next turn's fault says so; call it before the request is checked.
 
         ``api`` is one with a memory of its own, whose request goes on from something: it forgets as well.
         """

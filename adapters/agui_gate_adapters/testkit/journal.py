@@ -41,7 +41,7 @@ class Memory:
         return f"{prefix}{self.random.getrandbits(digits * 4):0{digits}x}"
 
     def forget(self) -> None:
-        """Lose everything that was remembered; ids and the clock go on."""
+        """Forgets everything; ids and the clock go on."""
 
 
 # The journal: every request that reached the emulator, as accepted or refused, for tests to assert on.

@@ -34,7 +34,7 @@ def is_gone(handle: str) -> bool:
 
 
 def look_at(address: str, types: tuple[str, ...]) -> Trouble | None:
-    """What is wrong with an address, or with a data URL that has to be of one of these types."""
+    """Finds what is wrong with an address, or with a data URL that has to be of one of these types."""
     if not address.startswith("data:"):
         return look_at_address(address)
     label, value = split_data_url(address)
@@ -42,7 +42,7 @@ def look_at(address: str, types: tuple[str, ...]) -> Trouble | None:
 
 
 def look_at_address(address: str) -> Trouble | None:
-    """What is wrong with an address."""
+    """Finds what is wrong with an address."""
     try:
         parts = urlsplit(address)
         host = parts.hostname or ""
@@ -56,7 +56,7 @@ def look_at_address(address: str) -> Trouble | None:
 
 
 def look_at_data(label: str, value: str, types: tuple[str, ...]) -> Trouble | None:
-    """What is wrong with bytes in base64 that are labelled so."""
+    """Finds what is wrong with base64 data of this label."""
     if label not in types:
         return Trouble("type", label)
     if not value:
@@ -72,14 +72,14 @@ def look_at_data(label: str, value: str, types: tuple[str, ...]) -> Trouble | No
 
 
 def split_data_url(url: str) -> tuple[str, str]:
-    """Label and data of a data URL; no data if it is not in base64."""
+    """Splits a data URL into label and data; no data if it is not in base64."""
     head, _, value = url.removeprefix("data:").partition(",")
     label, _, encoding = head.partition(";")
     return label, value if encoding == "base64" else ""
 
 
 def recognised(data: bytes) -> str | None:
-    """The type of these bytes; None if they are none that a model reads, or are broken."""
+    """Recognises the type of these bytes; None if no model reads it, or they are broken."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png" if _is_whole_png(data) else None
     if data.startswith(b"\xff\xd8\xff"):

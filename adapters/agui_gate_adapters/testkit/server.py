@@ -86,7 +86,7 @@ class _Call(httpx2.AsyncByteStream):
             raise httpx2.RemoteProtocolError("The connection was closed in the middle of the body.")
 
     async def aclose(self) -> None:
-        """Leave: the application is told and awaited."""
+        """Disconnects from the application and awaits its end."""
         self._left.set()
         if self.task is not None:
             await asyncio.wait([self.task], timeout=2)

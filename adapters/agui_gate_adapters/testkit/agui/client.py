@@ -37,7 +37,7 @@ _ids = count(1)
 
 
 def connecting() -> "httpx2.AsyncClient":
-    """An HTTP client for loopback alone: without TLS, whose set-up takes longer than most tests."""
+    """Makes an HTTP client for loopback only: without TLS, whose set-up takes longer than most tests."""
     import httpx2
 
     return httpx2.AsyncClient(timeout=TIMEOUT, verify=False)
@@ -97,7 +97,7 @@ class AGUIClient:
         return await (self.resume(*answers, **more) if asked.interrupts else self.answer(*answers, **more))
 
     async def go(self, **more: Any) -> Stream:
-        """One run with the history as it is."""
+        """Runs with the history as it is."""
         body = self.body(**more)
         stream = await self.post(body)
         if stream.status == 200:
@@ -107,7 +107,7 @@ class AGUIClient:
         return stream
 
     def body(self, **more: Any) -> Json:
-        """The request's body."""
+        """Returns the body of a run's request."""
         _check(more)
         return {
             "threadId": self.thread_id,
@@ -122,7 +122,7 @@ class AGUIClient:
         }
 
     async def post(self, body: Mapping[str, Any]) -> Stream:
-        """One request, read to its end."""
+        """Sends a request and reads its response to the end."""
         response = await self.http.post(self.url + self.path, json=body, headers=self.headers)
         if response.status_code != 200:
             stream = Stream([{"type": "HTTP", **response.json()}])

@@ -25,10 +25,10 @@ class _Reducer:
         self.by_id = {m.get("id"): m for m in messages}
 
     def ignore(self, event: Json) -> None:
-        """An event that says nothing about messages."""
+        """Ignores an event that isn't about messages."""
 
     def tag(self, event: Json) -> None:
-        """A message belongs to the sub-agent that its first event names."""
+        """Marks a message with the sub-agent that its first event names."""
         message = self.by_id.get(event.get("parentMessageId") or event.get("messageId"))
         if message is not None and event.get("subagentRunId"):
             message.setdefault("subagentRunId", event["subagentRunId"])
@@ -63,7 +63,7 @@ class _Reducer:
                     call["function"]["arguments"] += event["delta"]
 
     def tool_call_result(self, event: Json) -> None:
-        """The first result of a call stays; it goes after the message that made the call."""
+        """Adds the first result of a call, after the message that made the call."""
         if any(m.get("toolCallId") == event["toolCallId"] for m in self.messages):
             return
         result = {"id": event["messageId"], "role": "tool"}

@@ -18,11 +18,11 @@ class Stream(list[Json]):
     input: Json
 
     def of(self, kind: str) -> list[Json]:
-        """The events of one type."""
+        """Returns the events of one type."""
         return [event for event in self if event["type"] == kind]
 
     def types(self) -> list[str]:
-        """All types, in order."""
+        """Returns the types of all events, in order."""
         return [event["type"] for event in self]
 
     @property
@@ -62,7 +62,7 @@ class Stream(list[Json]):
         return {i: json.loads(self.arguments(i)) for i in cards}
 
     def arguments(self, call_id: str) -> str:
-        """The streamed arguments of a call."""
+        """Returns the streamed arguments of a call."""
         return "".join(e["delta"] for e in self.of("TOOL_CALL_ARGS") if e["toolCallId"] == call_id)
 
 

@@ -323,7 +323,7 @@ class Answer:
         return {**self._message, "content": [block_view(block) for block in self._blocks], **self._stop}
 
     def close(self) -> None:
-        """The client is done, or gone."""
+        """Ends the answer when the client is done or gone."""
         if self.ended is None:
             self._end("aborted")
 

@@ -99,7 +99,7 @@ _USER_ONLY: Final = ("tool_result", "image", "document")
 
 
 def check_contents(messages: list[Merged], profile: AnthropicProfile) -> Iterator[Violation]:
-    """A12: there is a message, and none is empty."""
+    """Checks that there is a message, and none is empty (A12)."""
     if not messages:
         yield v.no_messages()
     elif profile.first_message_user and messages[0].role != "user":
@@ -125,7 +125,7 @@ def check_places(messages: list[Merged], *, latest: bool) -> Iterator[Violation]
 
 
 def check_unique(messages: list[Merged]) -> Iterator[Violation]:
-    """A3: a call's id is used once in the whole request."""
+    """Checks that a call's id is used once in the whole request (A3)."""
     seen: set[str] = set()
     for message in messages:
         for block in message.of_kind("tool_use", "server_tool_use"):
@@ -135,7 +135,7 @@ def check_unique(messages: list[Merged]) -> Iterator[Violation]:
 
 
 def check_pairs(messages: list[Merged], profile: AnthropicProfile) -> Iterator[Violation]:
-    """A1, A5 for each assistant message, then A4, A2 for the user message after it."""
+    """Checks A1 and A5 for each assistant message, then A4 and A2 for the user message after it."""
     calls: list[str] = []
     for number, message in enumerate(messages):
         if message.role == "assistant":
@@ -182,7 +182,7 @@ def _check_results(message: Merged, calls: list[str]) -> Iterator[Violation]:
 
 
 def check_server_tools(messages: list[Merged]) -> Iterator[Violation]:
-    """A server tool's result is in the message of its call, after it; only a paused turn has no result yet."""
+    """Checks that a server tool's result follows its call in its message, unless the turn was paused."""
     for number, message in enumerate(messages):
         if message.role != "assistant":
             continue
@@ -276,7 +276,7 @@ def _parts(content: Any) -> list[Json]:
 
 
 def _check_texts(messages: list[Merged], body: Json) -> Iterator[Violation]:
-    """A11, in messages, in the results of tools, and in the system prompt."""
+    """Checks A11 in messages, in the results of tools, and in the system prompt."""
     for message in messages:
         for block in message.of_kind("text"):
             yield from _check_text(block.value["text"], "messages")
@@ -295,7 +295,7 @@ def _check_text(text: str, path: str) -> Iterator[Violation]:
 
 
 def _check_end(messages: list[Merged], profile: AnthropicProfile, record: Record) -> Iterator[Violation]:
-    """A10: how a conversation may end. A paused turn is sent back as it is, to go on."""
+    """Checks how the conversation ends (A10). A paused turn is sent back as it is, to go on."""
     last = messages[-1]
     if last.role != "assistant" or record.paused(last):
         return

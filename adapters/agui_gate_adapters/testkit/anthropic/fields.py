@@ -33,12 +33,12 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def required(check: Check) -> Member:
-    """A member that must be there."""
+    """Makes a required member."""
     return Member(check, required=True)
 
 
 def optional(check: Check, *, nullable: bool = False) -> Member:
-    """A member that may be left out; null is a value of the wrong type unless `nullable`."""
+    """Makes an optional member; null is a value of the wrong type unless `nullable`."""
     return Member(check, nullable=nullable)
 
 

@@ -72,7 +72,7 @@ def blocks_of(message: Json) -> list[Json]:
 
 
 def asked_of(body: Json) -> Asked:
-    """Translate a request that has passed its checks. Thinking and server tools say nothing to a script."""
+    """Translates a request that has passed its checks. Scripts ignore thinking and server tools."""
     items = [item for message in body["messages"] for item in _items(message)]
     tools = [_tool(tool) for tool in body.get("tools") or () if tool.get("type", "custom") == "custom"]
     return Asked.neutral(body["model"], items, tools, _choice(body.get("tool_choice")))

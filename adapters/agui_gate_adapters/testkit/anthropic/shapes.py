@@ -391,7 +391,7 @@ def check_body(body: Json, *, counting: bool, beta: bool, version: str) -> Itera
 
 
 def check_ids(body: Json) -> Iterator[Violation]:
-    """A6: ids of calls and results, where the client put them; the shape is right by now."""
+    """Checks ids of calls and results (A6), in requests whose shape is right."""
     for number_, message in enumerate(body["messages"]):
         blocks = message["content"] if isinstance(message["content"], list) else []
         for index, block in enumerate(blocks):

@@ -76,7 +76,7 @@ def _head(messages: list[Merged], last: int) -> int:
 
 
 def _check_head(head: Merged, mode: str, record: Record) -> Iterator[Violation]:
-    """A7. A message of ours must begin with thinking if it did; another provider's must when thinking is manual."""
+    """Checks A7: an own message must begin with thinking if it did; a foreign one, if thinking is manual."""
     if not head.of_kind("tool_use") or head.blocks[0].thinks:
         return
     ours = record.called_in(head)

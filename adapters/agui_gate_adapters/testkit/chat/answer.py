@@ -108,13 +108,13 @@ class Speech(msgspec.Struct):
     steps: list[Json | Raw]
 
     def add(self, member: str, text: str, pieces: Sequence[str]) -> None:
-        """Go on with a text member."""
+        """Appends to a text member."""
         self.message[member] = (self.message.get(member) or "") + text
         self.steps.extend({member: piece} for piece in pieces)
 
 
 def speak(turn: Turn, profile: ChatProfile, mint: Callable[[str, int], str]) -> Speech:
-    """Render a turn. `mint`: makes an id from a prefix and a number of digits."""
+    """Renders a turn. `mint` makes an id from a prefix and a number of digits."""
     speech = Speech({"role": "assistant", "content": None, "refusal": None, "annotations": []}, [])
     calls = CallSpeech(profile, mint)
     for spec in turn.output:
@@ -233,7 +233,7 @@ class ChatAnswer:
         return self._envelope("chat.completion", choices=[choice], usage=self._usage)
 
     def close(self) -> None:
-        """Abort unless it has ended."""
+        """Aborts the answer unless it has ended."""
         if self.ended is None:
             self._end("aborted")
 

@@ -80,7 +80,7 @@ def check_calls(messages: list[Json], profile: ChatProfile) -> Iterator[Violatio
 
 
 def check_content(messages: list[Json], profile: ChatProfile) -> Iterator[Violation]:
-    """C4, which the API looks at last of all."""
+    """Checks C4, which the API checks last."""
     for index, message in enumerate(messages if profile.content_required else ()):
         excused = message["role"] == "assistant" and any(
             message.get(member) is not None for member in ("tool_calls", "refusal", "audio", "function_call")
@@ -264,7 +264,7 @@ class _Run:
 
 
 def check_pairs(messages: list[Json], profile: ChatProfile) -> Iterator[Violation]:
-    """Walk the messages; yields in the order in which the API would notice."""
+    """Checks the messages, and yields violations in the API's order."""
     run: _Run | None = None
     for index, message in enumerate(messages):
         if message["role"] == "tool":

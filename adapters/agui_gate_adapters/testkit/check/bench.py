@@ -53,7 +53,7 @@ BY_OUTCOME = {"interrupt": ("INT-1", "INT-2"), "cancelled": ("LIFE-5",)}
 
 
 def shown_by(events: Iterable[Json]) -> set[str]:
-    """The rules that these events show to be kept, if nothing was found."""
+    """Returns the rules that these events show to be kept, if nothing was found."""
     shown: set[str] = set()
     for event in events:
         shown.update(ALWAYS, ALWAYS_RUNS, BY_EVENT.get(str(event.get("type")), ()))
@@ -144,16 +144,16 @@ class Talk:
         return listed(outcome.get("interrupts")) if isinstance(outcome, dict) else []
 
     def results(self) -> set[str]:
-        """Ids of the calls with a result."""
+        """Returns ids of the calls with a result."""
         return {str(e.get("toolCallId")) for e in self.events if e.get("type") == "TOOL_CALL_RESULT"}
 
     def calls(self) -> dict[str, str]:
-        """Names of the calls by id."""
+        """Returns names of the calls by id."""
         started = (e for e in self.plain if e.get("type") == "TOOL_CALL_START")
         return {str(e.get("toolCallId")): str(e.get("toolCallName")) for e in started}
 
     def history(self) -> list[Json]:
-        """The messages that a page has afterwards."""
+        """Returns the messages that a page has afterwards."""
         messages = [dict(message) for message in listed(self.input.get("messages"))]
         plain = [{"parentMessageId": event.get("toolCallId"), **event} for event in self.plain]
         with suppress(KeyError, TypeError, AttributeError, IndexError):  # malformed, which has been told
@@ -161,7 +161,7 @@ class Talk:
         return listed(messages)  # a snapshot may hold anything
 
     def says(self) -> str:
-        """How it ended, in a few words."""
+        """Describes how the run ended, in a few words."""
         if not self.answer.streams:
             return f"the answer has status {self.answer.status} and type {self.answer.media or 'none'}"
         if self.last.get("type") == "RUN_ERROR":
@@ -189,22 +189,22 @@ class Bench:
     _mark: str = field(default_factory=lambda: uuid4().hex[:8])
 
     def fresh(self, kind: str) -> str:
-        """An id that nobody has used."""
+        """Makes an unused id."""
         return f"{kind}-{self._mark}-{next(self._ids)}"
 
     def user(self, what: str) -> Json:
-        """A message of the user, with one of the sentences."""
+        """Makes a message of the user, with one of the sentences."""
         return {"id": self.fresh("user"), "role": "user", "content": self.sentences[what]}
 
     def asking(self, *messages: Json, thread: str = "", **more: Any) -> Json:
-        """An input of a client of 1.0."""
+        """Makes an input of a client of 1.0."""
         body: Json = {"threadId": thread or self.fresh("thread"), "runId": self.fresh("run"), "protocolVersion": "1.0"}
         if self.full:
             body |= deepcopy(OPTIONAL)
         return {**body, "messages": list(messages), **more}
 
     async def run(self, body: Json, *, excused: Iterable[str] = (), replays: bool = False, **how: Unpack[How]) -> Talk:
-        """Ask, judge the stream, and keep what it breaks. Raises `GaveUp`, and `Unreachable` for the first of all."""
+        """Posts a run and judges its stream. Raises `GaveUp`, and `Unreachable` for the first run."""
         self._go_on()
         try:
             answer = await self.peer.post(body, **how)
@@ -222,7 +222,7 @@ class Bench:
         return talk
 
     def _sent(self) -> int:
-        """The number of the newest request."""
+        """Returns the number of the newest request."""
         return len(self.peer.requests.sent)
 
     def _go_on(self) -> None:
@@ -243,7 +243,7 @@ class Bench:
             self.version = self.version or word(event, "protocolVersion")
 
     def _end(self, answer: Answer, *, ended: bool) -> None:
-        """How the answer ended. ``ended``: the run's last event came before."""
+        """Records how the answer ended. ``ended``: the run's last event came before."""
         match answer.end:
             case "broken" if ended:
                 self.broke(

@@ -63,7 +63,7 @@ async def check(
 
 
 async def _first(bench: Bench) -> None:
-    """The plainest run there is. Raises `CantCheck` when it shows that nothing can be checked, `GaveUp` if it hangs."""
+    """Runs the simplest request. Raises `CantCheck` if nothing can be checked, `GaveUp` if it hangs."""
     bench.scenario = "plain text"
     bench.progress(bench.scenario)
     talk = await _tried(bench)
@@ -79,7 +79,7 @@ async def _first(bench: Bench) -> None:
 
 
 async def _needed(bench: Bench, bare: Talk) -> None:
-    """Which of the members that may be left out the server can't do without."""
+    """Finds which optional members the server requires."""
     alone = {}
     for name in OPTIONAL:
         body = bench.asking(bench.user("text"))

@@ -20,7 +20,7 @@ SILENCE = b64encode(
 
 
 async def older_clients(bench: Bench) -> None:
-    """A client of 0.x declares no version."""
+    """Runs as a client of 0.x, which declares no version."""
     body = bench.asking(bench.user("text"))
     del body["protocolVersion"]
     talk = await bench.run(body, excused=("TOOL-4", "TOOL-5", "TOOL-6", "STATE-2", "LIFE-8"))
@@ -28,7 +28,7 @@ async def older_clients(bench: Bench) -> None:
 
 
 async def versions(bench: Bench) -> None:
-    """A newer minor version, a newer major one, and one that can't be read."""
+    """Declares a newer minor version, a newer major one, and an invalid one."""
     newer = await bench.run(bench.asking(bench.user("text"), protocolVersion="1.77"))
     bench.holds("VER-3", newer.finished, f"a client of 1.77 is not accepted: {newer.says()}", newer)
     echoed = any(event.get("protocolVersion") == "1.77" for event in newer.events)
@@ -46,7 +46,7 @@ async def versions(bench: Bench) -> None:
 
 
 async def unknown(bench: Bench) -> None:
-    """Members, roles, kinds of parts and sources, and states of answers that no schema has yet."""
+    """Sends members, roles, kinds of parts and sources, and states of answers that no schema has yet."""
     for where, body in _with_unknown_members(bench):
         talk = await bench.run(body)
         bench.holds("IN-9", talk.finished, f"{where} fails the input: {talk.says()}", talk)
@@ -84,7 +84,7 @@ def _with_unknown_kinds(bench: Bench) -> list[tuple[str, Json]]:
 
 
 async def malformed(bench: Bench) -> None:
-    """What no version allows is refused before the run, by HTTP's own means."""
+    """Sends what no version allows, which has to be refused before the run, by HTTP."""
     good = bench.asking(bench.user("text"))
     cases: list[tuple[str, str, Json | bytes]] = [
         ("IN-8", "a body that is no JSON", b'{"threadId": '),
@@ -114,7 +114,7 @@ async def _refused(bench: Bench, rule: str, what: str, body: Json | bytes) -> No
 
 
 async def media(bench: Bench) -> None:
-    """Parts that this model may not be able to use."""
+    """Sends parts that the model may not be able to use."""
     words = bench.user("text")
     data = {"type": "image", "source": {"type": "data", "value": PIXEL, "mimeType": "image/png"}}
     sound = {"type": "audio", "source": {"type": "data", "value": SILENCE, "mimeType": "audio/wav"}}
@@ -130,7 +130,7 @@ async def media(bench: Bench) -> None:
 
 
 async def members(bench: Bench) -> None:
-    """What is passed through, context and state; and messages that are for pages alone."""
+    """Sends context, state, what is passed through, and messages that are for pages alone."""
     for rule, more in (
         ("IN-7", {"forwardedProps": {"agui_check": None}}),
         ("IN-5", {"context": [{"description": "For a check", "value": "x"}], "tools": []}),

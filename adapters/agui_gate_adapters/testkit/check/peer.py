@@ -32,7 +32,7 @@ class Request:
         return word(self.body, "threadId") if isinstance(self.body, dict) else ""
 
     def told(self) -> dict[str, Any]:
-        """As JSON."""
+        """Returns the request as JSON."""
         text = self._text()
         body: Any = self.body if isinstance(self.body, dict) else text
         headers = {**self.headers, **dict.fromkeys(self.secrets, "…")}
@@ -40,7 +40,7 @@ class Request:
         return {"number": self.number, "method": "POST", "url": self.url, "headers": headers, **left_out}
 
     def curl(self) -> str:
-        """As a line for a shell. The headers that were given have their names in place of values."""
+        """Returns the request as a shell command, with names in place of the given headers' values."""
         text = self._text()
         if len(text) > MOST_BODY:
             return f"# request {self.number} has {len(text):,} characters: too long for a line"
@@ -65,7 +65,7 @@ class Requests:
         return len(self.sent)
 
     def upto(self, number: int) -> list[Request]:
-        """One with those that came before it on its thread: what it takes to see its answer again."""
+        """Returns a request with those before it on its thread: what it takes to see its answer again."""
         last = self.sent[number - 1]
         earlier = [one for one in self.sent[: number - 1] if last.thread and one.thread == last.thread]
         return [*earlier, last]
@@ -176,7 +176,7 @@ class Peer:
         return answer
 
     async def get(self, path: str) -> Any:
-        """The JSON below the address; None where there is none."""
+        """Gets the JSON at a path below the address; None where there is none."""
         try:
             async with asyncio.timeout(self.timeout), self._http.stream("GET", self.url.rstrip("/") + path) as response:
                 answer = Answer(response.status_code, "", b"", "whole")
@@ -208,7 +208,7 @@ async def _read(response: httpx2.Response, answer: Answer, leave_at: Sequence[by
 
 
 def _framed(told: bytes | bytearray) -> int:
-    """How much of it is whole frames."""
+    """Returns how much of a body is whole frames."""
     return max(told.rfind(blank) + len(blank) if blank in told else 0 for blank in _BLANKS)
 
 

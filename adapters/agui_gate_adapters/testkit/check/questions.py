@@ -16,7 +16,7 @@ ANNOUNCES = re.compile(r"(?i)interrupt(?![a-z])|(approval|confirmation)[-_. ]?re
 
 
 async def foreign_answers(bench: Bench) -> None:
-    """An answer to something that was never asked."""
+    """Answers a question that was never asked."""
     entry = {"interruptId": bench.fresh("interrupt"), "status": "resolved", "payload": {"approved": True}}
     talk = await bench.run(bench.asking(bench.user("text"), resume=[entry]))
     kept = talk.finished and not talk.interrupts
@@ -24,7 +24,7 @@ async def foreign_answers(bench: Bench) -> None:
 
 
 async def an_answer(bench: Bench) -> None:
-    """Asked and answered; the answer may come again."""
+    """Answers a question, and sends the answer again."""
     asked = await _asked(bench, "INT-8", "INT-6")
     if asked is None:
         return
@@ -36,7 +36,7 @@ async def an_answer(bench: Bench) -> None:
 
 
 async def abandoning(bench: Bench) -> None:
-    """Asked, and cancelled."""
+    """Cancels a question."""
     asked = await _asked(bench, "INT-6")
     if asked is None:
         return
@@ -46,7 +46,7 @@ async def abandoning(bench: Bench) -> None:
 
 
 async def silence(bench: Bench) -> None:
-    """Asked, and the user says something else instead. Only who still knows what was asked can break INT-5."""
+    """Sends a message instead of an answer. Only a server that remembers the question can break INT-5."""
     asked = await _asked(bench, "INT-5")
     if asked is None:
         return
@@ -69,7 +69,7 @@ def _refused(talk: Talk) -> bool:
 
 
 async def _did_it_know(bench: Bench, asked: Talk, silent: Talk) -> None:
-    """The run went on without the open interrupt. Does an answer to it still count?"""
+    """Answers an interrupt that a run went on without: does the answer still count?"""
     entries = [_resolved(interrupt) for interrupt in asked.interrupts]
     late = await _resume(bench, asked, entries, history=silent.history())
     open_calls = {str(interrupt.get("toolCallId")) for interrupt in asked.interrupts}
@@ -84,7 +84,7 @@ async def _did_it_know(bench: Bench, asked: Talk, silent: Talk) -> None:
 
 
 async def part_of_the_answers(bench: Bench) -> None:
-    """Of several questions one is answered: the others stay open."""
+    """Answers one of several questions: the others stay open."""
     asked = await _asked(bench, "INT-2")
     if asked is None:
         return
@@ -100,7 +100,7 @@ async def part_of_the_answers(bench: Bench) -> None:
 
 
 async def _asked(bench: Bench, *rules: str) -> Talk | None:
-    """A run that ends with an interrupt; None where none came, which is kept."""
+    """Runs until an interrupt; None where none came, which is recorded."""
     talk = await bench.run(bench.asking(bench.user("interrupt")))
     if talk.finished and talk.interrupts:
         return talk
@@ -111,7 +111,7 @@ async def _asked(bench: Bench, *rules: str) -> Talk | None:
 
 
 def _hold_open_calls(bench: Bench, talk: Talk) -> None:
-    """It stopped at a call of its own and ended as success. That breaks the rule only where it says that it asks."""
+    """Records a run that stopped at its own call as a success: a breach only if it announced a question."""
     outcome = talk.last.get("outcome")
     stopped = isinstance(outcome, dict) and outcome.get("type") == "cancelled"
     left = {i: name for i, name in talk.calls().items() if i not in talk.results()}
@@ -126,7 +126,7 @@ def _hold_open_calls(bench: Bench, talk: Talk) -> None:
 
 
 def _announced(talk: Talk) -> str:
-    """The name of an event of the server's own that announces a question."""
+    """Returns the name of the server's own event that announces a question."""
     names = (word(event, "name") for event in talk.events if event.get("type") == "CUSTOM")
     return next((name for name in names if ANNOUNCES.search(name)), "")
 
@@ -152,7 +152,7 @@ def _fits(interrupt: Json) -> bool:
 
 
 def _consent(interrupt: Json) -> Json:
-    """The answer yes, in the words of the interrupt's own schema."""
+    """Returns the answer yes, in the form of the interrupt's schema."""
     schema = interrupt.get("responseSchema")
     members = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(members, dict) or not isinstance(schema, dict):

@@ -58,7 +58,7 @@ class Report:
         return [line for line in self.lines if line.seen and not line.is_breach]
 
     def told(self) -> dict[str, Any]:
-        """As JSON."""
+        """Returns the report as JSON."""
         return {
             "url": self.url,
             "protocolVersion": self.version,
@@ -92,7 +92,7 @@ class Report:
         return self.requests.upto(one.request) if one.request else []
 
     def _needed(self) -> list[int]:
-        """The requests that something was found with, and those before them on their threads."""
+        """Returns the requests that led to findings, and those before them on their threads."""
         told = (one for line in self.lines for one in (*line.seen, *line.notes))
         return sorted({sent.number for one in told for sent in self._upto(one)})
 
@@ -128,7 +128,7 @@ class Report:
             yield f"    … and {len(seen) - FRAMES} more"
 
     def summary(self) -> str:
-        """One sentence."""
+        """Returns the summary in one sentence."""
         results = [line.result for line in self.lines if line.rule.strength in ("MUST", "SHOULD")]
         kept, untried = results.count("kept"), results.count("not tried")
         broken, weak = len(self.broken), len(self.weak)
@@ -144,7 +144,7 @@ def report(
     stopped: str = "",
     requests: Requests | None = None,
 ) -> Report:
-    """Every rule of the specification with what came out."""
+    """Reports each rule of the specification with its result."""
     lines = []
     for rule_id, rule in RULES.items():
         own = [one for one in seen if one.finding.rule == rule_id]

@@ -19,7 +19,7 @@ PAUSES = (0.2, 1.0, 2.0)
 
 
 async def a_second_turn(bench: Bench) -> None:
-    """The thread goes on with the history that the page has."""
+    """Continues the thread with the history that the page has."""
     first = await bench.run(bench.asking(bench.user("text")))
     if not first.finished:
         return
@@ -33,14 +33,14 @@ async def a_second_turn(bench: Bench) -> None:
 
 
 async def own_tools(bench: Bench) -> None:
-    """The server's tools are called and answered in the run."""
+    """Asks for the server's tools, which are called and answered in the run."""
     talk = await bench.run(bench.asking(bench.user("tool")))
     if not talk.calls():
         bench.cannot("the model called none of the server's tools", "TOOL-2", "TOOL-8")
 
 
 async def frontend_tools(bench: Bench) -> None:
-    """A call of the page's tool is left to the page; its answer comes with the next input."""
+    """Offers a tool of the page, whose result comes with the next input."""
     asked = await bench.run(bench.asking(bench.user("frontend"), tools=[COLOUR]))
     called = [i for i, name in asked.calls().items() if name == COLOUR["name"]]
     rules = ("TOOL-4", "TOOL-5", "TOOL-6", "TOOL-3")
@@ -62,7 +62,7 @@ def _answer(bench: Bench, call_id: str) -> Json:
 
 
 async def parts_in_results(bench: Bench) -> None:
-    """A page answers its call with parts."""
+    """Answers a page's call with parts."""
     asked = await bench.run(bench.asking(bench.user("frontend"), tools=[COLOUR]))
     called = [i for i, name in asked.calls().items() if name == COLOUR["name"]]
     if not called or not asked.finished:
@@ -78,7 +78,7 @@ async def parts_in_results(bench: Bench) -> None:
 
 
 async def leaving(bench: Bench) -> None:
-    """The page hangs up in the middle; the thread has to go on afterwards."""
+    """Disconnects in the middle of a run; the thread has to continue afterwards."""
     left = await bench.run(bench.asking(bench.user("long")), leave_at=("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"))
     bench.cannot("a client can't see over HTTP how a run ended after it disconnected", "LIFE-4")
     if left.answer.end != "left":
@@ -91,7 +91,7 @@ async def leaving(bench: Bench) -> None:
 
 
 async def _again(bench: Bench, left: Talk, history: list[Json]) -> Talk:
-    """A run on a thread that may be busy for a moment."""
+    """Runs on a thread that may be busy for a moment."""
     for pause in PAUSES:
         await asyncio.sleep(pause)
         talk = await bench.run(bench.asking(*history, thread=left.input["threadId"]))
@@ -101,7 +101,7 @@ async def _again(bench: Bench, left: Talk, history: list[Json]) -> Talk:
 
 
 async def coming_back(bench: Bench) -> None:
-    """A page that has the thread comes back to it, and one that has nothing of it, where the server has /connect."""
+    """Connects with the thread's history and without, where the server has /connect."""
     first = await bench.run(bench.asking(bench.user("text")))
     if not first.finished:
         return
@@ -115,7 +115,7 @@ async def coming_back(bench: Bench) -> None:
 
 
 async def the_binary_binding(bench: Bench) -> None:
-    """A client that can read both bindings gets one of them, whole."""
+    """Accepts both bindings, and reads the one that it gets."""
     talk = await bench.run(bench.asking(bench.user("text")), accept=f"{BINARY}, text/event-stream")
     answer = talk.answer
     if answer.streams and not answer.is_binary:
@@ -128,7 +128,7 @@ async def the_binary_binding(bench: Bench) -> None:
 
 
 async def capabilities(bench: Bench) -> None:
-    """What the server says it can do, where it says so beside its address."""
+    """Reads the server's capabilities, where it has a route for them."""
     told = await bench.peer.get("/capabilities")
     if not isinstance(told, dict) or not told:
         bench.cannot("there is no declaration at the address with /capabilities", "CAP-1", "CAP-2")

@@ -215,7 +215,7 @@ EXAMPLE: Final = "(e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
 
 
 def got(trouble: Trouble) -> str:
-    """What the API says that it got instead of a data URL."""
+    """Describes what the API got instead of a data URL."""
     match trouble.what:
         case "empty":
             return "empty base64-encoded bytes"

@@ -44,7 +44,7 @@ def conversation_id(body: Json) -> str | None:
 
 
 def check_continuation(state: ProviderState, body: Json, profile: Profile) -> Iterator[Violation]:
-    """Step 4: zero retention, both fields, the conversation and its lock, the previous response."""
+    """Checks step 4: zero retention, both fields, the conversation and its lock, the previous response."""
     previous, conversation = body.get("previous_response_id"), conversation_id(body)
     if profile.continuation == "refused" and previous is not None:
         yield sv.no_continuation("previous_response_id")
@@ -75,13 +75,13 @@ def _too_late(state: ProviderState, parent: StoredResponse, profile: Profile) ->
 
 
 def check_emptiness(body: Json) -> Iterator[Violation]:
-    """Step 5: R12."""
+    """Checks step 5: R12."""
     if not body["input"] and not any(body.get(f) for f in ("previous_response_id", "conversation", "prompt")):
         yield sv.nothing_to_answer()
 
 
 def check_references(state: ProviderState, items: list[Json], profile: Profile) -> Iterator[Violation]:
-    """Step 6: references, hosted items and bare reasoning must be in the store (R9)."""
+    """Checks step 6: references, hosted items and bare reasoning must be in the store (R9)."""
     for item in items:
         item_id = item.get("id")
         if item_id is None or not _needs_store(item):
@@ -103,7 +103,7 @@ def _needs_store(item: Json) -> bool:
 
 
 def check_sealed(items: list[Json], model: str) -> Iterator[Violation]:
-    """Step 6: an encrypted blob must be whole and belong to this item id and this model (R18)."""
+    """Checks step 6: an encrypted blob must be whole and belong to this item id and this model (R18)."""
     for item in items:
         blob = item.get("encrypted_content")
         if not isinstance(blob, str) or kind_of(item) != "reasoning":
@@ -123,7 +123,7 @@ def check_sealed(items: list[Json], model: str) -> Iterator[Violation]:
 
 
 def check_duplicates(context: list[Json], items: list[Json]) -> Iterator[Violation]:
-    """Step 7: no item id twice, references included (R3)."""
+    """Checks step 7: no item id twice, references included (R3)."""
     seen = {item["id"] for item in context if item.get("id")}
     calls = {item["id"] for item in (*context, *items) if awaits_output(item) and item.get("id")}
     for item in items:
@@ -139,7 +139,7 @@ def check_duplicates(context: list[Json], items: list[Json]) -> Iterator[Violati
 def check_reasoning(
     state: ProviderState, context: list[Json], items: list[Json], profile: Profile
 ) -> Iterator[Violation]:
-    """Step 8: a reasoning group goes whole or not at all (R4, R5), for ids that the store can resolve."""
+    """Checks step 8: reasoning groups are complete or absent (R4, R5), for ids that the store can resolve."""
     if not profile.reasoning_graph:
         return
     before = context[-1].get("id") if context else None
@@ -190,7 +190,7 @@ class _Pairs:
 
 
 def check_pairs(merged: list[Json]) -> Iterator[Violation]:
-    """Step 9: outputs have calls (R2), one each, and calls have outputs (R1, R1b).
+    """Checks step 9: outputs have calls (R2), one each, and calls have outputs (R1, R1b).
 
     Pairing is by occurrence: an output answers every open call with its id, and a later call with the same id needs a
     new output. Two calls with one id in a row may be answered by one output or by two.
@@ -209,7 +209,7 @@ def check_pairs(merged: list[Json]) -> Iterator[Violation]:
 
 
 def check_approvals(merged: list[Json], profile: Profile) -> Iterator[Violation]:
-    """Step 10: every MCP approval request is answered (R19), once, and answers name known requests."""
+    """Checks step 10: MCP approval requests are answered (R19), once, and answers name known requests."""
     requests = [item["id"] for item in merged if item.get("type") == "mcp_approval_request"]
     answers = [item["approval_request_id"] for item in merged if item.get("type") == "mcp_approval_response"]
     for number, request_id in enumerate(answers):
@@ -223,7 +223,7 @@ def check_approvals(merged: list[Json], profile: Profile) -> Iterator[Violation]
 
 
 def check_tool_lists(merged: list[Json], items: list[Json]) -> Iterator[Violation]:
-    """Step 10, strict: a replayed approval request needs the tools of its server before it."""
+    """Checks step 10, strict: a replayed approval request needs the tools of its server before it."""
     listed = {item["server_label"] for item in merged if item.get("type") == "mcp_list_tools"}
     for item in items:
         if item.get("type") == "mcp_approval_request" and item["server_label"] not in listed:
@@ -231,7 +231,7 @@ def check_tool_lists(merged: list[Json], items: list[Json]) -> Iterator[Violatio
 
 
 def check_azure(items: list[Json], profile: Profile) -> Iterator[Violation]:
-    """Step 11: what only Azure hosts refuse."""
+    """Checks step 11: what only Azure hosts refuse."""
     reasoning = [item for item in items if item.get("type") == "reasoning"]
     if profile.reasoning_id_required and any(not item.get("id") for item in reasoning):
         yield sv.invalid_payload()
@@ -242,7 +242,7 @@ def check_azure(items: list[Json], profile: Profile) -> Iterator[Violation]:
 
 
 def check_replay(context: list[Json], items: list[Json], profile: Profile) -> Iterator[Violation]:
-    """Strict: a call of the context that is sent again, stripped of its id so that R3 does not see it."""
+    """Checks, strict, for calls of the context that are sent again without id, so that R3 doesn't find them."""
     if not profile.reject_call_id_replay:
         return
     known = {item["call_id"] for item in context if awaits_output(item) and "call_id" in item}

@@ -190,7 +190,7 @@ def _tell_call(item: Json, member: str, index: int, deltas: list[str]) -> Iterat
 
 
 def _other(spec: Json, item_id: str, index: int, mint: Callable[[str], str]) -> Piece:
-    """An item that is sent as the script gives it, with an id."""
+    """Makes an item that is sent as in the script, with an id."""
     item: Json = {**spec, "id": item_id}
     if "call_id" in KINDS[item["type"]].members:
         item.setdefault("call_id", mint("call_")[:29])

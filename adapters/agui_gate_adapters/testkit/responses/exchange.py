@@ -112,7 +112,7 @@ class Exchange:
             self._state.keep(self._record)
 
     def _tell(self) -> Iterator[Json]:
-        """The events of the whole answer."""
+        """Yields the events of the whole answer."""
         snapshot = dict(self.response)
         yield {"type": "response.created", "response": snapshot}
         if self.background:
@@ -177,7 +177,7 @@ class Exchange:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _end(self, status: str) -> None:
-        """Reach the one end of this exchange: free the conversation, and commit unless it was aborted."""
+        """Ends the exchange: frees the conversation, and commits unless it was aborted."""
         self.ended = status
         if self.entry is not None:
             self.entry.ended = status

@@ -41,7 +41,7 @@ def paging(request: Request) -> Any:
 
 
 def _found(api: Responses, request: Request) -> Conversation:
-    """The conversation that a request names. Raises `Refused` if there is none."""
+    """Finds the conversation that a request names. Raises `Refused` if there is none."""
     conversation_id = request.path_params["id"]
     found = api.state.conversations.get(conversation_id)
     if found is None:

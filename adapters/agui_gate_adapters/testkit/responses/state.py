@@ -76,7 +76,7 @@ class ProviderState(Memory):
         self.issued: dict[str, IssuedItem] = {}
 
     def forget(self) -> None:
-        """Lose all responses, conversations and items, as an expiry, a failover or another region would."""
+        """Forgets all responses, conversations and items, as after an expiry or a failover."""
         self.responses.clear()
         self.conversations.clear()
         self.issued.clear()

@@ -17,7 +17,7 @@ class Frame:
 
 
 def frames(body: str | bytes) -> tuple[list[Frame], list[Finding]]:
-    """The events of a body, and how it departs from the framing that clients split by."""
+    """Splits a body into events, and finds where it departs from the framing that clients split by."""
     found: list[Finding] = []
     text = _text(body, found)
     if "\r" in text:
@@ -77,7 +77,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def framed(events: list[Any]) -> list[Frame]:
-    """Events that were read already."""
+    """Makes frames of events that were read already."""
     return [Frame(json.dumps(event, ensure_ascii=False), event) for event in events]
 
 
@@ -89,7 +89,7 @@ _SHOWN = 100
 
 
 def binary_frames(body: bytes) -> tuple[list[Frame], list[Finding]]:
-    """The events of a body, and what it does against the rules on frames. An event of a newer version is left out."""
+    """Splits a protobuf body into events, and finds broken rules. Events of a newer version are left out."""
     read: list[Frame] = []
     found: list[Finding] = []
     place = 0

@@ -58,7 +58,7 @@ class Items:
     opened: dict[Key, Json] = field(default_factory=dict)
 
     def judge(self, event: Json) -> Iterator[Breach]:
-        """What an event does to what is open."""
+        """Finds what an event breaks about open items."""
         kind = event["type"]
         if kind in OPENS:
             yield from self._opens(event, OPENS[kind])
@@ -88,7 +88,7 @@ class Items:
         self.opened.setdefault(key, event)
 
     def _named(self, event: Json) -> Iterator[Breach]:
-        """An id of a message names one message of the thread."""
+        """Checks that a message's id names one message of the thread."""
         if event["type"] not in ROLES:
             return
         if self.page.replayed and word(event, "messageId") in self.page.held_messages:
@@ -100,7 +100,7 @@ class Items:
             yield Breach("EVT-4", f"`{word(event, 'messageId')}` already names a {known} message")
 
     def _owned(self, event: Json) -> Iterator[Breach]:
-        """A call has the owner of its message."""
+        """Checks that a call has the owner of its message."""
         parent = word(event, "parentMessageId")
         if event["type"] == "TOOL_CALL_START" and parent in self.page.owners:
             owner, own = self.page.owners[parent], word(event, "subagentRunId")
@@ -139,7 +139,7 @@ class Calls:
     """Arguments streamed for calls that the input holds: more of them may come, the same ones are said again."""
 
     def judge(self, event: Json) -> Iterator[Breach]:
-        """What an event does to calls."""
+        """Finds what an event breaks about calls."""
         match event["type"]:
             case "RUN_STARTED":
                 self.pending, self.withdrawn, self.restated = [], set(), {}
@@ -165,7 +165,7 @@ class Calls:
             self.pending.append(call_id)
 
     def _ends(self, call_id: str) -> Iterator[Breach]:
-        """A closed call may be opened again for more arguments. The same ones again would stand there twice."""
+        """Checks that a closed call that is opened again doesn't repeat its arguments."""
         again = self.restated.pop(call_id, "")
         if again and _same(again, self.page.held_calls[call_id]):
             yield Breach("LIFE-8", f"the call `{call_id}` is streamed again, although the input already contains it")
@@ -186,7 +186,7 @@ class Calls:
             self.pending.remove(call_id)
 
     def _restated(self, messages: list[Json]) -> Iterator[Breach]:
-        """A snapshot may take calls back; it may have no results of frontend calls that nobody gave."""
+        """Checks that a snapshot has no results of frontend calls that nobody sent; it may take calls back."""
         kept = {word(call, "id") for message in messages for call in listed(message.get("toolCalls"))}
         answered = {word(message, "toolCallId") for message in messages if word(message, "role") == "tool"}
         self.withdrawn |= {i for i in self.pending if i not in kept or i in answered}
@@ -273,7 +273,7 @@ class Chunks:
     open: dict[str, Json] = field(default_factory=dict)
 
     def judge(self, event: Json) -> Iterator[Breach]:
-        """Where the form is broken."""
+        """Finds where the chunk form is broken."""
         kind = event["type"]
         if kind in FORMS:
             yield from self._chunk(event, FORMS[kind])
@@ -295,13 +295,13 @@ class Chunks:
                 yield Breach("STR-2", f"{event['type']} repeats `{name}` with a different value than the first chunk")
 
     def _continued(self, event: Json, form: Form) -> Json | None:
-        """The chunk that opened what this one goes on with; None where it opens an item of its own."""
+        """Returns the chunk that opened what this one continues; None where it opens an item."""
         opener = self.open.get(self._lane(event, form))
         goes_on = opener is not None and FORMS[opener["type"]] is form
         return opener if goes_on and word(event, form.id) in ("", word(opener or {}, form.id)) else None
 
     def _lane(self, event: Json, form: Form) -> str:
-        """Whose chunk it is. Without an owner: by its id, else the agent's own, else that of the only one open."""
+        """Returns whose chunk it is. Without an owner: by its id, else the agent's own, else the only open one."""
         owner, own_id = word(event, "subagentRunId"), word(event, form.id)
         lanes = {lane: word(one, form.id) for lane, one in self.open.items() if FORMS[one["type"]] is form}
         if owner or ("" in lanes and not own_id):
@@ -310,7 +310,7 @@ class Chunks:
         return named[0] if len(named) == 1 else ""
 
     def unfolded(self, event: Json) -> Iterator[Json]:
-        """The event in the long form, after the ends of what it ends in chunk form."""
+        """Yields the event in the long form, after the ends of what it ends in chunk form."""
         kind = str(event.get("type"))
         if kind in FORMS:
             yield from self._long(event, FORMS[kind])

@@ -37,7 +37,7 @@ def judge(
     replays: bool = False,
     media: str = "text/event-stream",
 ) -> list[Finding]:
-    """What a whole stream does against the rules, in its order.
+    """Finds the rules that a whole stream breaks, in its order.
 
     ``stream`` is a body as it stood on the wire, of this ``media`` type (SSE's or `BINARY`), or its events.
     ``input`` is the request that it answers: without it, what depends on it isn't judged. ``replays``: the stream shows
@@ -113,7 +113,7 @@ def breaches(
     departs: Iterable[str] = (),
     notes: Container[str] = (),
 ) -> list[Finding]:
-    """The findings of `judge` but those that a test asks for (``departs``) and those that a 0.x client needs.
+    """Returns the findings of `judge` but those that a test expects (``departs``) or a 0.x client needs.
 
     ``notes``: rules whose notes count as well, where a server promises more than the specification asks.
     """

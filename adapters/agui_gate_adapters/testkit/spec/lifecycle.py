@@ -22,7 +22,7 @@ class Lifecycle:
     runs: list[str] = field(default_factory=list)
 
     def judge(self, event: Json) -> Iterator[Breach]:
-        """What an event does at this place."""
+        """Finds what an event breaks at this place."""
         kind = event["type"]
         if kind == "RUN_STARTED":
             yield from self._starts(event)
@@ -36,7 +36,7 @@ class Lifecycle:
                 yield from self._finishes(event)
 
     def end(self) -> Iterator[Breach]:
-        """The stream is over."""
+        """Checks the end of the stream."""
         if self.state == "new":
             yield Breach("LIFE-1", "the stream has no event")
         elif self.state == "open":
@@ -101,7 +101,7 @@ class Subagents:
     seen: set[str] = field(default_factory=set)
 
     def judge(self, event: Json) -> Iterator[Breach]:
-        """What an event does to them."""
+        """Finds what an event breaks about subagents."""
         own = word(event, "subagentRunId")
         match event["type"]:
             case "RUN_STARTED" | "RUN_ERROR":
@@ -139,7 +139,7 @@ class Subagents:
 
 
 def judge_usage(event: Json) -> Iterator[Breach]:
-    """The entries of a run's end."""
+    """Checks the usage entries at a run's end."""
     entries = listed(event.get("usage"))
     seen: list[tuple[object, object]] = []
     for entry in entries:
@@ -169,7 +169,7 @@ _PREFIX_ENDS = ":./"
 
 
 def judge_passthrough(event: Json) -> Iterator[Breach]:
-    """Names that others may use, too."""
+    """Checks names that others may use, too."""
     name = word(event, "name")
     if event["type"] == "CUSTOM" and name and not any(mark in name for mark in _PREFIX_ENDS):
         yield Breach("PASS-1", f"CUSTOM `{name}` has no prefix, such as `vendor:{name}`")

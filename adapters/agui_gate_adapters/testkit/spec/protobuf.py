@@ -38,7 +38,7 @@ class Field:
 
 
 def decode(frame: bytes) -> Json | None:
-    """The event in a frame, None for one that a newer version added. Raises `Undecodable`."""
+    """Decodes the event in a frame; None for one that a newer version added. Raises `Undecodable`."""
     try:
         arms = [(number, raw) for number, kind, raw in _fields(frame) if kind == BYTES and isinstance(raw, bytes)]
         known = [(number, raw) for number, raw in arms if number in _ARMS]
@@ -70,7 +70,7 @@ def _event(kind: str, raw: bytes) -> Json:
 
 
 def _nest_outcome(event: Json, *members: str) -> None:
-    """The outcome is flat on the wire: its type, and beside it what belongs to it."""
+    """Nests the outcome, which is flat on the wire."""
     outcome = event.pop("outcome")
     told = {name: value for name in members if (value := event.pop(name))}
     if outcome == "interrupt":
@@ -79,7 +79,7 @@ def _nest_outcome(event: Json, *members: str) -> None:
 
 
 def _content(told: Json, *, by_parts: bool) -> None:
-    """Content is text in one field and parts in another."""
+    """Joins content, which is text in one field and parts in another."""
     parts = told.pop("contentParts")
     if parts and ("content" in told or not by_parts):
         raise Undecodable("content in two forms, or in one that its role hasn't")
@@ -99,7 +99,7 @@ def _as_message(told: Json) -> Json:
 
 
 def _as_one(told: Json) -> Json | None:
-    """A part or a source: the arm's name is its type. None for one that a newer version added, or that holds one."""
+    """Decodes a part or a source, by its arm's name. None for one that a newer version added, or that holds one."""
     if len(told) > 1:
         raise Undecodable("more than one arm")
     holding = ((name, value) for name, value in told.items() if value.get("source", "") is not None)
@@ -146,7 +146,7 @@ def _value(kind: str, raw: Any) -> Any:
 
 
 def _any(raw: bytes) -> Any:
-    """A `google.protobuf.Value`."""
+    """Decodes a `google.protobuf.Value`."""
     told: Any = None
     for number, wire, value in _fields(raw):
         match number, wire:
@@ -166,7 +166,7 @@ def _any(raw: bytes) -> Any:
 
 
 def _struct(raw: bytes) -> Json:
-    """A `google.protobuf.Struct`."""
+    """Decodes a `google.protobuf.Struct`."""
     told: Json = {}
     for at, kind, entry in _fields(raw):
         if (at, kind) == (1, BYTES):
@@ -193,7 +193,7 @@ _SCALARS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _fields(raw: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and value of each field, in order. Groups are retired, so they are no message here."""
+    """Yields number, wire type and value of each field, in order. Groups are retired, and refused."""
     place = 0
     while place < len(raw):
         tag, place = _varint(raw, place)
@@ -214,7 +214,7 @@ def _fields(raw: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(raw: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, and the place after it."""
+    """Reads a number of variable length; returns it with the place after it."""
     value = shift = 0
     while shift < 70:
         byte = raw[place]

@@ -81,17 +81,17 @@ class Finding:
 
 
 def finding(breach: Breach, frame: int | None = None, text: str = "") -> Finding:
-    """A breach with where it was."""
+    """Makes a finding of a breach and its place."""
     strength = breach.strength or RULES[breach.rule].strength
     return Finding(breach.rule, strength, breach.sentence, frame, text)
 
 
 def word(event: Json, name: str) -> str:
-    """A member that has to be a string; "" where it is anything else, which the shapes tell."""
+    """Returns a member that has to be a string; "" where it isn't, which the shapes report."""
     value = event.get(name)
     return value if isinstance(value, str) else ""
 
 
 def listed(value: object) -> list[Json]:
-    """The objects of what has to be a list of objects."""
+    """Returns the objects of what has to be a list of objects."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -44,17 +44,17 @@ class Member:
 
 
 def faults(event: Mapping[str, Any]) -> Iterator[Fault]:
-    """Everything that the schema doesn't allow in an event of a known type."""
+    """Finds everything that the schema doesn't allow in an event of a known type."""
     yield from _object(event, _event(event["type"]), ())
 
 
 def misfits(value: object, shape: str) -> Iterator[Fault]:
-    """Everything that the schema doesn't allow in a value of a named shape, such as `Input` or `Message`."""
+    """Finds what the schema doesn't allow in a value of a named shape, such as `Input` or `Message`."""
     yield from _fits(value, shape, ())
 
 
 def shown(path: Path) -> str:
-    """A path as people write it: `outcome.interrupts[0].id`."""
+    """Formats a path as people write it: `outcome.interrupts[0].id`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
@@ -125,7 +125,7 @@ def _union(value: object, union: Mapping[str, str], path: Path) -> Iterator[Faul
 
 
 def _plain(value: object, kind: str) -> str | None:
-    """What a value should be and isn't."""
+    """Finds what a value should be and isn't."""
     number = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     whole = value if number and isinstance(value, int | float) and abs(value) <= MOST else None
     match kind:
@@ -182,7 +182,7 @@ BY_PLACE = {
 
 
 def breach(kind: str, fault: Fault) -> Breach:
-    """The rule that an event of this type breaks with a fault. What the schema demands is a MUST, whatever the rule."""
+    """Returns the rule that a fault in an event of this type breaks. What the schema demands is always a MUST."""
     strength: Strength = "MUST"
     return Breach(_rule(kind, fault), f"{kind}: {fault.sentence}", strength)
 

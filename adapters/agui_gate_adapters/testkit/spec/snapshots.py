@@ -27,7 +27,7 @@ class Snapshots:
         self.state = self.page.input.get("state", {})
 
     def judge(self, event: Json) -> Iterator[Breach]:
-        """What an event does to them."""
+        """Finds what an event breaks about snapshots and state."""
         match event["type"]:
             case "STATE_SNAPSHOT":
                 self.state, self.told_state = event.get("snapshot"), True
@@ -100,14 +100,14 @@ class Snapshots:
 
 
 def _weight(operations: object, rule: str) -> Strength:
-    """How much a patch that doesn't apply weighs: one that tests may fail; against the input's state it may not."""
+    """Returns how severe a patch is that doesn't apply: one with `test` may fail, unless against the input's state."""
     if any(operation.get("op") == "test" for operation in listed(operations)):
         return "note"
     return "MUST" if rule == "IN-6" else "SHOULD"
 
 
 def _kept(said: Json, told: Json | None) -> Iterator[Breach]:
-    """What a snapshot does to a user's message of the input. It may: pages take what it says."""
+    """Finds changes of a snapshot to a user's message of the input, which are allowed: pages accept them."""
     if told is None:
         said_so = f"the snapshot leaves out the user's message `{said['id']}`, so that it is deleted"
         yield Breach("STATE-2", said_so, "note")
