@@ -1,11 +1,20 @@
-"""Names for stores of your own: the protocol, the records that pass through it, and two stores to extend.
+"""Names for stores of your own: the protocols, the records that pass through them, and two stores to extend.
 
-`create_app(store=…)` takes an object that satisfies `Store`. `tests/stores/` has the suite that all stores here pass.
+`create_app(store=…)` takes an object that has the fifteen methods of `Store`. Each happens wholly or not at all, also
+when its caller is cancelled or the process is killed. Their docstrings say what each promises; docs/stores.md says what
+a store as a whole does. `MemoryStore` and `SQLiteStore` are there to be extended.
+
+Everything else is a capability: a Protocol of its own (`AuditStore`, `EpochStore`, `Expiry`, `InboxStore`,
+`OrphanStore`, `OutboxStore`, `RetentionStore`, `SharedStore`, `TombstoneStore`). A store has one if it has all of its
+methods, and without it that feature is absent. `FullStore` has them all.
+
+`tests/stores/` has the suite that all stores here pass.
 """
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.stores import open_store
+from agui_gate.stores.audit import AuditStore, EventPage, HeadPage
 from agui_gate.stores.base import (
     ApprovalPage,
     ApprovalStore,
@@ -21,28 +30,55 @@ from agui_gate.stores.base import (
     ThreadHead,
     ThreadStore,
 )
+from agui_gate.stores.capabilities import FullStore, InboxStore, SharedStore, TombstoneStore
+from agui_gate.stores.epochs import Epoch, EpochStore
+from agui_gate.stores.expiry import Expired, Expiry
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.orphans import Orphans, OrphanStore
+from agui_gate.stores.outbox import Notice, OutboxStore
+from agui_gate.stores.retention import Ages, RetentionStore, Swept, Tally
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.tombstones import Tombstone
 
 __all__ = [
+    "Ages",
     "Approval",
     "ApprovalPage",
     "ApprovalStore",
     "AtWork",
+    "AuditStore",
     "Calls",
     "Change",
     "Decision",
+    "Epoch",
+    "EpochStore",
+    "EventPage",
+    "Expired",
+    "Expiry",
+    "FullStore",
+    "HeadPage",
+    "InboxStore",
     "MemoryStore",
+    "Notice",
+    "OrphanStore",
+    "Orphans",
+    "OutboxStore",
     "Output",
     "Page",
+    "RetentionStore",
     "RunStatus",
     "SQLiteStore",
+    "SharedStore",
     "State",
     "StopRequest",
     "Store",
     "StoreLifecycle",
+    "Swept",
+    "Tally",
     "Thread",
     "ThreadHead",
     "ThreadStore",
+    "Tombstone",
+    "TombstoneStore",
     "open_store",
 ]

@@ -30,7 +30,8 @@ from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.roster import Roster
 from agui_gate.stores import clock as boot
-from agui_gate.stores.base import LEASE_MS, Store
+from agui_gate.stores.base import LEASE_MS
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.threads.durable_save import END_SECONDS, SaveRetrier
 from agui_gate.threads.leased_thread import LeasedThread
@@ -83,7 +84,7 @@ WAITS = 10.0
 class Stepped:
     """A store whose writes wait until their process may go on."""
 
-    def __init__(self, inner: Store, process: "Process") -> None:
+    def __init__(self, inner: FullStore, process: "Process") -> None:
         self._inner, self._process = inner, process
 
     def __getattr__(self, name: str) -> Any:
@@ -111,7 +112,7 @@ class Stepped:
 class Process:
     """One process, at one thing. ``effects`` are the calls' effects in all processes."""
 
-    def __init__(self, store: Store, effects: list[Any]) -> None:
+    def __init__(self, store: FullStore, effects: list[Any]) -> None:
         self.at = "over"
         self.told: Decided | AguiGateError | None = None
         self.dead = self.stops = self.repeats = self.hurries = False
@@ -286,7 +287,7 @@ class Copies(Protocol):
 class Replay:
     """One history on one thread of a real store. ``sleep`` lets the boot clock go on by a lease."""
 
-    def __init__(self, store: Store, clock: Clock, copies: Copies, variant: Variant, name: str) -> None:
+    def __init__(self, store: FullStore, clock: Clock, copies: Copies, variant: Variant, name: str) -> None:
         self._store, self._clock, self._copies, self._variant = store, clock, copies, variant
         self._thread, self._ids = f"t-{name}", [f"a-{name}"]
         self.effects: list[int] = []
@@ -506,7 +507,7 @@ class Replay:
             await self._store.delete_thread(thread, "end")
 
 
-async def lapse(store: Store, run_key: str) -> None:
+async def lapse(store: FullStore, run_key: str) -> None:
     """The lease of that run ends by itself, as nobody renews it; whose it was may still renew it."""
     assert isinstance(store, SQLStore)
     await store._do("write", lambda: store._sql.threads.void(run_key))

@@ -55,7 +55,9 @@ async def test_what_takes_too_long_with_a_beat_is_left_and_told_once(monkeypatch
         await asyncio.Event().wait()
 
     with capture_logs() as logs:
-        task = asyncio.create_task(heartbeat.beating(heartbeat.Heartbeat(store, set, store.told, lambda _: None), also))
+        task = asyncio.create_task(
+            heartbeat.beating(heartbeat.Heartbeat(store, store, set, store.told, lambda _: None), also)
+        )
         try:
             async with asyncio.timeout(60):
                 await enough.wait()
@@ -68,7 +70,7 @@ async def test_what_takes_too_long_with_a_beat_is_left_and_told_once(monkeypatch
 async def test_a_hurry_is_a_beat_at_once_and_does_nothing_else_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat, "STOP_MS", 1_000_000)
     store: Any = Asked()
-    beating = heartbeat.Heartbeat(store, lambda: {"run_1"}, store.told, lambda _: None)
+    beating = heartbeat.Heartbeat(store, store, lambda: {"run_1"}, store.told, lambda _: None)
     others: list[str] = []
 
     async def also() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
@@ -31,22 +31,22 @@ def place(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-async def store(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[FullStore]:
     made = _STORES[request.param](request, clock)
     await made.start()
     yield made
     await made.aclose()
 
 
-def _postgres(request: pytest.FixtureRequest, clock: Clock) -> Store:
+def _postgres(request: pytest.FixtureRequest, clock: Clock) -> FullStore:
     return PostgresStore(request.getfixturevalue("tables"), clock=clock)
 
 
-def _sqlite(request: pytest.FixtureRequest, clock: Clock) -> Store:
+def _sqlite(request: pytest.FixtureRequest, clock: Clock) -> FullStore:
     return SQLiteStore(request.getfixturevalue("path"), clock=clock)
 
 
-_STORES: dict[str, Callable[[pytest.FixtureRequest, Clock], Store]] = {
+_STORES: dict[str, Callable[[pytest.FixtureRequest, Clock], FullStore]] = {
     "memory": lambda request, clock: MemoryStore(clock=clock),
     "sqlite": _sqlite,
     "postgres": _postgres,

@@ -11,18 +11,19 @@ import sys
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
-from agui_gate.stores.base import Change, Store
+from agui_gate.stores.base import Change
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite.database import Database
 from tests.stores.support import gated, pending, said
 
 
-async def hold(store: Store) -> None:
+async def hold(store: FullStore) -> None:
     await store.lease_thread("alice", "held", "support", "r-held")
     ready()
 
 
-async def decide(store: Store) -> None:
+async def decide(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     change = Change(entries=said("refund it"), approvals=[gated("a1"), gated("a2"), gated("a3")], status="waiting")
     await store.commit(thread, change, "r1")
@@ -34,7 +35,7 @@ async def decide(store: Store) -> None:
     ready()
 
 
-async def race(store: Store) -> None:
+async def race(store: FullStore) -> None:
     waiting = await pending(store, "alice")
     ready()
     won = []
@@ -47,7 +48,7 @@ async def race(store: Store) -> None:
     print(*won, flush=True)
 
 
-async def lock(store: Store) -> None:
+async def lock(store: FullStore) -> None:
     def keep(db: Database) -> None:
         with db.transaction(durable=False):
             ready()

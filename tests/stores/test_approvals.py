@@ -7,7 +7,8 @@ import pytest
 from agui_gate.core.approvals import MOVES, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove, LeaseLost, NotFound
-from agui_gate.stores.base import LEASE_MS, Change, Store, Which
+from agui_gate.stores.base import LEASE_MS, Change, Which
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from tests.stores.support import Clock, ask, gated, pending
 
@@ -33,7 +34,7 @@ WAY = {
 @pytest.mark.parametrize("to", State)
 @pytest.mark.parametrize("overdue", [False, True])
 async def test_every_move_is_made_or_refused_by_the_table_and_the_clock(
-    store: Store, clock: Clock, source: State, to: State, overdue: bool
+    store: FullStore, clock: Clock, source: State, to: State, overdue: bool
 ) -> None:
     await ask(store, gated(expires_at=100, runner="provider"))
     if source is State.EXPIRED:
@@ -60,14 +61,14 @@ async def test_every_move_is_made_or_refused_by_the_table_and_the_clock(
         assert after.state is (to if legal else source)
 
 
-async def test_a_call_that_runs_here_is_never_passed_on(store: Store, clock: Clock) -> None:
+async def test_a_call_that_runs_here_is_never_passed_on(store: FullStore, clock: Clock) -> None:
     await ask(store, gated())
     await store.move("a1", State.CLAIMED)
     with pytest.raises(IllegalMove, match="runs here"):
         await store.move("a1", State.PASSED)
 
 
-async def test_times_are_made_absolute_by_the_stores_clock(store: Store, clock: Clock) -> None:
+async def test_times_are_made_absolute_by_the_stores_clock(store: FullStore, clock: Clock) -> None:
     asked = clock.now
     thread = await ask(store, gated("a1", expires_at=500), gated("a2", asked_at=7))
     first, second = thread.approvals
@@ -75,7 +76,7 @@ async def test_times_are_made_absolute_by_the_stores_clock(store: Store, clock: 
     assert (second.asked_at, second.expires_at) == (asked + 7, None)
 
 
-async def test_the_rest_of_a_record_is_kept_as_given(store: Store, clock: Clock) -> None:
+async def test_the_rest_of_a_record_is_kept_as_given(store: FullStore, clock: Clock) -> None:
     given = gated(
         style="card",
         provider_ref="conv_1",
@@ -91,7 +92,7 @@ async def test_the_rest_of_a_record_is_kept_as_given(store: Store, clock: Clock)
         assert getattr(kept, name) == getattr(given, name), name
 
 
-async def test_what_a_move_says_is_recorded_and_stays(store: Store, clock: Clock) -> None:
+async def test_what_a_move_says_is_recorded_and_stays(store: FullStore, clock: Clock) -> None:
     await ask(store, gated())
     clock.advance(5)
     decided = clock.now
@@ -109,7 +110,7 @@ async def test_what_a_move_says_is_recorded_and_stays(store: Store, clock: Clock
     assert thread.approvals == [done]
 
 
-async def test_a_refused_move_changes_nothing(store: Store) -> None:
+async def test_a_refused_move_changes_nothing(store: FullStore) -> None:
     await ask(store, gated())
     rejected = await store.move("a1", State.REJECTED, decision=Decision(False, reason="no"))
     with pytest.raises(IllegalMove, match="a1 is rejected"):
@@ -117,19 +118,19 @@ async def test_a_refused_move_changes_nothing(store: Store) -> None:
     assert await store.approval("alice", "a1") == rejected
 
 
-async def test_moving_what_does_not_exist(store: Store) -> None:
+async def test_moving_what_does_not_exist(store: FullStore) -> None:
     with pytest.raises(NotFound):
         await store.move("a1", State.CLAIMED)
 
 
-async def test_reading_is_for_the_principal_alone(store: Store) -> None:
+async def test_reading_is_for_the_principal_alone(store: FullStore) -> None:
     await ask(store, gated())
     assert await store.approval("bob", "a1") is None
     assert await pending(store, "bob") == []
     assert await store.approval("alice", "a2") is None
 
 
-async def test_pending_are_listed_oldest_first_over_all_threads(store: Store, clock: Clock) -> None:
+async def test_pending_are_listed_oldest_first_over_all_threads(store: FullStore, clock: Clock) -> None:
     await ask(store, gated("a1"), gated("a2"), thread_id="t1")
     clock.advance(1)
     await ask(store, gated("b1", principal="bob"), principal="bob")
@@ -140,7 +141,7 @@ async def test_pending_are_listed_oldest_first_over_all_threads(store: Store, cl
 
 
 @pytest.mark.parametrize("look", ["approval", "list_approvals", "lease_thread", "read_thread"])
-async def test_whoever_looks_finds_the_overdue_expired(store: Store, clock: Clock, look: str) -> None:
+async def test_whoever_looks_finds_the_overdue_expired(store: FullStore, clock: Clock, look: str) -> None:
     await ask(store, gated("a1", expires_at=10), gated("a2", expires_at=11), gated("a3"))
     clock.advance(10)
     if look == "approval":
@@ -163,14 +164,14 @@ async def test_whoever_looks_finds_the_overdue_expired(store: Store, clock: Cloc
     assert again.decided_at == clock.now - 5, "it expired once"
 
 
-async def test_a_claimed_call_does_not_expire(store: Store, clock: Clock) -> None:
+async def test_a_claimed_call_does_not_expire(store: FullStore, clock: Clock) -> None:
     await ask(store, gated(expires_at=10))
     await store.move("a1", State.CLAIMED)
     clock.advance(100)
     assert (await store.move("a1", State.DONE)).state is State.DONE
 
 
-async def test_of_a_hundred_claims_one_wins(store: Store) -> None:
+async def test_of_a_hundred_claims_one_wins(store: FullStore) -> None:
     """B6, S4: within one process."""
     await ask(store, gated())
     claims = (store.move("a1", State.CLAIMED, decision=Decision(True, by=str(n))) for n in range(100))
@@ -192,7 +193,7 @@ async def test_the_memory_store_bounds_what_waits_and_says_what_became_of_the_ol
     await store.aclose()
 
 
-async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) -> None:
+async def test_who_decides_has_to_hold_the_thread(store: FullStore, clock: Clock) -> None:
     """A process that slept for so long that its lease ended, and then goes on with an approval (T7)."""
     await ask(store, gated("a1"), gated("a2"))
     await store.lease_thread("alice", "t", "support", "slept")
@@ -210,7 +211,7 @@ async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) ->
     assert (await store.move("a2", State.CLAIMED)).state is State.CLAIMED
 
 
-async def test_lists_go_by_who_is_asked_and_by_state_and_expire_what_is_overdue(store: Store, clock: Clock) -> None:
+async def test_lists_go_by_who_is_asked_and_by_state_and_expire_what_is_overdue(store: FullStore, clock: Clock) -> None:
     await ask(store, gated("a1"), gated("a2", expires_at=50), gated("a3"))
     await ask(store, gated("b1", principal="bob"), principal="bob")
     await store.move("a3", State.REJECTED)
@@ -226,7 +227,7 @@ async def test_lists_go_by_who_is_asked_and_by_state_and_expire_what_is_overdue(
     assert [approval.id for approval in (*first.approvals, *rest.approvals)] == ["a3", "a2", "a1"]
 
 
-async def test_the_calls_of_a_thread_are_read_without_its_journal(store: Store, clock: Clock) -> None:
+async def test_the_calls_of_a_thread_are_read_without_its_journal(store: FullStore, clock: Clock) -> None:
     await ask(store, gated("a1", expires_at=50), gated("a2"))
     clock.advance(50)
     calls = await store.read_calls("alice", "t")
@@ -239,7 +240,7 @@ async def test_the_calls_of_a_thread_are_read_without_its_journal(store: Store, 
     assert await store.read_calls("bob", "t") is None
 
 
-async def test_a_branch_marks_the_records_of_its_own_thread(store: Store) -> None:
+async def test_a_branch_marks_the_records_of_its_own_thread(store: FullStore) -> None:
     await ask(store, gated("a1"), gated("a2"))
     await ask(store, gated("b1"), thread_id="other")
     thread = await store.lease_thread("alice", "t", "support", "branch")

@@ -7,7 +7,8 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, InvalidRequest, LeaseLost, NotFound
-from agui_gate.stores.base import Change, Store
+from agui_gate.stores.base import Change
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated, pending, said
@@ -19,12 +20,12 @@ YES = Decision(True, "bob", edited_arguments='{"amount":20}', way="card")
 NO = Decision(False, "bob", way="http")
 
 
-async def delete(store: Store, thread_id: str = "t", principal: str = "alice") -> None:
+async def delete(store: FullStore, thread_id: str = "t", principal: str = "alice") -> None:
     thread = await store.lease_thread(principal, thread_id, "support", "delete", whole=False)
     await store.delete_thread(thread, "delete")
 
 
-async def test_what_happens_to_an_approval_from_asking_to_its_end(store: Store, clock: Clock) -> None:
+async def test_what_happens_to_an_approval_from_asking_to_its_end(store: FullStore, clock: Clock) -> None:
     thread = await ask(store, gated(expires_at=100))
     clock.advance(5)
     await store.move("a1", State.CLAIMED, decision=YES)
@@ -49,7 +50,7 @@ async def test_what_happens_to_an_approval_from_asking_to_its_end(store: Store, 
     assert [e.run_key for e in events] == ["r1", "", "", ""]
 
 
-async def test_a_move_under_a_lease_names_its_run(store: Store) -> None:
+async def test_a_move_under_a_lease_names_its_run(store: FullStore) -> None:
     await ask(store, gated())
     await store.lease_thread("alice", "t", "support", "r2")
     await store.move("a1", State.REJECTED, decision=NO, run_key="r2")
@@ -57,7 +58,7 @@ async def test_a_move_under_a_lease_names_its_run(store: Store) -> None:
     assert (event.kind, event.by, event.way, event.run_key) == ("rejected", "bob", "http", "r2")
 
 
-async def test_a_held_call_that_is_passed_on_twice(store: Store) -> None:
+async def test_a_held_call_that_is_passed_on_twice(store: FullStore) -> None:
     await ask(store, gated(runner="provider"))
     await store.move("a1", State.CLAIMED, decision=YES)
     for to in (State.PASSED, State.GIVEN_BACK, State.PASSED, State.UNKNOWN):
@@ -65,7 +66,7 @@ async def test_a_held_call_that_is_passed_on_twice(store: Store) -> None:
     assert await kinds(store) == ["asked", "approved", "claimed", "passed", "given_back", "passed", "unknown"]
 
 
-async def test_what_the_clock_does_is_in_it_once(store: Store, clock: Clock) -> None:
+async def test_what_the_clock_does_is_in_it_once(store: FullStore, clock: Clock) -> None:
     await ask(store, gated(expires_at=10), gated("a2", expires_at=10), gated("a3", expires_at=10))
     clock.advance(10)
     assert await store.read_calls("alice", "t")
@@ -77,7 +78,7 @@ async def test_what_the_clock_does_is_in_it_once(store: Store, clock: Clock) -> 
 
 
 @pytest.mark.parametrize("by", ["list", "one", "calls", "lease"])
-async def test_whoever_notices_that_it_expired_says_so(store: Store, clock: Clock, by: str) -> None:
+async def test_whoever_notices_that_it_expired_says_so(store: FullStore, clock: Clock, by: str) -> None:
     await ask(store, gated(expires_at=10))
     clock.advance(10)
     match by:
@@ -92,7 +93,7 @@ async def test_whoever_notices_that_it_expired_says_so(store: Store, clock: Cloc
     assert await kinds(store) == ["asked", "expired"]
 
 
-async def test_what_changes_nothing_goes_along_with_a_commit(store: Store) -> None:
+async def test_what_changes_nothing_goes_along_with_a_commit(store: FullStore) -> None:
     await ask(store, gated())
     thread = await store.lease_thread("alice", "t", "support", "r2")
     refused = audit.refused(gated(), "bob", "card", ApprovalRefused("No: 5 is too much"), "r2")
@@ -102,7 +103,7 @@ async def test_what_changes_nothing_goes_along_with_a_commit(store: Store) -> No
     assert (await whole_trail(store))[1].body == '{"code":"approval_refused","why":"No"}'
 
 
-async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: Store) -> None:
+async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: FullStore) -> None:
     await ask(store, gated())
     await store.lease_thread("alice", "t", "support", "r2")
     refused = audit.refused(gated(), "bob", "http", ApprovalRefused("No."), "")
@@ -111,7 +112,7 @@ async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: Store) ->
     assert [(e.kind, e.approval_id) for e in await whole_trail(store)] == [("asked", "a1"), ("refused", "a1")]
 
 
-async def test_what_did_not_happen_is_not_in_it(store: Store) -> None:
+async def test_what_did_not_happen_is_not_in_it(store: FullStore) -> None:
     thread = await ask(store, gated())
     shown = audit.shown(gated(), "bob", "card", "r2")
     with pytest.raises(LeaseLost):
@@ -129,7 +130,7 @@ async def test_what_did_not_happen_is_not_in_it(store: Store) -> None:
     assert len(await whole_trail(store)) == 1
 
 
-async def test_a_run_without_approvals_leaves_nothing(store: Store) -> None:
+async def test_a_run_without_approvals_leaves_nothing(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("hello"), status="finished"), "r1")
     await delete(store)
@@ -137,7 +138,7 @@ async def test_a_run_without_approvals_leaves_nothing(store: Store) -> None:
     assert await heads(store) == []
 
 
-async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begins_anew(store: Store) -> None:
+async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begins_anew(store: FullStore) -> None:
     first = await ask(store, gated())
     await store.move("a1", State.CLAIMED, decision=YES)
     await delete(store)
@@ -150,7 +151,7 @@ async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begi
     assert [(e.kind, e.seq) for e in events[second.key]] == [("asked", 1)]
 
 
-async def test_it_is_read_in_pages_by_thread_principal_and_time(store: Store, clock: Clock) -> None:
+async def test_it_is_read_in_pages_by_thread_principal_and_time(store: FullStore, clock: Clock) -> None:
     for number, principal in enumerate(["alice", "bob", "alice"]):
         for name in ("x", "y"):
             about = gated(f"a{number}{name}", principal=principal, thread_id=f"t{number}")
@@ -167,7 +168,7 @@ async def test_it_is_read_in_pages_by_thread_principal_and_time(store: Store, cl
     assert await heads(store, limit=1) == [e.head for e in everything if e.seq == 2]
 
 
-async def test_a_page_goes_on_while_events_are_added(store: Store) -> None:
+async def test_a_page_goes_on_while_events_are_added(store: FullStore) -> None:
     await ask(store, gated(), gated("a2"))
     page = await store.read_events(limit=1)
     await store.move("a1", State.REJECTED)

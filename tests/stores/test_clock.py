@@ -8,7 +8,8 @@ from agui_gate.core.approvals import State
 from agui_gate.errors import IllegalMove, ThreadBusy
 from agui_gate.stores import clock as clocks
 from agui_gate.stores import lease
-from agui_gate.stores.base import LEASE_MS, Store
+from agui_gate.stores.base import LEASE_MS
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite import machine as machine_statements
@@ -44,10 +45,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def make(request: pytest.FixtureRequest, machine: Machine, path: str) -> AsyncIterator[Callable[[], Store]]:
-    made: list[Store] = []
+async def make(request: pytest.FixtureRequest, machine: Machine, path: str) -> AsyncIterator[Callable[[], FullStore]]:
+    made: list[FullStore] = []
 
-    def new() -> Store:
+    def new() -> FullStore:
         kind = MemoryStore if request.param == "memory" else lambda **options: SQLiteStore(path, **options)
         made.append(kind(clock=clocks.wall_clock))
         return made[-1]
@@ -57,7 +58,7 @@ async def make(request: pytest.FixtureRequest, machine: Machine, path: str) -> A
         await store.aclose()
 
 
-async def test_setting_the_clock_forwards_ends_no_lease(make: Callable[[], Store], machine: Machine) -> None:
+async def test_setting_the_clock_forwards_ends_no_lease(make: Callable[[], FullStore], machine: Machine) -> None:
     store = make()
     await store.start()
     await store.lease_thread("alice", "t", "support", "r1")
@@ -68,7 +69,7 @@ async def test_setting_the_clock_forwards_ends_no_lease(make: Callable[[], Store
     assert (await store.lease_thread("alice", "t", "support", "r2")).run_status == "interrupted"
 
 
-async def test_setting_the_clock_back_prolongs_no_lease(make: Callable[[], Store], machine: Machine) -> None:
+async def test_setting_the_clock_back_prolongs_no_lease(make: Callable[[], FullStore], machine: Machine) -> None:
     store = make()
     await store.start()
     await store.lease_thread("alice", "t", "support", "r1")
@@ -77,7 +78,7 @@ async def test_setting_the_clock_back_prolongs_no_lease(make: Callable[[], Store
     assert (await store.lease_thread("alice", "t", "support", "r2")).run_status == "interrupted"
 
 
-async def test_setting_the_clock_back_brings_no_approval_back(make: Callable[[], Store], machine: Machine) -> None:
+async def test_setting_the_clock_back_brings_no_approval_back(make: Callable[[], FullStore], machine: Machine) -> None:
     """Nobody has looked since it expired, so no record says so yet."""
     store = make()
     await store.start()
@@ -93,7 +94,7 @@ async def test_setting_the_clock_back_brings_no_approval_back(make: Callable[[],
     assert found.state is State.EXPIRED
 
 
-async def test_what_the_clock_says_never_goes_back_and_goes_on(make: Callable[[], Store], machine: Machine) -> None:
+async def test_what_the_clock_says_never_goes_back_and_goes_on(make: Callable[[], FullStore], machine: Machine) -> None:
     store = make()
     await store.start()
     before = store.now()

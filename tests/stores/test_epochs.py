@@ -6,7 +6,8 @@ import pytest
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import LeaseLost, NotFound
-from agui_gate.stores.base import Change, Store
+from agui_gate.stores.base import Change
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.sql import epochs, rows
 from tests.stores.support import Clock, ask, gated, pending, said
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 YES = Decision(True, "bob", way="card")
 
 
-async def test_what_waits_is_asked_again_under_another_id(store: Store, clock: Clock) -> None:
+async def test_what_waits_is_asked_again_under_another_id(store: FullStore, clock: Clock) -> None:
     await ask(store, gated(expires_at=100), gated("a2"))
     await ask(store, gated("a3", thread_id="u"), thread_id="u")
     await store.move("a2", State.REJECTED)
@@ -38,7 +39,7 @@ async def test_what_waits_is_asked_again_under_another_id(store: Store, clock: C
     assert (await store.move("a1.2", State.CLAIMED, decision=YES, run_key="r2")).was == "a1"
 
 
-async def test_it_says_so_in_the_trail_and_to_others(store: Store) -> None:
+async def test_it_says_so_in_the_trail_and_to_others(store: FullStore) -> None:
     await ask(store, gated())
     await store.begin_epoch()
     events = await whole_trail(store)
@@ -47,7 +48,7 @@ async def test_it_says_so_in_the_trail_and_to_others(store: Store) -> None:
     assert [n.about for n in await store.take_notices("one", limit=9)] == ["a1", "ask-a1", "a1.2"]
 
 
-async def test_what_was_agreed_to_and_had_not_ended_is_settled(store: Store) -> None:
+async def test_what_was_agreed_to_and_had_not_ended_is_settled(store: FullStore) -> None:
     names = ("claimed", "passed", "given_back", "done")
     await ask(store, *(gated(name, runner="provider") for name in names))
     for name in names:
@@ -70,7 +71,7 @@ async def test_what_was_agreed_to_and_had_not_ended_is_settled(store: Store) -> 
     assert await kinds(store, "done") == ["asked", "approved", "claimed", "done"]
 
 
-async def test_a_yes_to_a_task_says_that_it_is_of_before(store: Store) -> None:
+async def test_a_yes_to_a_task_says_that_it_is_of_before(store: FullStore) -> None:
     await ask(store, gated("task", runner="agent"), gated("tool"), gated("later", runner="agent"))
     for name in ("task", "tool"):
         await store.move(name, State.CLAIMED, decision=YES)
@@ -86,7 +87,7 @@ async def test_a_yes_to_a_task_says_that_it_is_of_before(store: Store) -> None:
     }
 
 
-async def test_each_restore_begins_another_epoch(store: Store) -> None:
+async def test_each_restore_begins_another_epoch(store: FullStore) -> None:
     assert await store.begin_epoch() == Epoch(2, 0, 0)
     await ask(store, gated())
     await store.begin_epoch()
@@ -97,7 +98,7 @@ async def test_each_restore_begins_another_epoch(store: Store) -> None:
     assert await store.approval("alice", "a1.3") is None
 
 
-async def test_whoever_had_a_lease_has_it_no_more(store: Store) -> None:
+async def test_whoever_had_a_lease_has_it_no_more(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.lease_thread("alice", "u", "support", "decide_2")
     await store.begin_epoch()
@@ -112,7 +113,7 @@ async def test_whoever_had_a_lease_has_it_no_more(store: Store) -> None:
         assert (await store.lease_thread("alice", name, "support", f"again-{name}")).run_status == "interrupted"
 
 
-async def test_a_conversation_that_its_provider_keeps_is_not_continued(store: Store) -> None:
+async def test_a_conversation_that_its_provider_keeps_is_not_continued(store: FullStore) -> None:
     refs = {
         "t": ConversationRef(turn_id="x", origin="o", conversation_id="c1"),
         "u": ConversationRef(turn_id="x", origin="o", previous_response_id="r1"),
@@ -125,7 +126,7 @@ async def test_a_conversation_that_its_provider_keeps_is_not_continued(store: St
     assert [thread and thread.ref and thread.ref.turn_id for thread in found.values()] == ["", "x"]
 
 
-async def test_it_goes_by_pages_and_nothing_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_goes_by_pages_and_nothing_is_left_out(store: FullStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(epochs, "PAGE", 4)
     monkeypatch.setattr(rows, "AT_ONCE", 3)
     numbers = {"t": 1, "u": 5, "v": 3, "w": 2}
@@ -152,14 +153,14 @@ async def test_it_goes_by_pages_and_nothing_is_left_out(store: Store, monkeypatc
     assert sorted(told, key=lambda about: about[0]) == [f"{n}{i}.2" for n in numbers for i in range(1, numbers[n])]
 
 
-async def whole(store: Store, approval_id: str) -> Approval:
+async def whole(store: FullStore, approval_id: str) -> Approval:
     found = await store.approval("alice", approval_id)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_what_another_version_wrote_is_no_obstacle(store: Store, place: str) -> None:
+async def test_what_another_version_wrote_is_no_obstacle(store: FullStore, place: str) -> None:
     """It goes by the state in the row, and by a chain that begins here."""
     await ask(store, gated("waits"), gated("claimed"), gated("settled"))
     await store.move("claimed", State.CLAIMED, decision=YES)

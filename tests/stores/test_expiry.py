@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_gate.core.audit import Event
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.expiry import Expired
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
@@ -20,17 +20,17 @@ def expiring(approval_id: str, after: int | None, thread_id: str = "t", principa
     return gated(approval_id, expires_at=after, thread_id=thread_id, principal=principal)
 
 
-async def expired(store: Store) -> list[str]:
+async def expired(store: FullStore) -> list[str]:
     """The events, oldest first of each thread; ids of notices say in which order threads came."""
     notices = await store.take_notices("test", limit=100)
     return [notice.about for notice in notices if '"expired"' in notice.body]
 
 
-async def events(store: Store) -> list[Event]:
+async def events(store: FullStore) -> list[Event]:
     return [event for event in (await store.read_events(limit=100)).events if event.kind == "expired"]
 
 
-async def test_in_the_order_of_time_over_threads_and_principals(store: Store, clock: Clock) -> None:
+async def test_in_the_order_of_time_over_threads_and_principals(store: FullStore, clock: Clock) -> None:
     await ask(store, expiring("a1", 300), expiring("a2", 100), expiring("a3", None))
     await ask(store, expiring("b1", 200, "u", "bob"), principal="bob", thread_id="u")
     await ask(store, expiring("c1", 5000, "v"), thread_id="v")
@@ -50,7 +50,7 @@ async def test_in_the_order_of_time_over_threads_and_principals(store: Store, cl
     assert await store.expire() == Expired([], None)
 
 
-async def test_after_a_long_time_alone_they_still_come_in_order(store: Store, clock: Clock) -> None:
+async def test_after_a_long_time_alone_they_still_come_in_order(store: FullStore, clock: Clock) -> None:
     """Two threads whose approvals expire in turns."""
     for number in range(6):
         thread_id = "tu"[number % 2]
@@ -62,11 +62,11 @@ async def test_after_a_long_time_alone_they_still_come_in_order(store: Store, cl
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_each_once_however_many_processes_write_it(store: Store, place: str, clock: Clock) -> None:
+async def test_each_once_however_many_processes_write_it(store: FullStore, place: str, clock: Clock) -> None:
     for number in range(20):
         await ask(store, expiring(f"a{number}", 100, f"t{number}"), thread_id=f"t{number}")
     kind = PostgresStore if isinstance(store, PostgresStore) else SQLiteStore
-    others: list[Store] = [kind(place, clock=clock) for _ in range(2)]
+    others: list[FullStore] = [kind(place, clock=clock) for _ in range(2)]
     for other in others:
         await other.start()
     clock.advance(100)

@@ -4,7 +4,8 @@ import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import ConversationRef, Output, Text, UserEntry
-from agui_gate.stores.base import MAX_LISTED, Change, Store
+from agui_gate.stores.base import MAX_LISTED, Change
+from agui_gate.stores.capabilities import FullStore
 from tests.stores.support import gated
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +26,7 @@ HARD = (
 
 
 @pytest.mark.parametrize("hard", HARD)
-async def test_a_thread_and_its_approvals(store: Store, hard: str) -> None:
+async def test_a_thread_and_its_approvals(store: FullStore, hard: str) -> None:
     thread = await store.lease_thread(hard, hard, hard, f"r{hard}")
     change = Change(
         entries=[UserEntry(hard, (Text(hard),))],
@@ -53,7 +54,7 @@ async def test_a_thread_and_its_approvals(store: Store, hard: str) -> None:
     assert listed.output.content.startswith((hard * MAX_LISTED)[:MAX_LISTED])
 
 
-async def test_a_text_that_is_none_changes_nothing(store: Store) -> None:
+async def test_a_text_that_is_none_changes_nothing(store: FullStore) -> None:
     """An unpaired surrogate: nothing that comes in has one (core/json_text.py), so it is a bug of ours."""
     thread = await store.lease_thread("alice", "t", "support", "r1")
     try:

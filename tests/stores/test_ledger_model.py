@@ -15,7 +15,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from agui_gate.core.approvals import DECISIONS, MOVES, Decision, Runner, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, pending
@@ -62,7 +62,7 @@ class Ledger(RuleBasedStateMachine):
         self.model: dict[str, Row] = {}
         self.store = self.make()
 
-    def make(self) -> Store:
+    def make(self) -> FullStore:
         raise NotImplementedError
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -148,12 +148,12 @@ class Ledger(RuleBasedStateMachine):
 
 
 class MemoryLedger(Ledger):
-    def make(self) -> Store:
+    def make(self) -> FullStore:
         return MemoryStore(clock=self.clock)
 
 
 class SQLiteLedger(Ledger):
-    def make(self) -> Store:
+    def make(self) -> FullStore:
         return SQLiteStore(str(self.folder / "ledger.db"), clock=self.clock)
 
 

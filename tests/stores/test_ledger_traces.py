@@ -19,7 +19,7 @@ from agui_gate.approvals.orphan_job import OrphanJob
 from agui_gate.core.approvals import Approval
 from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.stores import clock as boot
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.threads.lease import Lease
@@ -109,7 +109,7 @@ class File:
 class Tables:
     """A copy of the tables of a PostgreSQL store, in a schema of its own."""
 
-    def __init__(self, store: Store, server: Postgres, url: str) -> None:
+    def __init__(self, store: FullStore, server: Postgres, url: str) -> None:
         self._store, self._server, self._name = store, server, url.rpartition("/")[2]
 
     async def back_up(self) -> None:
@@ -131,7 +131,7 @@ class Tables:
 
 
 @pytest.fixture
-def copies(store: Store, clock: Clock, request: pytest.FixtureRequest) -> Any:
+def copies(store: FullStore, clock: Clock, request: pytest.FixtureRequest) -> Any:
     if isinstance(store, MemoryStore):
         return Memory(store)
     if isinstance(store, SQLiteStore):
@@ -154,7 +154,9 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boot, "boot_clock", Ahead(boot.boot_clock))
 
 
-async def replayed(store: Store, clock: Clock, copies: Any, variant: Variant, traces: Iterator[Trace[World]]) -> None:
+async def replayed(
+    store: FullStore, clock: Clock, copies: Any, variant: Variant, traces: Iterator[Trace[World]]
+) -> None:
     """Replay them. Raises `AssertionError` at the first step that comes out otherwise than in the model."""
     steps: set[str] = set()
     number = 0
@@ -177,7 +179,7 @@ async def replayed(store: Store, clock: Clock, copies: Any, variant: Variant, tr
 @pytest.mark.usefixtures("sleeps")
 @pytest.mark.parametrize("variant", VARIANTS)
 async def test_histories_of_the_model_come_out_the_same(
-    store: Store, clock: Clock, copies: Any, variant: Variant, request: pytest.FixtureRequest
+    store: FullStore, clock: Clock, copies: Any, variant: Variant, request: pytest.FixtureRequest
 ) -> None:
     every = request.config.getoption("--histories")
     await replayed(store, clock, copies, variant, histories(variant, every))

@@ -9,7 +9,8 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ConversationRef
 from agui_gate.errors import InvalidRequest, NotFound, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, Change, Store, ThreadHead
+from agui_gate.stores.base import LEASE_MS, Change, ThreadHead
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.cursor import MAX_CURSOR, PAGE_BYTES, Place, from_cursor, to_cursor
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 from tests.support.chance import seeds
@@ -17,25 +18,27 @@ from tests.support.chance import seeds
 pytestmark = pytest.mark.anyio
 
 
-async def talk(store: Store, thread_id: str, principal: str = "alice", agent: str = "support", **change: Any) -> None:
+async def talk(
+    store: FullStore, thread_id: str, principal: str = "alice", agent: str = "support", **change: Any
+) -> None:
     """One run that ends."""
     thread = await store.lease_thread(principal, thread_id, agent, f"run of {thread_id}")
     await store.commit(thread, Change(entries=said("a"), status="finished", **change), f"run of {thread_id}")
 
 
-async def talk_in_turn(store: Store, clock: Clock, *thread_ids: str, others: str = "") -> None:
+async def talk_in_turn(store: FullStore, clock: Clock, *thread_ids: str, others: str = "") -> None:
     for thread_id in thread_ids:
         clock.advance(1)
         await talk(store, thread_id, agent="other" if thread_id in others else "support")
 
 
-async def names(store: Store, principal: str = "alice", *, archived: bool = False) -> list[str]:
+async def names(store: FullStore, principal: str = "alice", *, archived: bool = False) -> list[str]:
     page = await store.list_threads(principal, limit=100, archived=archived)
     assert page.next_cursor is None
     return [head.id for head in page.threads]
 
 
-async def delete(store: Store, thread_id: str, principal: str = "alice") -> None:
+async def delete(store: FullStore, thread_id: str, principal: str = "alice") -> None:
     thread = await store.lease_thread(principal, thread_id, "support", "delete")
     await store.delete_thread(thread, "delete")
 
@@ -43,12 +46,12 @@ async def delete(store: Store, thread_id: str, principal: str = "alice") -> None
 # --- lists
 
 
-async def test_nobody_has_threads_at_first(store: Store) -> None:
+async def test_nobody_has_threads_at_first(store: FullStore) -> None:
     page = await store.list_threads("alice", limit=1)
     assert (page.threads, page.next_cursor) == ([], None)
 
 
-async def test_a_head_says_what_a_list_needs(store: Store, clock: Clock) -> None:
+async def test_a_head_says_what_a_list_needs(store: FullStore, clock: Clock) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     created = clock.now
     clock.advance(5)
@@ -67,14 +70,14 @@ async def test_a_head_says_what_a_list_needs(store: Store, clock: Clock) -> None
     )
 
 
-async def test_a_run_that_died_counts_as_interrupted(store: Store, clock: Clock) -> None:
+async def test_a_run_that_died_counts_as_interrupted(store: FullStore, clock: Clock) -> None:
     await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS)
     (head,) = (await store.list_threads("alice", limit=10)).threads
     assert (head.run_key, head.run_status) == ("r1", "interrupted")
 
 
-async def test_only_what_still_waits_is_counted(store: Store, clock: Clock) -> None:
+async def test_only_what_still_waits_is_counted(store: FullStore, clock: Clock) -> None:
     await ask(store, gated("a1"), gated("a2"), gated("a3", expires_at=10), gated("a4"))
     await ask(store, gated("b1"), thread_id="other")
     await store.move("a1", State.REJECTED)
@@ -84,12 +87,12 @@ async def test_only_what_still_waits_is_counted(store: Store, clock: Clock) -> N
     assert heads == {"t": 1, "other": 1}
 
 
-async def test_the_newest_come_first_and_a_change_brings_a_thread_to_the_front(store: Store, clock: Clock) -> None:
+async def test_the_newest_come_first_and_a_change_brings_a_thread_to_the_front(store: FullStore, clock: Clock) -> None:
     await talk_in_turn(store, clock, "a", "b", "c", "a")
     assert await names(store) == ["a", "c", "b"]
 
 
-async def test_lists_are_their_principals_own(store: Store, clock: Clock) -> None:
+async def test_lists_are_their_principals_own(store: FullStore, clock: Clock) -> None:
     await talk_in_turn(store, clock, "a", "b", "c")
     await talk(store, "a", principal="bob")
     await ask(store, gated("hers", thread_id="a", principal="alice"), thread_id="a")
@@ -103,7 +106,7 @@ async def test_lists_are_their_principals_own(store: Store, clock: Clock) -> Non
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
-async def test_a_list_of_one_agent_and_of_archived_threads_too(store: Store, clock: Clock, limit: int) -> None:
+async def test_a_list_of_one_agent_and_of_archived_threads_too(store: FullStore, clock: Clock, limit: int) -> None:
     await talk_in_turn(store, clock, "a", "b", "c", "d", "e", others="bc")
     await store.update_thread("alice", "a", archived=True)
     await store.update_thread("alice", "c", archived=True)
@@ -128,7 +131,7 @@ async def test_a_list_of_one_agent_and_of_archived_threads_too(store: Store, clo
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 12, 13])
-async def test_pages_show_everything_once_even_of_one_moment(store: Store, clock: Clock, limit: int) -> None:
+async def test_pages_show_everything_once_even_of_one_moment(store: FullStore, clock: Clock, limit: int) -> None:
     for number in range(12):
         clock.advance(number % 3 == 0)  # three of each moment
         await talk(store, f"t{number}")
@@ -147,7 +150,7 @@ async def test_pages_show_everything_once_even_of_one_moment(store: Store, clock
 
 
 @pytest.mark.parametrize("seed", seeds(6))
-async def test_a_cursor_stays_right_while_threads_change(store: Store, clock: Clock, seed: int) -> None:
+async def test_a_cursor_stays_right_while_threads_change(store: FullStore, clock: Clock, seed: int) -> None:
     """Nothing twice; everything that was left alone; nothing that was deleted before its page."""
     rng = Random(seed)
     alive = {f"t{number}" for number in range(30)}
@@ -181,7 +184,7 @@ NO_CURSORS = [
 
 
 @pytest.mark.parametrize("cursor", NO_CURSORS)
-async def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
+async def test_a_cursor_that_is_none_is_refused(store: FullStore, cursor: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         await store.list_threads("alice", limit=1, cursor=cursor)
     assert caught.value.well_formed
@@ -198,7 +201,7 @@ def test_a_cursor_is_safe_in_a_url_and_comes_back_the_same() -> None:
 # --- titles and putting away
 
 
-async def test_archived_threads_have_a_list_of_their_own(store: Store, clock: Clock) -> None:
+async def test_archived_threads_have_a_list_of_their_own(store: FullStore, clock: Clock) -> None:
     await talk_in_turn(store, clock, "a", "b", "c")
     head = await store.update_thread("alice", "b", archived=True)
     assert head is not None
@@ -214,7 +217,7 @@ async def test_archived_threads_have_a_list_of_their_own(store: Store, clock: Cl
     assert await names(store) == ["b", "c", "a"]
 
 
-async def test_a_title_is_set_kept_and_removed(store: Store) -> None:
+async def test_a_title_is_set_kept_and_removed(store: FullStore) -> None:
     await talk(store, "t")
     for title in ("Orders", None, "x"):
         head = await store.update_thread("alice", "t", title=title)
@@ -227,7 +230,7 @@ async def test_a_title_is_set_kept_and_removed(store: Store) -> None:
         assert read.title == title
 
 
-async def test_neither_makes_a_thread_newer(store: Store, clock: Clock) -> None:
+async def test_neither_makes_a_thread_newer(store: FullStore, clock: Clock) -> None:
     await talk_in_turn(store, clock, "a", "b")
     clock.advance(1)
     head = await store.update_thread("alice", "a", title="A", archived=False)
@@ -236,7 +239,7 @@ async def test_neither_makes_a_thread_newer(store: Store, clock: Clock) -> None:
     assert await names(store) == ["b", "a"]
 
 
-async def test_a_running_thread_can_be_named_and_the_run_goes_on(store: Store) -> None:
+async def test_a_running_thread_can_be_named_and_the_run_goes_on(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.update_thread("alice", "t", title="Hers", archived=True)
     await store.commit(thread, Change(default_title="Automatic", entries=said("a"), status="finished"), "r1")
@@ -245,7 +248,7 @@ async def test_a_running_thread_can_be_named_and_the_run_goes_on(store: Store) -
     assert (read.title, read.archived, ids(read)) == ("Hers", True, ["a"])
 
 
-async def test_the_automatic_title_is_for_threads_without_one(store: Store) -> None:
+async def test_the_automatic_title_is_for_threads_without_one(store: FullStore) -> None:
     await talk(store, "t", default_title="first")
     await talk(store, "t", default_title="second")
     read = await store.read_thread("alice", "t")
@@ -253,7 +256,7 @@ async def test_the_automatic_title_is_for_threads_without_one(store: Store) -> N
     assert read.title == "first"
 
 
-async def test_what_is_not_yours_can_not_be_changed(store: Store) -> None:
+async def test_what_is_not_yours_can_not_be_changed(store: FullStore) -> None:
     await talk(store, "t")
     assert await store.update_thread("bob", "t", title="his") is None
     assert await store.update_thread("alice", "unknown", title="x") is None
@@ -263,7 +266,7 @@ async def test_what_is_not_yours_can_not_be_changed(store: Store) -> None:
     assert read.title is None
 
 
-async def test_the_providers_id_names_the_thread_here_too(store: Store) -> None:
+async def test_the_providers_id_names_the_thread_here_too(store: FullStore) -> None:
     await talk(store, "mine", ref=ConversationRef("t", "o", conversation_id="conv_1"))
     head = await store.update_thread("alice", "conv_1", title="x")
     assert head is not None
@@ -274,7 +277,7 @@ async def test_the_providers_id_names_the_thread_here_too(store: Store) -> None:
 # --- deletion
 
 
-async def test_nothing_is_left_of_a_deleted_thread(store: Store) -> None:
+async def test_nothing_is_left_of_a_deleted_thread(store: FullStore) -> None:
     await ask(store, gated("a1"), gated("a2", provider_ref="conv_1"))
     await store.move("a2", State.CLAIMED)
     await talk(store, "t", ref=ConversationRef("t", "o", conversation_id="conv_1"), state={"a": 1})
@@ -288,7 +291,7 @@ async def test_nothing_is_left_of_a_deleted_thread(store: Store) -> None:
     assert await names(store) == []
 
 
-async def test_a_deleted_id_is_a_new_thread_with_another_key(store: Store) -> None:
+async def test_a_deleted_id_is_a_new_thread_with_another_key(store: FullStore) -> None:
     before = await ask(store, gated("a1"))
     await delete(store, "t")
     after = await ask(store, gated("a1"))
@@ -298,7 +301,7 @@ async def test_a_deleted_id_is_a_new_thread_with_another_key(store: Store) -> No
     assert claimed.state is State.CLAIMED
 
 
-async def test_the_others_stay(store: Store) -> None:
+async def test_the_others_stay(store: FullStore) -> None:
     await ask(store, gated("a1"))
     await ask(store, gated("b1", principal="bob"), principal="bob")
     await ask(store, gated("c1"), thread_id="other")
@@ -308,7 +311,7 @@ async def test_the_others_stay(store: Store) -> None:
     assert (await names(store), await names(store, "bob")) == (["other"], ["t"])
 
 
-async def test_of_two_threads_with_one_provider_id_the_other_one_keeps_it(store: Store, clock: Clock) -> None:
+async def test_of_two_threads_with_one_provider_id_the_other_one_keeps_it(store: FullStore, clock: Clock) -> None:
     ref = ConversationRef("t", "o", conversation_id="conv_1")
     await talk(store, "older", ref=ref)
     clock.advance(1)
@@ -319,7 +322,7 @@ async def test_of_two_threads_with_one_provider_id_the_other_one_keeps_it(store:
     assert left.id == "older"
 
 
-async def test_only_who_holds_the_lease_deletes(store: Store, clock: Clock) -> None:
+async def test_only_who_holds_the_lease_deletes(store: FullStore, clock: Clock) -> None:
     await ask(store, gated("a1"))
     mine = await store.lease_thread("alice", "t", "support", "mine")
     with pytest.raises(ThreadBusy):
@@ -338,7 +341,7 @@ async def test_only_who_holds_the_lease_deletes(store: Store, clock: Clock) -> N
     assert await store.read_thread("alice", "t") is None
 
 
-async def test_a_cancelled_deletion_happens_or_it_does_not(store: Store) -> None:
+async def test_a_cancelled_deletion_happens_or_it_does_not(store: FullStore) -> None:
     await ask(store, gated("a1"))
     thread = await store.lease_thread("alice", "t", "support", "delete")
     task = asyncio.create_task(store.delete_thread(thread, "delete"))
@@ -351,7 +354,7 @@ async def test_a_cancelled_deletion_happens_or_it_does_not(store: Store) -> None
     assert await store.approval("alice", "a1") is None
 
 
-async def test_a_closed_store_says_so(store: Store) -> None:
+async def test_a_closed_store_says_so(store: FullStore) -> None:
     await talk(store, "t")
     thread = await store.lease_thread("alice", "t", "support", "r")
     await store.aclose()
@@ -360,7 +363,7 @@ async def test_a_closed_store_says_so(store: Store) -> None:
             await attempt
 
 
-async def test_a_page_of_approvals_is_bounded_in_bytes(store: Store) -> None:
+async def test_a_page_of_approvals_is_bounded_in_bytes(store: FullStore) -> None:
     """A hundred calls of 100 KB are ten pages; one that is larger than a page is one."""
     text = '{"text":"' + "x" * 100_000 + '"}'
     await ask(store, *(gated(f"a{n:03}", arguments=text) for n in range(30)))

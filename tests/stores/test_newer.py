@@ -14,7 +14,8 @@ from agui_gate.core.approvals import State
 from agui_gate.core.stored_values import NOT_READ, decode_entries
 from agui_gate.core.transcript import Text, UnreadEntry, UserEntry
 from agui_gate.errors import IllegalMove, Unreadable
-from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.base import Change, Thread
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.retention import Ages
 from tests.conforming import conforms
@@ -44,7 +45,7 @@ def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-async def commit(store: Store, change: Change, run_key: str = "r") -> Thread:
+async def commit(store: FullStore, change: Change, run_key: str = "r") -> Thread:
     thread = await store.lease_thread("alice", "t", "support", run_key)
     await store.commit(thread, msgspec.structs.replace(change, status="finished"), run_key)
     after = await store.read_thread("alice", "t")
@@ -52,7 +53,7 @@ async def commit(store: Store, change: Change, run_key: str = "r") -> Thread:
     return after
 
 
-async def test_an_entry_of_an_unknown_kind_stays_as_it_was_written(store: Store) -> None:
+async def test_an_entry_of_an_unknown_kind_stays_as_it_was_written(store: FullStore) -> None:
     one, two, three, four = said("one", "two", "three", "four")
     thread = await commit(store, Change(entries=[one, UnreadEntry(HOLOGRAM), two, UnreadEntry(HOLOGRAM), three]))
     assert thread.entries == [one, UnreadEntry(HOLOGRAM), two, UnreadEntry(HOLOGRAM), three]
@@ -63,7 +64,7 @@ async def test_an_entry_of_an_unknown_kind_stays_as_it_was_written(store: Store)
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_what_is_written_is_never_written_anew(store: Store, place: str) -> None:
+async def test_what_is_written_is_never_written_anew(store: FullStore, place: str) -> None:
     """A part of a batch is kept by a branch: with its unknown members, kinds and spellings."""
     await commit(store, Change(entries=said("one")))
     user = b'{"type":"user", "id":"u", "content":[{"type":"text","text":"hi","lang":"en"}], "mood":"fine"}'
@@ -79,7 +80,7 @@ async def test_what_is_written_is_never_written_anew(store: Store, place: str) -
     assert written(place, "SELECT count, body FROM journal ORDER BY seq")[0] in ((3, kept), (3, kept.decode()))
 
 
-async def plant(store: Store, place: str, **columns: Any) -> None:
+async def plant(store: FullStore, place: str, **columns: Any) -> None:
     """A record on a thread, changed as another version might have written it."""
     await ask(store, gated())
     text = f"UPDATE approvals SET {', '.join(f'{name} = ?' for name in columns)}"
@@ -95,7 +96,7 @@ async def plant(store: Store, place: str, **columns: Any) -> None:
     ids=["state", "overdue", "runner"],
 )
 async def test_a_record_that_cannot_be_read_is_never_pending_and_never_run(
-    store: Store, place: str, columns: dict[str, Any]
+    store: FullStore, place: str, columns: dict[str, Any]
 ) -> None:
     await plant(store, place, **columns)
     thread = await store.read_thread("alice", "t")
@@ -135,7 +136,7 @@ async def test_a_record_that_cannot_be_read_is_never_pending_and_never_run(
     ],
 )
 async def test_a_record_is_read_as_far_as_it_can_be(
-    store: Store, place: str, columns: dict[str, Any], state: State, way: str | None
+    store: FullStore, place: str, columns: dict[str, Any], state: State, way: str | None
 ) -> None:
     await plant(store, place, **columns)
     record = await store.approval("alice", "a1")
@@ -147,7 +148,7 @@ async def test_a_record_is_read_as_far_as_it_can_be(
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store, place: str) -> None:
+async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: FullStore, place: str) -> None:
     """A turn with a part that nobody here knows: its calls may hang on it."""
     await commit(store, Change(entries=said("one")))
     other = await store.lease_thread("alice", "other", "support", "r9")
@@ -167,7 +168,7 @@ async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_what_cannot_be_read_is_not_forgotten(store: Store, place: str, clock: Clock) -> None:
+async def test_what_cannot_be_read_is_not_forgotten(store: FullStore, place: str, clock: Clock) -> None:
     """It may wait, as that version knows. What finished waits for nothing, whoever wrote it."""
     await plant(store, place, state="snoozed")
     for name, status in (("stopped", "cancelled"), ("over", "finished")):
@@ -180,7 +181,7 @@ async def test_what_cannot_be_read_is_not_forgotten(store: Store, place: str, cl
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_what_only_helps_may_be_unreadable(store: Store, place: str) -> None:
+async def test_what_only_helps_may_be_unreadable(store: FullStore, place: str) -> None:
     """What a provider remembers, and how the last run ended: neither is needed to go on."""
     await commit(store, Change(entries=said("one")))
     written(place, "UPDATE threads SET ref = ?, run_status = ?", '{"turn":["other"]}', "paused")
@@ -193,7 +194,7 @@ async def test_what_only_helps_may_be_unreadable(store: Store, place: str) -> No
 
 
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-async def test_columns_of_another_version_are_left_alone(store: Store, place: str) -> None:
+async def test_columns_of_another_version_are_left_alone(store: FullStore, place: str) -> None:
     await commit(store, Change(entries=said("one", "two")))
     await plant(store, place, state="pending")
     tables = ("threads", "journal", "approvals", "tombstones", "checks", "processes", "clock")
@@ -210,7 +211,7 @@ async def test_columns_of_another_version_are_left_alone(store: Store, place: st
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-async def test_a_notice_of_an_unknown_kind_is_left_for_who_knows_it(store: Store, place: str) -> None:
+async def test_a_notice_of_an_unknown_kind_is_left_for_who_knows_it(store: FullStore, place: str) -> None:
     await ask(store, gated())
     written(place, "UPDATE outbox SET kind = 'hologram' WHERE kind = 'approval_pending'")
     (known,) = await store.take_notices("one", limit=100)
@@ -221,7 +222,7 @@ async def test_a_notice_of_an_unknown_kind_is_left_for_who_knows_it(store: Store
     assert written(place, "SELECT kind FROM outbox") == [("hologram",)]
 
 
-async def test_a_record_that_cannot_be_read_outlives_its_thread(store: Store, place: str) -> None:
+async def test_a_record_that_cannot_be_read_outlives_its_thread(store: FullStore, place: str) -> None:
     """It may have run, so a tombstone says that nobody knows."""
     await plant(store, place, state="snoozed")
     thread = await store.lease_thread("alice", "t", "support", "r3", whole=False)

@@ -4,7 +4,8 @@ import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.stores.base import LEASE_MS, ApprovalPage, Change, Store
+from agui_gate.stores.base import LEASE_MS, ApprovalPage, Change
+from agui_gate.stores.capabilities import FullStore
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
 
@@ -13,16 +14,16 @@ pytestmark = [pytest.mark.anyio, shows("B9")]
 YES = Decision(True, by="alice", way="http")
 
 
-async def claim(store: Store, *approval_ids: str) -> None:
+async def claim(store: FullStore, *approval_ids: str) -> None:
     for approval_id in approval_ids:
         await store.move(approval_id, State.CLAIMED, decision=YES)
 
 
-async def found(store: Store, after: int = 0, most: int = 9) -> list[str]:
+async def found(store: FullStore, after: int = 0, most: int = 9) -> list[str]:
     return [orphan.id for orphan in (await store.orphans(after, most)).found]
 
 
-async def test_whoever_holds_the_lease_is_at_work_until_it_has_lapsed(store: Store, clock: Clock) -> None:
+async def test_whoever_holds_the_lease_is_at_work_until_it_has_lapsed(store: FullStore, clock: Clock) -> None:
     thread = await ask(store, gated())
     assert await found(store) == []
     await store.lease_thread("alice", "t", "support", "r9")
@@ -44,7 +45,7 @@ async def test_whoever_holds_the_lease_is_at_work_until_it_has_lapsed(store: Sto
     assert await found(store) == []
 
 
-async def test_a_yes_that_waits_for_the_next_request_is_none(store: Store) -> None:
+async def test_a_yes_that_waits_for_the_next_request_is_none(store: FullStore) -> None:
     await ask(store, gated("a1", runner="provider"), gated("a2", runner="agent"))
     await claim(store, "a1", "a2")
     assert await found(store) == ["a2"]
@@ -54,7 +55,7 @@ async def test_a_yes_that_waits_for_the_next_request_is_none(store: Store) -> No
     assert await found(store) == ["a2"]
 
 
-async def test_a_look_goes_on_where_the_last_one_ended(store: Store) -> None:
+async def test_a_look_goes_on_where_the_last_one_ended(store: FullStore) -> None:
     for number in range(5):
         who = "alice" if number % 2 else "bob"
         await ask(store, gated(f"a{number}", principal=who, thread_id=who), principal=who, thread_id=who)
@@ -69,7 +70,7 @@ async def test_a_look_goes_on_where_the_last_one_ended(store: Store) -> None:
     assert seen == [f"a{number}" for number in range(5)]
 
 
-async def test_what_is_at_work_and_what_is_unknown_are_lists_of_their_own(store: Store) -> None:
+async def test_what_is_at_work_and_what_is_unknown_are_lists_of_their_own(store: FullStore) -> None:
     names = [f"a{number}" for number in range(6)]
     await ask(store, *(gated(name, runner="provider" if name == "a1" else "here") for name in names))
     await ask(store, gated("b1", principal="bob", thread_id="u"), principal="bob", thread_id="u")

@@ -7,7 +7,8 @@ import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.errors import LeaseLost
-from agui_gate.stores.base import LEASE_MS, Change, Store
+from agui_gate.stores.base import LEASE_MS, Change
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.lease import DECIDES, DELETES
 from agui_gate.stores.outbox import TAKE_MS
 from tests.stores.support import Clock, ask, gated
@@ -15,7 +16,7 @@ from tests.stores.support import Clock, ask, gated
 pytestmark = pytest.mark.anyio
 
 
-async def taken(store: Store, taker: str = "one", limit: int = 100) -> list[tuple[str, str, str]]:
+async def taken(store: FullStore, taker: str = "one", limit: int = 100) -> list[tuple[str, str, str]]:
     return [(n.kind, n.about, n.body) for n in await store.take_notices(taker, limit=limit)]
 
 
@@ -25,7 +26,7 @@ ASKED = [
 ]
 
 
-async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Store, clock: Clock) -> None:
+async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: FullStore, clock: Clock) -> None:
     assert await taken(store) == []
     await ask(store, gated())
     clock.advance(1)
@@ -42,7 +43,7 @@ async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Stor
     assert [n.created_at for n in notices] == [clock.now - 1, clock.now - 1, clock.now, clock.now]
 
 
-async def test_one_takes_them_and_says_which_were_told(store: Store) -> None:
+async def test_one_takes_them_and_says_which_were_told(store: FullStore) -> None:
     await ask(store, gated())
     (first,) = await store.take_notices("one", limit=1)
     assert await taken(store, "two") == []
@@ -51,7 +52,7 @@ async def test_one_takes_them_and_says_which_were_told(store: Store) -> None:
     assert await taken(store, "one") == []
 
 
-async def test_who_dies_leaves_them_to_another(store: Store, clock: Clock) -> None:
+async def test_who_dies_leaves_them_to_another(store: FullStore, clock: Clock) -> None:
     await ask(store, gated())
     notices = await store.take_notices("one", limit=100)
     clock.advance(TAKE_MS - 1)
@@ -62,28 +63,28 @@ async def test_who_dies_leaves_them_to_another(store: Store, clock: Clock) -> No
     assert await taken(store, "two") == []
 
 
-async def test_a_run_whose_lease_is_taken_over_has_ended(store: Store, clock: Clock) -> None:
+async def test_a_run_whose_lease_is_taken_over_has_ended(store: FullStore, clock: Clock) -> None:
     await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS)
     await store.lease_thread("alice", "t", "support", "r2")
     assert await taken(store) == [("run_ended", "r1", '{"status":"interrupted"}')]
 
 
-async def test_what_did_not_happen_is_not_told(store: Store) -> None:
+async def test_what_did_not_happen_is_not_told(store: FullStore) -> None:
     thread = await ask(store, gated())
     with pytest.raises(LeaseLost):
         await store.commit(thread, Change(approvals=[gated("a2")], status="waiting"), "other")
     assert await taken(store) == ASKED
 
 
-async def test_a_commit_that_does_not_end_its_run_tells_nothing(store: Store) -> None:
+async def test_a_commit_that_does_not_end_its_run_tells_nothing(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(state={"a": 1}), "r1")
     assert await taken(store) == []
 
 
 @pytest.mark.parametrize("what", [DECIDES, DELETES])
-async def test_the_end_of_what_is_no_run_is_not_told(store: Store, clock: Clock, what: str) -> None:
+async def test_the_end_of_what_is_no_run_is_not_told(store: FullStore, clock: Clock, what: str) -> None:
     await store.lease_thread("alice", "t", "support", f"{what}1")
     clock.advance(LEASE_MS)
     thread = await store.lease_thread("alice", "t", "support", f"{what}2")
@@ -92,7 +93,9 @@ async def test_the_end_of_what_is_no_run_is_not_told(store: Store, clock: Clock,
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)
-async def test_no_end_is_told_of_a_run_whose_lease_another_one_takes_at_that_moment(store: Store, place: str) -> None:
+async def test_no_end_is_told_of_a_run_whose_lease_another_one_takes_at_that_moment(
+    store: FullStore, place: str
+) -> None:
     """That one has begun, and isn't done: whoever writes the end waits for it, before anything is told."""
     thread = await store.lease_thread("alice", "t", "support", "r1")
     async with await psycopg.AsyncConnection.connect(place) as other:

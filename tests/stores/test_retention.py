@@ -10,7 +10,8 @@ from agui_gate.core.parts import CallKind, CallPart, Output
 from agui_gate.core.transcript import Entry, ResultEntry, TurnEntry
 from agui_gate.errors import NotFound
 from agui_gate.stores import retention
-from agui_gate.stores.base import LEASE_MS, Bounds, Change, RunStatus, Store
+from agui_gate.stores.base import LEASE_MS, Bounds, Change, RunStatus
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages, Tally
 from agui_gate.stores.sql import retention as in_sql
@@ -36,7 +37,7 @@ EMPTY = Tally(
 )
 
 
-async def sweep(store: Store, ages: Ages) -> tuple[int, int]:
+async def sweep(store: FullStore, ages: Ages) -> tuple[int, int]:
     """All steps of one round: how many threads and records went."""
     threads = records = 0
     place = BEGINNING
@@ -48,21 +49,21 @@ async def sweep(store: Store, ages: Ages) -> tuple[int, int]:
     raise AssertionError("it goes on for ever")
 
 
-async def listed(store: Store, principal: str = "alice") -> set[str]:
+async def listed(store: FullStore, principal: str = "alice") -> set[str]:
     return {head.id for head in (await store.list_threads(principal, limit=1000)).threads}
 
 
-async def say(store: Store, thread_id: str, principal: str = "alice") -> None:
+async def say(store: FullStore, thread_id: str, principal: str = "alice") -> None:
     thread = await store.lease_thread(principal, thread_id, "support", f"say-{thread_id}")
     await store.commit(thread, Change(entries=said("hello"), status="finished"), f"say-{thread_id}")
 
 
-async def delete(store: Store, thread_id: str = "t") -> None:
+async def delete(store: FullStore, thread_id: str = "t") -> None:
     thread = await store.lease_thread("alice", thread_id, "support", "delete")
     await store.delete_thread(thread, "delete")
 
 
-async def test_a_thread_goes_when_nobody_changed_it_for_so_long(store: Store, clock: Clock) -> None:
+async def test_a_thread_goes_when_nobody_changed_it_for_so_long(store: FullStore, clock: Clock) -> None:
     await say(store, "old")
     await say(store, "bobs", "bob")
     clock.advance(1)
@@ -86,7 +87,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("state", sorted(UNFINISHED))
-async def test_what_waits_or_is_at_work_keeps_its_thread(store: Store, clock: Clock, state: State) -> None:
+async def test_what_waits_or_is_at_work_keeps_its_thread(store: FullStore, clock: Clock, state: State) -> None:
     await ask(store, gated(runner="provider"))
     for step in WAYS[state]:
         await store.move("a1", step)
@@ -97,14 +98,14 @@ async def test_what_waits_or_is_at_work_keeps_its_thread(store: Store, clock: Cl
     assert approval.state is state
 
 
-async def test_what_is_overdue_waits_no_more(store: Store, clock: Clock) -> None:
+async def test_what_is_overdue_waits_no_more(store: FullStore, clock: Clock) -> None:
     await ask(store, gated(expires_at=10))
     clock.advance(2 * DAY)
     assert await sweep(store, THREADS) == (1, 0)
     assert [event.kind for event in await trail(store)] == ["asked", "expired", "deleted"]
 
 
-async def test_a_run_keeps_its_thread_and_one_that_died_does_not(store: Store, clock: Clock) -> None:
+async def test_a_run_keeps_its_thread_and_one_that_died_does_not(store: FullStore, clock: Clock) -> None:
     await say(store, "t")
     clock.advance(2 * DAY)
     await store.lease_thread("alice", "t", "support", "r")
@@ -129,7 +130,7 @@ ENDS: list[RunStatus] = ["waiting", "failed", "cancelled", "interrupted"]
 @pytest.mark.parametrize("status", ENDS)
 @pytest.mark.parametrize("task", [False, True], ids=["conversation", "task"])
 async def test_a_call_that_its_page_is_to_run_keeps_its_thread(
-    store: Store, clock: Clock, task: bool, status: RunStatus
+    store: FullStore, clock: Clock, task: bool, status: RunStatus
 ) -> None:
     delegating = [turn("m1", ("task", "task"))] if task else []
     entries: list[Entry] = [*said("hello"), *delegating, turn("m2", ("pick", "client"), task="task" if task else "")]
@@ -148,7 +149,7 @@ async def test_a_call_that_its_page_is_to_run_keeps_its_thread(
 async def test_a_thread_that_nobody_can_answer_in_goes(kind: str, clock: Clock, tables: str, path: str) -> None:
     """It is too large to be read."""
     bounds = Bounds(thread_bytes=100)
-    store: Store = PostgresStore(tables, clock=clock, bounds=bounds)
+    store: FullStore = PostgresStore(tables, clock=clock, bounds=bounds)
     if kind == "sqlite":
         store = SQLiteStore(path, clock=clock, bounds=bounds)
     await store.start()
@@ -166,7 +167,7 @@ async def test_one_step_reads_little(
 ) -> None:
     """A journal keeps the event loop waiting. Of one that is too long for that, the run's end says whether it waits."""
     monkeypatch.setattr(in_sql, "READ", 3_000)
-    store: Store = SQLiteStore(path, clock=clock) if kind == "sqlite" else PostgresStore(tables, clock=clock)
+    store: FullStore = SQLiteStore(path, clock=clock) if kind == "sqlite" else PostgresStore(tables, clock=clock)
     await store.start()
     lengths: dict[str, tuple[int, RunStatus]] = {
         **{f"t{number}": (1_000, "waiting") for number in range(6)},
@@ -186,7 +187,7 @@ async def test_one_step_reads_little(
     await store.aclose()
 
 
-async def test_a_call_that_a_crash_left_keeps_nothing(store: Store, clock: Clock) -> None:
+async def test_a_call_that_a_crash_left_keeps_nothing(store: FullStore, clock: Clock) -> None:
     """Nobody is waited for: the next run would say that it was interrupted."""
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=[*said("hello"), turn("m1", ("search", "server"))]), "r1")
@@ -194,7 +195,7 @@ async def test_a_call_that_a_crash_left_keeps_nothing(store: Store, clock: Clock
     assert await sweep(store, THREADS) == (1, 0)
 
 
-async def test_what_ran_leaves_what_a_deletion_leaves(store: Store, clock: Clock) -> None:
+async def test_what_ran_leaves_what_a_deletion_leaves(store: FullStore, clock: Clock) -> None:
     await ask(store, gated())
     await store.move("a1", State.REJECTED, decision=Decision(False, by="bob", way="card"))
     clock.advance(DAY)
@@ -206,7 +207,7 @@ async def test_what_ran_leaves_what_a_deletion_leaves(store: Store, clock: Clock
     assert await store.approval("alice", "a1") is None
 
 
-async def test_records_of_what_is_gone_go_whole_and_of_what_is_there_they_stay(store: Store, clock: Clock) -> None:
+async def test_records_of_what_is_gone_go_whole_and_of_what_is_there_they_stay(store: FullStore, clock: Clock) -> None:
     for name in ("t", "u"):
         await ask(store, gated(name), thread_id=name)
         await store.move(name, State.REJECTED)
@@ -220,7 +221,7 @@ async def test_records_of_what_is_gone_go_whole_and_of_what_is_there_they_stay(s
     assert await sweep(store, RECORDS) == (0, 0)
 
 
-async def test_a_trail_stays_as_long_as_its_last_event_is_young(store: Store, clock: Clock) -> None:
+async def test_a_trail_stays_as_long_as_its_last_event_is_young(store: FullStore, clock: Clock) -> None:
     await ask(store, gated())
     await store.move("a1", State.REJECTED)
     clock.advance(DAY)
@@ -231,7 +232,7 @@ async def test_a_trail_stays_as_long_as_its_last_event_is_young(store: Store, cl
 
 
 async def test_steps_are_small_and_come_to_everything(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: FullStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_sql, "LOOK", 3)
     for number in range(8):
@@ -245,7 +246,7 @@ async def test_steps_are_small_and_come_to_everything(
     assert await sweep(store, Ages(threads=1, records=1)) == (0, 0)
 
 
-async def test_two_sweep_at_once_while_threads_are_taken_up(store: Store, clock: Clock) -> None:
+async def test_two_sweep_at_once_while_threads_are_taken_up(store: FullStore, clock: Clock) -> None:
     """Each thread goes once and wholly, or stays wholly with who took it up."""
     names = [f"t{number}" for number in range(16)]
     for name in names:
@@ -273,7 +274,7 @@ async def test_two_sweep_at_once_while_threads_are_taken_up(store: Store, clock:
     assert len({event.approval_id for event in await whole_trail(store)}) == len(names)
 
 
-async def test_what_it_holds(store: Store, clock: Clock) -> None:
+async def test_what_it_holds(store: FullStore, clock: Clock) -> None:
     assert await store.tally() == EMPTY
     began = clock.now
     await ask(store, gated("a1"), gated("a2", expires_at=5))

@@ -8,7 +8,8 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import TooLarge
-from agui_gate.stores.base import Bounds, Change, Store, Thread
+from agui_gate.stores.base import Bounds, Change, Thread
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.requirements import shows
@@ -17,22 +18,22 @@ from tests.stores.support import Clock, ask, gated, ids, pending, said
 pytestmark = [pytest.mark.anyio, shows("T13")]
 
 
-async def commit(store: Store, change: Change, thread_id: str = "t") -> None:
+async def commit(store: FullStore, change: Change, thread_id: str = "t") -> None:
     thread = await store.lease_thread("alice", thread_id, "support", "r")
     await store.commit(thread, msgspec.structs.replace(change, status="finished"), "r")
 
 
-async def read(store: Store) -> Thread:
+async def read(store: FullStore) -> Thread:
     thread = await store.read_thread("alice", "t")
     assert thread is not None
     return thread
 
 
-async def size(store: Store) -> int:
+async def size(store: FullStore) -> int:
     return (await read(store)).bytes
 
 
-async def test_a_threads_size_follows_what_is_kept_of_it(store: Store) -> None:
+async def test_a_threads_size_follows_what_is_kept_of_it(store: FullStore) -> None:
     await commit(store, Change(entries=said("a")))
     one = await size(store)
     assert one == len(msgspec.json.encode(said("a")))
@@ -50,7 +51,7 @@ async def test_a_threads_size_follows_what_is_kept_of_it(store: Store) -> None:
     assert await size(store) > one + 500
 
 
-async def test_a_cut_inside_a_batch_is_counted_too(store: Store) -> None:
+async def test_a_cut_inside_a_batch_is_counted_too(store: FullStore) -> None:
     await commit(store, Change(entries=said("a", "b", "c")))
     await commit(store, Change(keep=1, entries=said("d")))
     thread = await read(store)
@@ -58,7 +59,7 @@ async def test_a_cut_inside_a_batch_is_counted_too(store: Store) -> None:
     assert abs(thread.bytes - len(msgspec.json.encode(thread.entries))) < 5  # brackets and commas of the batches
 
 
-async def test_a_head_is_read_without_the_rest_of_the_thread(store: Store) -> None:
+async def test_a_head_is_read_without_the_rest_of_the_thread(store: FullStore) -> None:
     await commit(store, Change(entries=said("a"), state={"a": 1}, default_title="Orders"))
     head = await store.read_thread("alice", "t", whole=False)
     assert head is not None
@@ -72,14 +73,14 @@ async def test_a_head_is_read_without_the_rest_of_the_thread(store: Store) -> No
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def bounded(request: pytest.FixtureRequest, clock: Clock, path: str) -> Callable[[], Store]:
+def bounded(request: pytest.FixtureRequest, clock: Clock, path: str) -> Callable[[], FullStore]:
     """A store that reads threads of up to 1,000 bytes."""
     if request.param == "memory":
         return lambda: MemoryStore(clock=clock, bounds=Bounds(thread_bytes=1000))
     return lambda: SQLiteStore(path, clock=clock, bounds=Bounds(thread_bytes=1000))
 
 
-async def test_what_is_too_large_is_not_read_and_can_be_deleted(bounded: Callable[[], Store]) -> None:
+async def test_what_is_too_large_is_not_read_and_can_be_deleted(bounded: Callable[[], FullStore]) -> None:
     store = bounded()
     await store.start()
     await commit(store, Change(entries=said("x" * 600)))

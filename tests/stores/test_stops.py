@@ -2,7 +2,8 @@
 
 import pytest
 
-from agui_gate.stores.base import LEASE_MS, Change, StopRequest, Store
+from agui_gate.stores.base import LEASE_MS, Change, StopRequest
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock
 
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.anyio
 STOP = StopRequest()
 
 
-async def test_a_run_is_asked_once_and_hears_it_once(store: Store) -> None:
+async def test_a_run_is_asked_once_and_hears_it_once(store: FullStore) -> None:
     await store.lease_thread("alice", "t", "support", "r1")
     assert await store.take_stops({"r1"}) == {}
     assert await store.ask_to_stop("alice", "t", STOP) == "r1"
@@ -21,7 +22,7 @@ async def test_a_run_is_asked_once_and_hears_it_once(store: Store) -> None:
     assert await store.take_stops({"r1"}) == {}
 
 
-async def test_nobody_is_asked_where_nothing_is_at_work(store: Store, clock: Clock) -> None:
+async def test_nobody_is_asked_where_nothing_is_at_work(store: FullStore, clock: Clock) -> None:
     assert await store.ask_to_stop("alice", "t", STOP) is None
     thread = await store.lease_thread("alice", "t", "support", "r1")
     assert await store.ask_to_stop("bob", "t", STOP) is None, "another principal's thread"
@@ -33,7 +34,7 @@ async def test_nobody_is_asked_where_nothing_is_at_work(store: Store, clock: Clo
     assert await store.ask_to_stop("alice", "t", STOP) is None
 
 
-async def test_a_run_does_not_hear_what_was_asked_of_the_one_before(store: Store) -> None:
+async def test_a_run_does_not_hear_what_was_asked_of_the_one_before(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.ask_to_stop("alice", "t", STOP)
     await store.commit(thread, Change(status="finished"), "r1")

@@ -17,8 +17,9 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, Unavailable
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine
-from agui_gate.stores import Store, open_store
+from agui_gate.stores import open_store
 from agui_gate.stores.base import Change
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.postgres import PostgresStore
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
@@ -32,7 +33,7 @@ Execute = Callable[[str], object]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[str, Store, Execute]]:
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[str, FullStore, Execute]]:
     """A store's URL, the store, and somebody who can write to its database."""
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path / 'gate.db'}"
@@ -58,7 +59,7 @@ async def found(url: str) -> list[str]:
     return [place.why for place in (await _verify(Settings(store=url), [])).broken]
 
 
-async def test_arguments_that_were_not_asked_about_are_not_carried_out(place: tuple[str, Store, Execute]) -> None:
+async def test_arguments_that_were_not_asked_about_are_not_carried_out(place: tuple[str, FullStore, Execute]) -> None:
     url, store, execute = place
     await ask(store, gated("a1", arguments='{"amount":1}'), gated("a2", "c2", arguments='{"amount":1}'))
     assert await found(url) == []
@@ -74,7 +75,7 @@ async def test_arguments_that_were_not_asked_about_are_not_carried_out(place: tu
     assert (await store.move("a2", State.CLAIMED, decision=edited)).effective_arguments == '{"amount":2}'
 
 
-async def test_a_question_that_is_not_in_the_trail_was_not_asked(place: tuple[str, Store, Execute]) -> None:
+async def test_a_question_that_is_not_in_the_trail_was_not_asked(place: tuple[str, FullStore, Execute]) -> None:
     url, store, execute = place
     await ask(store, gated("a1"), gated("a2", "c2"))
     execute("UPDATE approvals SET id = 'forged' WHERE id = 'a2'")
@@ -86,7 +87,7 @@ async def test_a_question_that_is_not_in_the_trail_was_not_asked(place: tuple[st
     ]
 
 
-async def test_consent_is_passed_on_for_what_was_agreed_to(place: tuple[str, Store, Execute]) -> None:
+async def test_consent_is_passed_on_for_what_was_agreed_to(place: tuple[str, FullStore, Execute]) -> None:
     _, store, execute = place
     await ask(store, gated(runner="provider"))
     await store.move("a1", State.CLAIMED, decision=YES)
@@ -110,7 +111,7 @@ REPEATED = {
 
 @pytest.mark.parametrize("changed", REPEATED)
 async def test_a_call_is_repeated_as_it_was_agreed_to_or_not_at_all(
-    place: tuple[str, Store, Execute], changed: str
+    place: tuple[str, FullStore, Execute], changed: str
 ) -> None:
     """Its tool may simply run again after a crash, and does with the next run of its thread."""
     _, store, execute = place
@@ -150,7 +151,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("forged", FORGED)
-async def test_verify_holds_the_ledger_against_the_trail(place: tuple[str, Store, Execute], forged: str) -> None:
+async def test_verify_holds_the_ledger_against_the_trail(place: tuple[str, FullStore, Execute], forged: str) -> None:
     url, store, execute = place
     await ask(store, gated())
     await store.move("a1", State.CLAIMED, decision=YES)
@@ -161,7 +162,7 @@ async def test_verify_holds_the_ledger_against_the_trail(place: tuple[str, Store
     assert FORGED[forged] in why
 
 
-async def test_nothing_that_goes_its_way_is_a_contradiction(place: tuple[str, Store, Execute]) -> None:
+async def test_nothing_that_goes_its_way_is_a_contradiction(place: tuple[str, FullStore, Execute]) -> None:
     url, store, _ = place
     kinds = {"a": "c1", "b": "c2", "c": "c3", "d": "c4", "e": "c5", "f": "c6"}
     await ask(store, *(gated(name, call, runner="provider" if name == "e" else "here") for name, call in kinds.items()))

@@ -22,7 +22,8 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, AtWork, Change, RunStatus, Store, provider_id
+from agui_gate.stores.base import LEASE_MS, AtWork, Change, RunStatus, provider_id
+from agui_gate.stores.capabilities import FullStore
 from tests.stores.support import Clock, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +48,7 @@ ONE_OF_EACH: list[Entry] = [
 ]
 
 
-async def append(store: Store, *texts: str, keep: int | None = None, thread_id: str = "t") -> None:
+async def append(store: FullStore, *texts: str, keep: int | None = None, thread_id: str = "t") -> None:
     thread = await store.lease_thread("alice", thread_id, "support", "append")
     await store.commit(thread, Change(keep=keep, entries=said(*texts), status="finished"), "append")
 
@@ -55,7 +56,7 @@ async def append(store: Store, *texts: str, keep: int | None = None, thread_id: 
 # --- opening
 
 
-async def test_a_new_thread_is_empty_and_belongs_to_who_opened_it(store: Store, clock: Clock) -> None:
+async def test_a_new_thread_is_empty_and_belongs_to_who_opened_it(store: FullStore, clock: Clock) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     assert (thread.principal, thread.id, thread.agent) == ("alice", "t", "support")
     assert thread.created_at == thread.updated_at == thread.now == clock.now
@@ -63,12 +64,12 @@ async def test_a_new_thread_is_empty_and_belongs_to_who_opened_it(store: Store, 
     assert (thread.run_key, thread.run_status) == (None, None)
 
 
-async def test_reading_makes_no_thread(store: Store) -> None:
+async def test_reading_makes_no_thread(store: FullStore) -> None:
     assert await store.read_thread("alice", "t") is None
     assert await store.read_thread("alice", "t") is None
 
 
-async def test_the_same_id_of_another_principal_is_another_thread(store: Store) -> None:
+async def test_the_same_id_of_another_principal_is_another_thread(store: FullStore) -> None:
     await append(store, "hers")
     theirs = await store.lease_thread("bob", "t", "support", "r2")
     assert theirs.entries == []
@@ -79,7 +80,7 @@ async def test_the_same_id_of_another_principal_is_another_thread(store: Store) 
 # --- leases
 
 
-async def test_a_second_run_on_a_thread_is_busy(store: Store) -> None:
+async def test_a_second_run_on_a_thread_is_busy(store: FullStore) -> None:
     await store.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(ThreadBusy):
         await store.lease_thread("alice", "t", "support", "r2")
@@ -89,7 +90,7 @@ async def test_a_second_run_on_a_thread_is_busy(store: Store) -> None:
     await store.lease_thread("alice", "another", "support", "r2")
 
 
-async def test_of_many_runs_that_start_at_once_one_gets_the_thread(store: Store) -> None:
+async def test_of_many_runs_that_start_at_once_one_gets_the_thread(store: FullStore) -> None:
     opened = await asyncio.gather(
         *(store.lease_thread("alice", "t", "support", f"r{n}") for n in range(20)), return_exceptions=True
     )
@@ -97,7 +98,7 @@ async def test_of_many_runs_that_start_at_once_one_gets_the_thread(store: Store)
 
 
 @pytest.mark.parametrize("status", ["finished", "waiting", "failed", "cancelled", "interrupted"])
-async def test_a_status_ends_the_run_and_gives_the_lease_back(store: Store, status: RunStatus) -> None:
+async def test_a_status_ends_the_run_and_gives_the_lease_back(store: FullStore, status: RunStatus) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(status=status), "r1")
     after = await store.lease_thread("alice", "t", "support", "r2")
@@ -106,7 +107,7 @@ async def test_a_status_ends_the_run_and_gives_the_lease_back(store: Store, stat
         await store.commit(thread, Change(default_title="late"), "r1")
 
 
-async def test_a_commit_without_status_keeps_the_lease(store: Store) -> None:
+async def test_a_commit_without_status_keeps_the_lease(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a")), "r1")
     with pytest.raises(ThreadBusy):
@@ -116,7 +117,7 @@ async def test_a_commit_without_status_keeps_the_lease(store: Store) -> None:
     assert thread.entries == [], "the passed object is not touched"
 
 
-async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: Store, clock: Clock) -> None:
+async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: FullStore, clock: Clock) -> None:
     silent = await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS - 1)
     with pytest.raises(ThreadBusy):
@@ -137,7 +138,7 @@ async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: Sto
     assert (ids(after), after.state, after.title, after.approvals) == (["mine"], None, None, [])
 
 
-async def test_renewing_keeps_the_lease_of_those_named(store: Store, clock: Clock) -> None:
+async def test_renewing_keeps_the_lease_of_those_named(store: FullStore, clock: Clock) -> None:
     for run_key in ("r1", "r2", "r3"):
         await store.lease_thread("alice", f"thread of {run_key}", "support", run_key)
     clock.advance(LEASE_MS - 1)
@@ -150,7 +151,7 @@ async def test_renewing_keeps_the_lease_of_those_named(store: Store, clock: Cloc
     await store.lease_thread("alice", "thread of r3", "support", "new")
 
 
-async def test_renewing_does_not_bring_a_finished_or_taken_run_back(store: Store, clock: Clock) -> None:
+async def test_renewing_does_not_bring_a_finished_or_taken_run_back(store: FullStore, clock: Clock) -> None:
     finished = await store.lease_thread("alice", "finished", "support", "r1")
     await store.commit(finished, Change(status="finished"), "r1")
     await store.lease_thread("alice", "taken", "support", "r2")
@@ -162,7 +163,7 @@ async def test_renewing_does_not_bring_a_finished_or_taken_run_back(store: Store
     await store.lease_thread("alice", "taken", "support", "r5")
 
 
-async def test_a_late_run_that_nobody_replaced_may_go_on(store: Store, clock: Clock) -> None:
+async def test_a_late_run_that_nobody_replaced_may_go_on(store: FullStore, clock: Clock) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS * 2)
     await store.commit(thread, Change(entries=said("slow")), "r1")
@@ -171,7 +172,7 @@ async def test_a_late_run_that_nobody_replaced_may_go_on(store: Store, clock: Cl
         await store.lease_thread("alice", "t", "support", "r2")
 
 
-async def test_what_is_at_work_on_which_threads(store: Store, clock: Clock) -> None:
+async def test_what_is_at_work_on_which_threads(store: FullStore, clock: Clock) -> None:
     waits = await store.lease_thread("alice", "t", "support", "r1")
     await store.lease_thread("alice", "u", "support", "r2")
     await store.lease_thread("bob", "t", "support", "r3")
@@ -191,7 +192,7 @@ async def test_what_is_at_work_on_which_threads(store: Store, clock: Clock) -> N
 # --- the journal
 
 
-async def test_entries_come_back_as_they_went_in(store: Store) -> None:
+async def test_entries_come_back_as_they_went_in(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=ONE_OF_EACH[:2]), "r1")
     await store.commit(thread, Change(entries=ONE_OF_EACH[2:], status="finished"), "r1")
@@ -199,7 +200,7 @@ async def test_entries_come_back_as_they_went_in(store: Store) -> None:
     assert after.entries == ONE_OF_EACH
 
 
-async def test_many_batches_keep_their_order(store: Store) -> None:
+async def test_many_batches_keep_their_order(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     expected: list[str] = []
     for batch in range(300):
@@ -210,7 +211,7 @@ async def test_many_batches_keep_their_order(store: Store) -> None:
 
 
 @pytest.mark.parametrize("keep", range(8))
-async def test_keep_cuts_the_end_off_wherever_batches_lie(store: Store, keep: int) -> None:
+async def test_keep_cuts_the_end_off_wherever_batches_lie(store: FullStore, keep: int) -> None:
     await append(store, "a", "b", "c")
     await append(store, "d")
     await append(store, "e", "f")
@@ -221,7 +222,7 @@ async def test_keep_cuts_the_end_off_wherever_batches_lie(store: Store, keep: in
     assert ids(await store.read_thread("alice", "t")) == [*expected, "z"], "later batches follow the cut"
 
 
-async def test_cutting_everything_and_appending_nothing(store: Store) -> None:
+async def test_cutting_everything_and_appending_nothing(store: FullStore) -> None:
     await append(store, "a", "b")
     await append(store, keep=0)
     assert ids(await store.read_thread("alice", "t")) == []
@@ -233,7 +234,7 @@ async def test_cutting_everything_and_appending_nothing(store: Store) -> None:
 
 
 @pytest.mark.parametrize("state", [{"a": [1, 2.5, None, "x"]}, [], 0, False, "", None])
-async def test_fields_are_set_and_stay_until_they_are_set_again(store: Store, clock: Clock, state: Any) -> None:
+async def test_fields_are_set_and_stay_until_they_are_set_again(store: FullStore, clock: Clock, state: Any) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     ref = ConversationRef("t1", "openai", conversation_id="conv_1")
     clock.advance(5)
@@ -249,7 +250,7 @@ async def test_fields_are_set_and_stay_until_they_are_set_again(store: Store, cl
     assert (after.state, after.ref, after.title, after.agent) == (None, None, "Orders", "support")
 
 
-async def test_what_was_read_is_a_copy(store: Store) -> None:
+async def test_what_was_read_is_a_copy(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(state={"list": [1]}, entries=said("a")), "r1")
     read = await store.read_thread("alice", "t")
@@ -265,7 +266,7 @@ async def test_what_was_read_is_a_copy(store: Store) -> None:
 # --- the provider's id as a name (S2)
 
 
-async def name(store: Store, thread_id: str, ref: ConversationRef | None, principal: str = "alice") -> None:
+async def name(store: FullStore, thread_id: str, ref: ConversationRef | None, principal: str = "alice") -> None:
     thread = await store.lease_thread(principal, thread_id, "support", "name")
     await store.commit(thread, Change(ref=ref, status="finished"), "name")
 
@@ -277,7 +278,7 @@ def test_the_alias_of_a_ref() -> None:
     assert provider_id(ConversationRef("t", "o", conversation_id="conv")) == "conv"
 
 
-async def test_the_providers_current_id_finds_the_thread(store: Store) -> None:
+async def test_the_providers_current_id_finds_the_thread(store: FullStore) -> None:
     await name(store, "mine", ConversationRef("t", "o", conversation_id="conv_1"))
     found = await store.lease_thread("alice", "conv_1", "support", "r1")
     assert found.id == "mine"
@@ -288,7 +289,7 @@ async def test_the_providers_current_id_finds_the_thread(store: Store) -> None:
     assert seen.key == found.key
 
 
-async def test_only_the_current_id_does(store: Store) -> None:
+async def test_only_the_current_id_does(store: FullStore) -> None:
     await name(store, "mine", ConversationRef("t", "o", previous_response_id="resp_1"))
     await name(store, "mine", ConversationRef("t", "o", previous_response_id="resp_2"))
     assert await store.read_thread("alice", "resp_1") is None
@@ -297,14 +298,14 @@ async def test_only_the_current_id_does(store: Store) -> None:
     assert await store.read_thread("alice", "resp_2") is None
 
 
-async def test_the_providers_id_is_no_way_into_another_principals_thread(store: Store) -> None:
+async def test_the_providers_id_is_no_way_into_another_principals_thread(store: FullStore) -> None:
     await name(store, "mine", ConversationRef("t", "o", conversation_id="conv_1"))
     assert await store.read_thread("bob", "conv_1") is None
     theirs = await store.lease_thread("bob", "conv_1", "support", "r1")
     assert (theirs.principal, theirs.id) == ("bob", "conv_1")
 
 
-async def test_a_thread_of_that_very_id_comes_first(store: Store) -> None:
+async def test_a_thread_of_that_very_id_comes_first(store: FullStore) -> None:
     await store.lease_thread("alice", "conv_1", "support", "r1")
     await name(store, "mine", ConversationRef("t", "o", conversation_id="conv_1"))
     seen = await store.read_thread("alice", "conv_1")
@@ -315,7 +316,7 @@ async def test_a_thread_of_that_very_id_comes_first(store: Store) -> None:
 # --- atomicity and closing
 
 
-async def test_a_commit_that_fails_changes_nothing(store: Store) -> None:
+async def test_a_commit_that_fails_changes_nothing(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a", "b"), approvals=[gated()]), "r1")
     before = await store.read_thread("alice", "t")
@@ -338,14 +339,14 @@ async def test_a_commit_that_fails_changes_nothing(store: Store) -> None:
     await store.commit(thread, Change(entries=said("still mine"), status="finished"), "r1")
 
 
-async def test_one_call_of_a_commit_twice_is_refused(store: Store) -> None:
+async def test_one_call_of_a_commit_twice_is_refused(store: FullStore) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(IllegalMove):
         await store.commit(thread, Change(approvals=[gated("a1", "same"), gated("a2", "same")]), "r1")
     assert await pending(store, "alice") == []
 
 
-async def test_the_same_call_id_on_two_threads_is_two_calls(store: Store) -> None:
+async def test_the_same_call_id_on_two_threads_is_two_calls(store: FullStore) -> None:
     for number in (1, 2):
         thread = await store.lease_thread("alice", f"t{number}", "support", "r")
         approval = gated(f"a{number}", "call", provider_ref="conv")
@@ -353,7 +354,7 @@ async def test_the_same_call_id_on_two_threads_is_two_calls(store: Store) -> Non
     assert [approval.id for approval in await pending(store, "alice")] == ["a1", "a2"]
 
 
-async def test_a_closed_store_says_so(store: Store) -> None:
+async def test_a_closed_store_says_so(store: FullStore) -> None:
     await store.check()
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.aclose()

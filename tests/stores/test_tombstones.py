@@ -10,7 +10,7 @@ import pytest
 from agui_gate.core.approvals import RAN, UNFINISHED, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.tombstones import Tombstone
 from tests.stores.support import Clock, ask, gated
@@ -22,12 +22,12 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def delete(store: Store, thread_id: str = "t", principal: str = "alice") -> None:
+async def delete(store: FullStore, thread_id: str = "t", principal: str = "alice") -> None:
     thread = await store.lease_thread(principal, thread_id, "support", "delete", whole=False)
     await store.delete_thread(thread, "delete")
 
 
-async def test_who_decided_when_which_way_and_digests_of_what_ran(store: Store, clock: Clock) -> None:
+async def test_who_decided_when_which_way_and_digests_of_what_ran(store: FullStore, clock: Clock) -> None:
     await ask(store, gated(source="mcp:shop"))
     clock.advance(10)
     decision = Decision(True, by="bob", reason="she called", edited_arguments='{"amount":20}', way="card")
@@ -57,7 +57,7 @@ async def test_who_decided_when_which_way_and_digests_of_what_ran(store: Store, 
     assert await store.approval("alice", "a1") is None
 
 
-async def test_what_was_decided_or_may_have_run_stays_and_what_came_to_nothing_goes(store: Store) -> None:
+async def test_what_was_decided_or_may_have_run_stays_and_what_came_to_nothing_goes(store: FullStore) -> None:
     names = {state: f"a-{state}" for state in State}
     await ask(store, *(gated(name, runner="provider") for name in names.values()))
     for state, name in names.items():
@@ -80,7 +80,9 @@ async def test_what_was_decided_or_may_have_run_stays_and_what_came_to_nothing_g
     }
 
 
-async def test_tombstones_are_their_principals_and_found_by_thread_and_by_approval(store: Store, clock: Clock) -> None:
+async def test_tombstones_are_their_principals_and_found_by_thread_and_by_approval(
+    store: FullStore, clock: Clock
+) -> None:
     for principal, thread_id, name in (("alice", "t", "a1"), ("alice", "u", "a2"), ("bob", "t", "b1")):
         await ask(
             store, gated(name, principal=principal, thread_id=thread_id), principal=principal, thread_id=thread_id
@@ -110,7 +112,7 @@ async def test_nothing_that_was_said_is_left_in_the_file(path: str) -> None:
     assert secret.encode() not in await asyncio.to_thread(Path(path).read_bytes)
 
 
-async def test_a_thread_that_is_not_there_is_not_made_for_those_who_do_not_want_one(store: Store) -> None:
+async def test_a_thread_that_is_not_there_is_not_made_for_those_who_do_not_want_one(store: FullStore) -> None:
     with pytest.raises(NotFound):
         await store.lease_thread("alice", "t", "support", "r", create=False)
     assert await store.read_thread("alice", "t") is None
@@ -118,7 +120,7 @@ async def test_a_thread_that_is_not_there_is_not_made_for_those_who_do_not_want_
     assert (await store.lease_thread("alice", "t", "support", "r", create=False)).run_status == "running"
 
 
-async def test_a_result_that_comes_after_the_deletion_is_marked(store: Store, clock: Clock) -> None:
+async def test_a_result_that_comes_after_the_deletion_is_marked(store: FullStore, clock: Clock) -> None:
     """Its process slept, so that its lease ended and the thread was deleted, and then came back."""
     await ask(store, gated("a1"), gated("a2"))
     for name in ("a1", "a2"):
@@ -132,7 +134,7 @@ async def test_a_result_that_comes_after_the_deletion_is_marked(store: Store, cl
     assert left == {"a1": (State.DONE, sha("late")), "a2": (State.DONE, sha("first"))}
 
 
-async def test_of_a_tool_that_was_at_work_nobody_knows(store: Store) -> None:
+async def test_of_a_tool_that_was_at_work_nobody_knows(store: FullStore) -> None:
     """Its process died while it ran, and nobody will ever say what came of it."""
     await ask(store, gated())
     await store.move("a1", State.CLAIMED)

@@ -11,7 +11,8 @@ from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable
-from agui_gate.stores.base import Change, Store
+from agui_gate.stores.base import Change
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import Parrot, request, started
 from tests.requirements import shows
@@ -38,7 +39,7 @@ def dump(path: str) -> list[str]:
         connection.close()
 
 
-ATTEMPTS: dict[str, Callable[[Store], Awaitable[object]]] = {
+ATTEMPTS: dict[str, Callable[[FullStore], Awaitable[object]]] = {
     "open": lambda store: store.lease_thread("alice", "new", "support", "r9"),
     "read": lambda store: store.read_thread("alice", "t"),
     "move": lambda store: store.move("a1", State.CLAIMED),

@@ -72,7 +72,9 @@ class House:
 
     async def beat(self) -> None:
         """What the heart does, now."""
-        await Heartbeat(self.store, self.engine._leases, self.engine._asked_to_stop, self.engine._lost).beat()
+        await Heartbeat(
+            self.store, self.store, self.engine._leases, self.engine._asked_to_stop, self.engine._lost
+        ).beat()
 
 
 @asynccontextmanager

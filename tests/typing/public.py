@@ -14,7 +14,7 @@ from starlette.requests import Request
 from agui_gate import Agent, Gate, PendingApprovalRegistry, Settings, Tool, ToolContext, create_app, tool
 from agui_gate.adapter import Adapter
 from agui_gate.stores import open_store
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
@@ -73,8 +73,8 @@ assert_type(create_app(agent, store="memory://", auth=who), Starlette)
 assert_type(create_app(agent, agent, store=MemoryStore(), auth=who_async, settings=Settings()), Starlette)
 create_app(agent, auth=lambda request: 5)  # type: ignore[arg-type,return-value]
 
-store: Store = SQLiteStore("a.db")
-assert_type(open_store("memory://"), Store)
+store: FullStore = SQLiteStore("a.db")
+assert_type(open_store("memory://"), FullStore)
 
 registry = PendingApprovalRegistry(max_size=10)
 registry.register(("apr_1", "call_1"), "refund", "{}")

@@ -24,7 +24,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.runs.heartbeat import RENEW_SECONDS
-from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import OrphanedStore
 from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.orphans import Named
 from agui_gate.threads.durable_save import SaveRetrier
@@ -47,7 +47,7 @@ class OrphanJob:
 
     def __init__(
         self,
-        store: Store,
+        store: OrphanedStore,
         keeper: SaveRetrier,
         new_id: Callable[[], str],
         leases: Callable[[], Collection[str]],

@@ -23,6 +23,7 @@ from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, Not
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.roster import Roster
 from agui_gate.stores.base import RunStatus, Store
+from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DECIDES
 from agui_gate.threads.durable_save import END_SECONDS
 from agui_gate.threads.leased_thread import LeasedThread
@@ -116,7 +117,8 @@ class Decisions:
             return _decided_before(approval)
         if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
             refused = ApprovalRefused("The answer is to a question from before a backup was restored.")
-            await self._store.note([audit.refused(approval, principal, way, refused, "")])
+            if (trail := capabilities(self._store).audit) is not None:
+                await trail.note([audit.refused(approval, principal, way, refused, "")])
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:

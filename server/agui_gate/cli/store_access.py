@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError
 from agui_gate.extra_loader import load
-from agui_gate.stores import Store, open_store, schema_of
+from agui_gate.stores import open_store, schema_of
+from agui_gate.stores.capabilities import FullStore
 
 
 @asynccontextmanager
-async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool = False) -> AsyncIterator[Store]:
+async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool = False) -> AsyncIterator[FullStore]:
     """Open it, and bring its schema up to date.
 
     Raises `ConfigurationError`, also for one that keeps nothing; and for one that isn't there, unless ``may_be_new``:

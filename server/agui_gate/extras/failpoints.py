@@ -21,6 +21,7 @@ from agui_gate.bus.base import Bus, Publisher
 from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import Change, Store
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.turns import toolbox
 from agui_gate.turns.tool_execution import run_tool
 
@@ -133,9 +134,9 @@ def armed(store: Store, bus: Bus, environ: Mapping[str, str] = os.environ) -> tu
     return (cast(Store, _Store(store)), cast(Bus, _Bus(bus))) if _set(environ) else (store, bus)
 
 
-def armed_store(store: Store, environ: Mapping[str, str] = os.environ) -> Store:
+def armed_store(store: FullStore, environ: Mapping[str, str] = os.environ) -> FullStore:
     """The same for a command, which has no bus."""
-    return cast(Store, _Store(store)) if _set(environ) else store
+    return cast(FullStore, _Store(store)) if _set(environ) else store
 
 
 def _set(environ: Mapping[str, str]) -> bool:

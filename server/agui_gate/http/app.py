@@ -27,6 +27,7 @@ from agui_gate.http.server import HttpServer
 from agui_gate.logs import ensure_configured
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
+from agui_gate.stores.capabilities import capabilities
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
@@ -69,7 +70,7 @@ def create_app(
     if auth is None and settings.tokens:
         auth = Bearer(settings.tokens)
     if isinstance(bus, str | None):
-        bus = bus_from(settings, bus, store if isinstance(store, str | None) else store.bus_url)
+        bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
     live = bus
     if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes
         opened, live = load("failpoints").armed(opened, bus)
@@ -139,7 +140,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
 
 def _name_neighbours(engine: Engine) -> None:
     """Say what works over several processes on one store without a bus for them, and what doesn't."""
-    if others := engine.store.neighbours:
+    if others := capabilities(engine.store).shared.neighbours:
         log.warning(
             "store_is_shared",
             with_processes=", ".join(map(str, others)),

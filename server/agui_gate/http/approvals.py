@@ -16,6 +16,7 @@ from agui_gate.http.views import approval_view, json_response, listed_view, tomb
 from agui_gate.protocol.approval_records import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import Which
+from agui_gate.stores.capabilities import capabilities
 
 
 class ApprovalRoutes:
@@ -47,7 +48,8 @@ class ApprovalRoutes:
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:
         """410 with what is kept of a call whose thread was deleted. Raises `NotFound` where nothing is."""
-        left = await self._engine.store.tombstones(principal, approval_id=approval_id)
+        tombstones = capabilities(self._engine.store).tombstones
+        left = await tombstones.tombstones(principal, approval_id=approval_id) if tombstones else []
         if not left:
             raise NotFound("There is no such approval.")
         message = "Its thread was deleted. `record` contains what remains of it."

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 import structlog
 
 from agui_gate.errors import AguiGateError, ShuttingDown
-from agui_gate.stores.base import AtWork, ThreadStore
+from agui_gate.stores.base import AtWork
+from agui_gate.stores.capabilities import SharedStore
 
 LOOK_SECONDS = 0.5
 """How often it looks what other processes did."""
@@ -87,7 +88,7 @@ class Watcher:
 class Watch:
     """All who wait, on the threads of one store."""
 
-    def __init__(self, store: ThreadStore) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self._store = store
         self._watchers: dict[Place, set[Watcher]] = {}
         self._looking: asyncio.Task[None] | None = None

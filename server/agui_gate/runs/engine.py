@@ -26,7 +26,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
-from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown
+from agui_gate.errors import AguiGateError, ConfigurationError, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
 from agui_gate.extra_loader import load
 from agui_gate.protocol.run_input import ClientTool, RunInput
@@ -45,6 +45,7 @@ from agui_gate.runs.stop_and_delete import Ended, Endings
 from agui_gate.runs.warm_up import warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
+from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.retention import Ages
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import What
@@ -90,7 +91,8 @@ class Engine:
         self._in_flight: Counter[str] = Counter()
         self.budget = Budget(limits.open_bytes)
         self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
-        self._watch = Watch(store)
+        self.offers = offers = capabilities(store)
+        self._watch = Watch(offers.shared)
         self.extensions = Extensions(extensions)
         self._connecting = Reconnection(
             store, self._bus, self._watch, self.budget, self.following, deployment, self._downgrades, new_id
@@ -102,8 +104,9 @@ class Engine:
         self._endings = Endings(
             store, self.following, working, self._keeper, self._watch, self._ask_to_stop, self._deleted
         )
-        self._expiry = ExpiryJob(store, partial(self._written, what="approvals"))
-        self._orphans = OrphanJob(store, self._keeper, new_id, self._leases)
+        written = partial(self._written, what="approvals")
+        self._expiry = ExpiryJob(offers.expiry, written) if offers.expiry else None
+        self._orphans = OrphanJob(offers.orphans, self._keeper, new_id, self._leases) if offers.orphans else None
         self._heart: Heartbeat | None = None
         self._courier: Courier | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -114,7 +117,9 @@ class Engine:
     def _add_extras(self) -> None:
         """Add what the settings ask for, and nothing else."""
         if self.limits.ages != Ages():
-            self.extensions.add(load("retention_job").RetentionJob(self.store, self.limits.ages))
+            if self.offers.retention is None:
+                raise ConfigurationError("This store can't forget what is old: leave AGUI_GATE_RETENTION_… unset.")
+            self.extensions.add(load("retention_job").RetentionJob(self.offers.retention, self.limits.ages))
         if not (isinstance(self._bus, MemoryBus) and self._bus.is_private):
             self.extensions.add(load("replicas").Replicas(self._bus, self._hear))
 
@@ -139,16 +144,20 @@ class Engine:
             await self.extensions.start()
             opened.pop_all()
         self._watch.open()
-        self._heart = Heartbeat(self.store, self._leases, self._asked_to_stop, self._lost)
-        self._courier = Courier(self.store, new_id(), self.extensions.consumers)
-        works = {"heart": beating(self._heart, self._tidy), "outbox": self._courier.work()}
-        works |= {"tools": self.roster.find_tools(), "orphans": self._orphans.work()}
+        self._heart = Heartbeat(self.store, self.offers.shared, self._leases, self._asked_to_stop, self._lost)
+        works = {"heart": beating(self._heart, self._tidy), "tools": self.roster.find_tools()}
+        if self.offers.outbox is not None:
+            self._courier = Courier(self.offers.outbox, new_id(), self.extensions.consumers)
+            works["outbox"] = self._courier.work()
+        if self._orphans is not None:
+            works["orphans"] = self._orphans.work()
         self._tasks = [asyncio.create_task(work, name=f"agui-gate {name}") for name, work in works.items()]
         await warm_up(self.members.values())
         self._started, self._closing = True, False
 
     async def _tidy(self) -> None:
-        await self._expiry.step()
+        if self._expiry is not None:
+            await self._expiry.step()
         for live in list(self._runs.values()):
             await live.tell_expired()
         self.extensions.tick()

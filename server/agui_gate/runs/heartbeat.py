@@ -11,6 +11,7 @@ import structlog
 
 from agui_gate.errors import AguiGateError
 from agui_gate.stores.base import LEASE_MS, STOP_MS, StopRequest, Store
+from agui_gate.stores.capabilities import SharedStore
 
 RENEW_SECONDS = LEASE_MS / 6000
 """How often leases are renewed. A store that can't be written for five times as long costs no run its lease."""
@@ -19,18 +20,20 @@ log = structlog.get_logger("agui_gate.engine")
 
 
 class Heartbeat:
-    """Beats every `STOP_MS`. ``leases`` gives the keys of those that are held now; ``stop`` is told what was asked
-    of one of them; ``lost`` is told which of them the store says is not held.
+    """Beats every `STOP_MS`. ``shared`` says what other processes ask for. ``leases`` gives the keys of those that
+    are held now; ``stop`` is told what was asked of one of them; ``lost`` is told which of them the store says is not
+    held.
     """
 
     def __init__(
         self,
         store: Store,
+        shared: SharedStore,
         leases: Callable[[], Collection[str]],
         stop: Callable[[str, StopRequest], None],
         lost: Callable[[str], None],
     ) -> None:
-        self._store, self._leases, self._stop, self._lost = store, leases, stop, lost
+        self._store, self._shared, self._leases, self._stop, self._lost = store, shared, leases, stop, lost
         self._renew_at = 0.0
         self._failing = False
         self._hurry = asyncio.Event()
@@ -50,7 +53,7 @@ class Heartbeat:
         """One beat. A store that is away is tried again with the next one; that is told once, not every time."""
         try:
             await self._renew()
-            for run_key, request in (await self._store.take_stops(set(self._leases()))).items():
+            for run_key, request in (await self._shared.take_stops(set(self._leases()))).items():
                 self._stop(run_key, request)
             self._failing = False
         except AguiGateError as error:

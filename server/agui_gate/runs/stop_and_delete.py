@@ -23,6 +23,7 @@ from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import StopRequest, Store, Thread
+from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DELETES
 from agui_gate.threads.durable_save import SaveRetrier
 
@@ -112,7 +113,7 @@ class Endings:
 
     async def _ask(self, thread: Thread, request: StopRequest) -> str | None:
         """Leave a note for what is at work in another process, and say that there is one. Its key, if there is any."""
-        run_key = await self._store.ask_to_stop(thread.principal, thread.id, request)
+        run_key = await capabilities(self._store).shared.ask_to_stop(thread.principal, thread.id, request)
         if run_key is not None:
             self._asked(thread.principal, thread.id)
         return run_key
@@ -168,8 +169,9 @@ class Endings:
 
     async def _tell(self, thread: Thread) -> None:
         """In the log: what has run, or may have, is not forgotten in silence."""
+        tombstones = capabilities(self._store).tombstones
         try:
-            left = await self._store.tombstones(thread.principal, thread_id=thread.id)
+            left = await tombstones.tombstones(thread.principal, thread_id=thread.id) if tombstones else []
         except AguiGateError as error:  # it is deleted all the same
             log.warning("thread_deleted", thread=thread.id, principal=thread.principal, error=error.message)
             return

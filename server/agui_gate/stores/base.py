@@ -14,7 +14,7 @@ it happens wholly or not at all, and cancelling the caller does not undo a chang
 """
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -22,22 +22,47 @@ import msgspec
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Entry, Output
-from agui_gate.stores.audit import AuditStore
-from agui_gate.stores.bounds import NO_BOUNDS as NO_BOUNDS
-from agui_gate.stores.bounds import Bounds as Bounds
-from agui_gate.stores.epochs import EpochStore
-from agui_gate.stores.expiry import Expiry
+from agui_gate.errors import TooLarge
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
-from agui_gate.stores.orphans import OrphanStore
-from agui_gate.stores.outbox import OutboxStore
-from agui_gate.stores.retention import RetentionStore
-from agui_gate.stores.tombstones import Tombstone
 
 STOP_MS = 1_000
-"""How often a process looks whether its runs were asked to stop (`ThreadStore.take_stops`)."""
+"""How often a process looks whether its runs were asked to stop (`SharedStore.take_stops`)."""
 
 RunStatus = Literal["running", "finished", "waiting", "failed", "cancelled", "interrupted"]
 """``waiting``: for a person or the client. ``interrupted``: its process died."""
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What a store refuses; None: nothing.
+
+    ``thread_bytes``: how large a thread may be to be read as a whole. ``principal_bytes``, ``principal_threads``: what
+    a store that keeps everything in memory keeps of one principal.
+    """
+
+    thread_bytes: int | None = None
+    principal_bytes: int | None = None
+    principal_threads: int | None = None
+
+    def check_readable(self, size: int) -> None:
+        """Raise `TooLarge` if a thread of ``size`` bytes may not be read as a whole: it takes several times as much."""
+        if self.thread_bytes is not None and size > self.thread_bytes:
+            raise TooLarge(
+                f"This thread has {size:,} bytes; more than {self.thread_bytes:,} are not read. "
+                "Begin a new thread. Deleting this one is possible."
+            )
+
+    def check_principal(self, size: int, threads: int) -> None:
+        """Raise `TooLarge` if a principal who has that much can't have more."""
+        if self.principal_threads is not None and threads > self.principal_threads:
+            raise TooLarge(f"You have {self.principal_threads:,} threads, which is the limit. Delete some of them.")
+        if self.principal_bytes is not None and size > self.principal_bytes:
+            raise TooLarge(
+                f"Your threads have {self.principal_bytes:,} bytes, which is the limit of this server's memory. "
+                "Delete some of them."
+            )
+
+
+NO_BOUNDS = Bounds()
 
 
 class Thread(msgspec.Struct, kw_only=True):
@@ -211,24 +236,6 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
-        """What works on these threads, in whichever process, by principal and id. Those on which nothing does are left
-        out. It takes as long as there are runs in flight, however many threads are asked about.
-        """
-        ...
-
-    async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
-        """Ask the run that holds the lease to stop; its process finds that by `take_stops`, within `STOP_MS`.
-
-        Returns the key of that run; None if there is no such thread, or no run is at work on it. Only asks: whether the
-        run has ended is seen in the thread's `run_key` and `run_status`.
-        """
-        ...
-
-    async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
-        """What was asked of these runs since the last time, by their keys. Costs next to nothing if nobody asked."""
-        ...
-
     async def list_threads(
         self,
         principal: str,
@@ -285,17 +292,6 @@ class ApprovalStore(Protocol):
         """
         ...
 
-    async def waiting_ids(self, principals: Collection[str], limit: int) -> Mapping[str, list[str]]:
-        """The ids of what waits (overdue or not), oldest first, by principal: up to ``limit`` each. Reads no record."""
-        ...
-
-    async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
-        """The first of these records, as many as fit in `PAGE_BYTES`, oldest first; and the ids that are left to read.
-
-        One that isn't there, or isn't this principal's, is passed over. Long outputs are cut as in lists.
-        """
-        ...
-
     async def move(
         self,
         approval_id: str,
@@ -317,14 +313,6 @@ class ApprovalStore(Protocol):
         """
         ...
 
-    async def tombstones(
-        self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
-    ) -> list[Tombstone]:
-        """What is left of this principal's deleted threads, the latest deletion first: all, or of one thread id or
-        approval.
-        """
-        ...
-
 
 class StoreLifecycle(Protocol):
     """Opening and closing."""
@@ -343,36 +331,13 @@ class StoreLifecycle(Protocol):
         """The store's clock: ms since the epoch."""
         ...
 
-    @property
-    def bus_url(self) -> str:
-        """Of a bus that all processes reach which share this store; empty if the store brings none."""
-        ...
-
-    @property
-    def neighbours(self) -> Sequence[int]:
-        """Ids of other processes by which this store was used when it was opened here, as far as that can be known: of
-        this machine, or PostgreSQL's own that serve them.
-        """
-        ...
-
     async def aclose(self) -> None:
         """Close; safe to call twice."""
         ...
 
 
-class Store(
-    ThreadStore,
-    ApprovalStore,
-    Expiry,
-    OrphanStore,
-    AuditStore,
-    OutboxStore,
-    EpochStore,
-    RetentionStore,
-    StoreLifecycle,
-    Protocol,
-):
-    """All of it."""
+class Store(ThreadStore, ApprovalStore, StoreLifecycle, Protocol):
+    """What every store does: fifteen methods. What else one can do are capabilities (`stores.capabilities`)."""
 
 
 def provider_id(ref: ConversationRef | None) -> str | None:

@@ -23,6 +23,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
 from agui_gate.stores import clock
 from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.capabilities import capabilities
 
 MOMENT_MS = 1_000
 """For how long a lease that was held counts as held without asking: much less than it lasts."""
@@ -96,7 +97,8 @@ class Lease:
 
     async def is_agreed(self, approval: Approval) -> bool:
         """Whether somebody agreed to a record as it was read: see `AuditStore.is_agreed`."""
-        return await self._store.is_agreed(approval)
+        audit = capabilities(self._store).audit
+        return audit is None or await audit.is_agreed(approval)
 
     async def approval(self, approval_id: str) -> Approval | None:
         """A record of the thread as it is now. Reading needs no lease."""

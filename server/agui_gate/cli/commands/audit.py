@@ -20,8 +20,8 @@ from agui_gate.config.settings import Settings, load_settings
 from agui_gate.core.audit import Break, Chains, Event, Head
 from agui_gate.core.audit_comparison import Ledger
 from agui_gate.errors import ConfigurationError
-from agui_gate.stores import Store
 from agui_gate.stores.audit import AuditStore
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.cursor import Place as After
 from agui_gate.stores.cursor import to_cursor
 
@@ -183,7 +183,7 @@ async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
     return checked
 
 
-async def _hold(checked: Checked, ledger: Ledger, last: Event | None, store: Store) -> None:
+async def _hold(checked: Checked, ledger: Ledger, last: Event | None, store: FullStore) -> None:
     """Hold the records of a thread against its chain up to ``last``. What happens meanwhile is no finding."""
     if last is None:
         return

@@ -18,7 +18,7 @@ from agui_gate.core.approvals import MOVES, Approval, State
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown, Unavailable
 from agui_gate.extension import Extension, Hint, Notice, Server
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.base import ApprovalStore
+from agui_gate.stores.capabilities import InboxStore
 from agui_gate.stores.cursor import size_of
 
 LOOK_SECONDS = 3.0
@@ -116,7 +116,7 @@ class Inbox(Extension):
     and perhaps died before it could say so.
     """
 
-    def __init__(self, store: ApprovalStore) -> None:
+    def __init__(self, store: InboxStore) -> None:
         self._store = store
         self._watchers: defaultdict[str, set[Watcher]] = defaultdict(set)
         self._followed: dict[str, Followed] = {}
@@ -267,6 +267,6 @@ def inbox_of(engine: Engine) -> Inbox:
     for extension in engine.extensions.all:
         if isinstance(extension, Inbox):
             return extension
-    inbox = Inbox(engine.store)
+    inbox = Inbox(engine.offers.inbox)
     engine.extensions.add(inbox)
     return inbox
