@@ -20,6 +20,7 @@ from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import Entry
+from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.threads.history_import import import_history
@@ -155,7 +156,7 @@ def _parsed(chunks: Sequence[bytes]) -> list[Any]:
 
 def _written(batches: Sequence[Any]) -> int:
     encoder, ids, frames = FrameEncoder("run"), count(), list[bytes]()
-    sequencer = Sequencer("thread", "run", lambda event: frames.append(encoder.frame(event)))
+    sequencer = Sequencer("thread", "run", lambda event: frames.append(encoder.frame(event)), V0Shapes())
     sequencer.started()
     recorder = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", set(), "bench")
     for batch in batches:

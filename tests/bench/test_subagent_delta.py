@@ -13,6 +13,7 @@ from agui_gate import Agent, create_app, pipeline
 from agui_gate.core import events as ev
 from agui_gate.core.lane import Lane
 from agui_gate.core.sequencer import Sequencer
+from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.counting import Counted, answered, counting, least
@@ -68,7 +69,7 @@ async def test_the_same_calls(tmp_path: Path) -> None:
 def test_the_same_time() -> None:
     """Of all that a delta takes, the only part that is not the same: its lane, and the tag that is written."""
     encoder = FrameEncoder("run_0123456789abcdef")
-    stream = Sequencer("thread", "run", lambda event: written.append(encoder.frame(event)))
+    stream = Sequencer("thread", "run", lambda event: written.append(encoder.frame(event)), V0Shapes())
     written: list[bytes] = []
     stream.started()
     lanes = {"direct": stream, "told": stream.subagent(ev.SubagentStarted("0123456789abcdef0123456789abcdef", "clerk"))}

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import events as ev
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.lane import Lane
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED
+from agui_gate.protocol.dialects.base import Shapes
 from agui_gate_adapters.testkit.spec import judge
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
+from tests.protocol.dialects.kinds import ALL, V1
 from tests.support.chance import examples
 
 pytestmark = conforms("SUB-1", "SUB-2", "SUB-3", "SUB-4", "EVT-6", "LIFE-3")
@@ -69,12 +70,12 @@ def ended(sequencer: Sequencer, end: str) -> None:
 
 
 @examples(150)
-@given(st.lists(st.tuples(WHO, STEPS), max_size=30), ENDS, st.sampled_from(Dialect))
+@given(st.lists(st.tuples(WHO, STEPS), max_size=30), ENDS, st.sampled_from(list(ALL.values())))
 def test_any_sub_agents_in_any_order_make_a_legal_stream(
-    steps: list[tuple[str, tuple[Any, ...]]], end: str, dialect: Dialect
+    steps: list[tuple[str, tuple[Any, ...]]], end: str, shapes: Shapes
 ) -> None:
     events: list[ev.Event] = []
-    sequencer = Sequencer("t", "r", events.append, dialect)
+    sequencer = Sequencer("t", "r", events.append, shapes)
     sequencer.started()
     for who, (name, *arguments) in steps:
         say(sequencer, who, name, arguments)
@@ -86,7 +87,7 @@ def test_any_sub_agents_in_any_order_make_a_legal_stream(
 
 def made() -> tuple[Sequencer, list[ev.Event]]:
     events: list[ev.Event] = []
-    sequencer = Sequencer("t", "r", events.append, Dialect.V1)
+    sequencer = Sequencer("t", "r", events.append, V1)
     sequencer.started()
     return sequencer, events
 

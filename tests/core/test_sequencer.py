@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import events as ev
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import UNFINISHED, Sequencer
-from agui_gate.core.stop_reasons import ASKED, Stop, cut_off, stopped
+from agui_gate.core.stop_reasons import ASKED, Stop, cut_off
+from agui_gate.protocol.dialects.base import Shapes
+from agui_gate.protocol.dialects.terminal_events import stopped
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
+from tests.protocol.dialects.kinds import ALL, V0, V1, V1_FULL
 from tests.requirements import shows
 from tests.support.chance import examples
 
@@ -40,16 +42,16 @@ STEPS = st.one_of(
 )
 
 
-def made(dialect=Dialect.V0):
+def made(shapes=V0):
     events = []
-    return Sequencer("t", "r", events.append, dialect), events
+    return Sequencer("t", "r", events.append, shapes), events
 
 
 @shows("B14")
 @examples(200)
-@given(st.lists(STEPS, max_size=30), st.sampled_from(Dialect))
-def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect) -> None:
-    sequencer, events = made(dialect)
+@given(st.lists(STEPS, max_size=30), st.sampled_from(list(ALL.values())))
+def test_any_calls_in_any_order_make_a_legal_stream(steps, shapes) -> None:
+    sequencer, events = made(shapes)
     sequencer.started()
     left = set()
     for name, *arguments in steps:
@@ -124,7 +126,7 @@ def test_the_end_of_reasoning_that_never_began_shows_nothing(nothing: str | None
 @shows("S29", "B14")
 @pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
 def test_everything_open_is_closed_before_the_end(end: str) -> None:
-    sequencer, events = made(Dialect.V1)
+    sequencer, events = made(V1)
     sequencer.started()
     sequencer.text("m", "hal")
     sequencer.reasoning("think", "hm")
@@ -145,16 +147,16 @@ def test_everything_open_is_closed_before_the_end(end: str) -> None:
 
 
 @conforms("TOOL-6")
-@pytest.mark.parametrize("dialect", list(Dialect))
-def test_what_a_run_left_without_a_result_is_named_where_extras_are_sent(dialect: Dialect) -> None:
-    sequencer, events = made(dialect)
+@pytest.mark.parametrize("shapes", ALL.values(), ids=ALL)
+def test_what_a_run_left_without_a_result_is_named_where_extras_are_sent(shapes: Shapes) -> None:
+    sequencer, events = made(shapes)
     sequencer.started()
     for call_id in ("paint", "search", "card"):
         sequencer.call(call_id, call_id, "m")
     sequencer.leave_open(["card", "paint", "of an earlier run"])
     sequencer.result("search", "m2", "found")
     sequencer.finish()
-    expected = {"type": "success", "pendingToolCallIds": ["paint", "card"]} if dialect.extras else None
+    expected = {"type": "success", "pendingToolCallIds": ["paint", "card"]} if shapes is V1_FULL else None
     assert decoded(events)[-1].get("outcome") == expected
 
 
@@ -179,15 +181,15 @@ def test_stopped_is_an_outcome_in_1_x_and_what_0_x_knows_it_as(
     why: Stop, old: dict[str, Any], metadata: dict[str, Any] | None
 ) -> None:
     ends = {}
-    for dialect in Dialect:
-        sequencer, events = made(dialect)
+    for name, shapes in ALL.items():
+        sequencer, events = made(shapes)
         sequencer.started()
         sequencer.stop(why)
-        ends[dialect] = decoded(events)[-1]
+        ends[name] = decoded(events)[-1]
     new = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}}
     if metadata is not None:
         new["metadata"] = {"agui-gate": metadata}
-    assert ends == {Dialect.V0: old, Dialect.V1: new, Dialect.V1_FULL: new}
+    assert ends == {"0.x": old, "1.x": new, "1.x with extras": new}
     assert (stopped(new), stopped(old)) == (why, why)
 
 

@@ -27,7 +27,9 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.core.view import View
+from agui_gate.protocol.dialects.base import View
+from agui_gate.protocol.dialects.v0 import VIEW
+from agui_gate.protocol.dialects.v1 import V1View
 from agui_gate.protocol.messages import agui_messages, result_id
 from agui_gate.threads.conversation import Conversation
 from tests.conforming import conforms
@@ -290,7 +292,7 @@ def test_b21_results_follow_their_message_in_the_order_in_which_they_were_shown(
 
 
 @conforms("TOOL-2")
-@pytest.mark.parametrize("view", View)
+@pytest.mark.parametrize("view", [VIEW, V1View("card"), V1View("interrupt")])
 def test_who_joins_a_run_is_not_shown_what_the_run_is_about_to_tell(view: View) -> None:
     """Decided elsewhere before the run began: it says so first, to whoever follows it from its beginning."""
     turn = TurnEntry("t1", (msgspec.structs.replace(call("c1"), kind="gated", shown="when_decided"),))

@@ -13,7 +13,7 @@ from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.stored_values import decode_entries, encode_entries
 from agui_gate.core.transcript import Text
 from agui_gate.protocol import request_decoder, run_input
-from agui_gate.protocol.message_shapes import FILES, RESULTS, for_v0, for_v0_json
+from agui_gate.protocol.dialects.v0 import FILES, RESULTS, VIEW, V0Shapes
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.threads.history_import import import_history
 from tests.conforming import conforms
@@ -137,7 +137,7 @@ def test_deep_metadata_is_refused_at_the_door() -> None:
 @conforms("VER-6", "TOOL-3")
 def test_for_0_x_what_it_has_no_shape_for_is_left_out_with_nothing_in_its_place() -> None:
     messages = restated(*HISTORY)
-    assert for_v0(messages) == {FILES, RESULTS}
+    assert VIEW.fit(messages) == {FILES, RESULTS}
     by_id = {message["id"]: message for message in messages}
     assert by_id["u2"]["content"] == [part for part in HISTORY[6]["content"] if part.get("source") is not FILE]
     assert by_id["t2"]["content"] == "a picture"
@@ -151,21 +151,21 @@ def test_what_is_left_empty_is_an_empty_string() -> None:
         {"id": "a", "role": "assistant", "toolCalls": [CALL]},
         {"id": "t", "role": "tool", "toolCallId": "c1", "content": [{"type": "image", "source": PNG}]},
     )
-    for_v0(messages)
+    VIEW.fit(messages)
     assert [message.get("content") for message in messages] == ["", None, ""]
 
 
 def test_text_alone_loses_nothing() -> None:
     messages = restated({"id": "u", "role": "user", "content": [{"type": "text", "text": "hi"}]})
-    assert for_v0(messages) == set()
+    assert VIEW.fit(messages) == set()
     encoded = msgspec.Raw(msgspec.json.encode([{"id": "u", "role": "user", "content": '"content":['}]))
-    assert for_v0_json(encoded) == (encoded, set())
+    assert V0Shapes().messages(encoded) == (encoded, set())
 
 
 def test_a_conversation_as_json_is_brought_into_its_shapes_too() -> None:
     messages = restated(*HISTORY)
-    told, lost = for_v0_json(msgspec.Raw(msgspec.json.encode(messages)))
-    for_v0(messages)
+    told, lost = V0Shapes().messages(msgspec.Raw(msgspec.json.encode(messages)))
+    VIEW.fit(messages)
     assert msgspec.json.decode(told) == messages
     assert lost == {FILES, RESULTS}
 

@@ -12,8 +12,8 @@ from agui_gate.bus.base import Opening, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core import events as ev
 from agui_gate.core.transcript import TurnEntry
-from agui_gate.core.view import View
 from agui_gate.errors import Unavailable
+from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.protocol.encoder import PING, FrameEncoder
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers import remote_run, wake_ups
@@ -60,7 +60,7 @@ class Two:
         await self.store.commit(thread, Change(entries=[said("one")]), KEY)
         self.publisher = await self.bus.open(KEY, "alice", "t", "first")
         self.say(ev.RunStarted("t", "first", "1.0"))
-        self.publisher.opened(Opening(1, Conversation([said("one")], [], View.V0), {}))
+        self.publisher.opened(Opening(1, Conversation([said("one")], [], VIEW), {}))
         return thread
 
     def say(self, *told: ev.Event) -> None:
@@ -141,7 +141,7 @@ async def test_what_a_person_said_last_stays_though_it_was_not_saved(version: st
     async with two() as t:
         await t.begin()
         conversation = [said("one"), TurnEntry("turn", (), "p/1"), said("two"), said("three")]
-        t.publisher.opened(Opening(1, Conversation(conversation, [], View.V0), {}))
+        t.publisher.opened(Opening(1, Conversation(conversation, [], VIEW), {}))
         reader = await t.connect(version)
         await reader.read()
         waiting = asyncio.ensure_future(rest(reader))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agui_gate import adapter as ad
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import Sequencer
+from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.turns.turn_recorder import TurnRecorder
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
@@ -39,7 +40,7 @@ BATCHES = st.lists(st.lists(EVENTS, max_size=6), max_size=8)
 
 def made(call_ids=(), theirs=(), holds_back=None):
     events, ids = [], count(1)
-    sequencer = Sequencer("t", "r", events.append)
+    sequencer = Sequencer("t", "r", events.append, V0Shapes())
     sequencer.started()
     taken = set(call_ids)
     new = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model", theirs=theirs, holds_back=holds_back)

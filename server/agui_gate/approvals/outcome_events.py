@@ -1,11 +1,9 @@
 """What a run's client is shown of gated calls: what came of each, once, and what is true where it shows otherwise.
 
-By the specification's rules it is not sent again what its request already held (LIFE-8): that is restated by a
-snapshot. A call that was held back is shown with its outcome.
+How the stream says an outcome is the dialect's (`protocol/dialects/`).
 """
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
 from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
@@ -16,7 +14,8 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output, ReportedEntry
 from agui_gate.errors import NotSaved
 from agui_gate.protocol import approval_records
-from agui_gate.protocol.messages import as_run, result_id
+from agui_gate.protocol.dialects.base import Result
+from agui_gate.protocol.messages import result_id
 from agui_gate.runs.run_context import RunContext
 
 SHOWN = 20
@@ -25,11 +24,10 @@ LENGTH = 200
 
 
 class OutcomeEvents:
-    """Shows outcomes in one run. ``snapshot_due``: the client may show another result than a call's own."""
+    """Shows outcomes in one run."""
 
     def __init__(self, scope: RunContext, asker: ApprovalPrompter) -> None:
-        self._scope, self._asker = scope, asker
-        self.snapshot_due = False
+        self._scope, self._asker, self._dialect = scope, asker, scope.dialect
 
     def closed(self, approval: Approval) -> None:
         """A gated call has its outcome: show it, once, and end its cards."""
@@ -38,18 +36,15 @@ class OutcomeEvents:
         completed = thread.approvals[approval.call_id]
         if completed.is_begun:  # the call has its result when the task is done
             self._asker.close_cards(completed)
-            self.snapshot_due = True
+            self._dialect.snapshot_due = True
         if completed.output is None or not thread.journal.shows(approval.call_id):
             return
-        if self._scope.dialect.v1 and completed.call_id in self._answered:
-            self.snapshot_due = True
-        else:
-            self._call(completed)
-            self._result(completed, completed.output)
+        call = thread.journal.call(approval.call_id)
+        self._dialect.outcome(call, completed, self._result(completed, completed.output))
         self._asker.close_cards(completed)
         thread.append([ReportedEntry(approval.call_id)])
         # A client that answered may show its own answer as the result; a snapshot puts that right.
-        self.snapshot_due |= completed.decision is not None
+        self._dialect.snapshot_due |= completed.decision is not None
 
     async def keep(self, approval: Approval, to: State, output: Output) -> Approval:
         """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""
@@ -57,16 +52,14 @@ class OutcomeEvents:
             return await self._scope.thread.keep(approval, to, output)
         except NotSaved as error:
             call_id, told = approval.call_id, outcomes.not_saved(error)
-            self._call(approval)
+            self._dialect.decided(self._scope.thread.journal.call(call_id), approval)
             self._scope.lane_of(call_id).result(call_id, result_id(call_id), told.content)
             raise
 
     def known(self) -> None:
         """Outcomes that the client has from `connect`: they stay where they were told, before what is said now."""
-        if not self._scope.dialect.v1:
-            return  # they are told where the model made the call
         for approval in self._scope.thread.journal.unreported():
-            if approval.call_id in self._answered and approval.call_id in self._calls_sent:
+            if self._dialect.has_outcome(approval.call_id):
                 self.closed(approval)
 
     def unseen(self, repeated: Iterable[Approval]) -> None:
@@ -76,7 +69,7 @@ class OutcomeEvents:
         """
         for approval in self._scope.thread.journal.unreported():
             self.closed(approval)
-        self.snapshot_due |= any(outcomes.on_cards(approval) is not None for approval in repeated)
+        self._dialect.snapshot_due |= any(outcomes.on_cards(approval) is not None for approval in repeated)
 
     def refused(self, refused: Iterable[Refused]) -> None:
         """Answers that could not be taken: say why, here and where the call is asked about again."""
@@ -87,7 +80,7 @@ class OutcomeEvents:
 
     def asked(self, approvals: Iterable[Approval]) -> None:
         """A person is asked about these, (again) in this run."""
-        thread, style = self._scope.thread, self._asker.style
+        thread, style = self._scope.thread, self._dialect.style
         thread.happened(
             audit.shown(approval, thread.thread.principal, style, self._scope.key) for approval in approvals
         )
@@ -114,48 +107,24 @@ class OutcomeEvents:
 
         See docs/clients.md#answers-as-tool-messages.
         """
-        if self.is_due:
-            self.snapshot_due = False
-            self._scope.withdrawn.clear()
+        if self._dialect.snapshot_due:
+            self._dialect.snapshot_due = False
             self._scope.show_messages()
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the client shows what is not so."""
-        return self.snapshot_due or bool(self._scope.withdrawn)
 
     async def restate(self) -> None:
         """As `snapshot`, made beforehand where that is heavy."""
-        if self.is_due:
+        if self._dialect.snapshot_due:
             await self._scope.thread.prepare_messages()
             self.snapshot()
 
     def at_end(self) -> None:
-        """As `snapshot`, before the run's end; clients of 0.x are told by results alone."""
-        if self._scope.dialect.v1:
+        """As `snapshot`, before the run's end, where it is needed then."""
+        if self._dialect.snapshot_due_at_end:
             self.snapshot()
 
-    @cached_property
-    def _calls_sent(self) -> frozenset[str]:
-        """The calls that the client sent with its history."""
-        return frozenset(call.id for message in self._scope.input.messages for call in message.tool_calls or ())
-
-    @cached_property
-    def _answered(self) -> frozenset[str]:
-        """The calls that have a tool message in the client's history: a result, or what somebody said to the call."""
-        return frozenset(m.tool_call_id or "" for m in self._scope.input.messages if m.role == "tool")
-
-    def _call(self, approval: Approval) -> None:
-        """Show the call that was held back, unless the client has it from a snapshot."""
-        call = self._scope.thread.journal.call(approval.call_id)
-        held_back = self._scope.dialect.v1 and call is not None and call.shown == "when_decided"
-        if held_back and call is not None and call.id not in self._calls_sent:
-            self._scope.show(call, as_run(call.arguments, approval))
-
-    def _result(self, approval: Approval, output: Output) -> None:
-        told = approval_records.metadata(approval, self._asker.parameters(approval))
-        lane = self._scope.lane_of(approval.call_id)
-        lane.result(approval.call_id, result_id(approval.call_id), output.content, told)
+    def _result(self, approval: Approval, output: Output) -> Result:
+        said = approval_records.metadata(approval, self._asker.parameters(approval))
+        return Result(approval.call_id, result_id(approval.call_id), output.content, said)
 
     def _custom(self, value: dict[str, object]) -> None:
         self._scope.seq.other(ev.Custom("agui-gate:answer_refused", value))

@@ -6,17 +6,17 @@ from typing import Any
 from agui_gate.agents.tool import PLACEHOLDER, Gate
 from agui_gate.core import events as ev
 from agui_gate.core import outcomes
-from agui_gate.core.approvals import Approval, Style
-from agui_gate.core.dialect import PROTOCOL_VERSION, declares_v1
+from agui_gate.core.approvals import Approval
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.shown_history import REPLACED
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible_text import visible
 from agui_gate.protocol import cards
 from agui_gate.protocol.approval_records import metadata
+from agui_gate.protocol.dialects.base import Result
 from agui_gate.protocol.earlier_calls import already_ran
 from agui_gate.runs.cast import Cast
-from agui_gate.runs.run_context import RunContext, style_of
+from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.base import provider_id
 
 _SIGNS = ("€", "$", "£")
@@ -32,7 +32,6 @@ class ApprovalPrompter:
     def __init__(self, cast: Cast, scope: RunContext) -> None:
         self._cast, self._scope, self._thread, self._seq = cast, scope, scope.thread, scope.seq
         self.refused: dict[str, str] = {}
-        self.style: Style = style_of(cast.team.entry, scope.input, scope.dialect)
 
     def record(self, agent: str, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
         """A new record for ``call``, with times relative to the store's clock, as `commit` wants them.
@@ -54,10 +53,10 @@ class ApprovalPrompter:
             call_id=call.id,
             tool=call.name,
             arguments=canonical(arguments),
-            style=self.style,
+            style=self._scope.dialect.style,
             provider_ref=provider_id(self._thread.ref),
             runner="provider" if call.is_held else "agent" if call.kind == "task" else "here",
-            protocol_version=PROTOCOL_VERSION if declares_v1(self._scope.input.protocol_version) else None,
+            protocol_version=self._scope.shapes.version,
             editable=tuple(gate.editable),
             message=_fill(gate.message, arguments),
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
@@ -124,11 +123,8 @@ class ApprovalPrompter:
 
     def _end_cards(self, approval: Approval, content: str) -> None:
         for card in self._thread.journal.cards.open_of(approval.id, approval.was):
-            message_id = f"{card.id}-result"
-            if self._scope.dialect.v1:  # it is the page's call, which we don't answer (TOOL-4)
-                self._scope.withdrawn.add(card.id)
-            else:
-                self._seq.result(card.id, message_id, content, metadata(approval, self.parameters(approval)))
+            message_id, said = f"{card.id}-result", metadata(approval, self.parameters(approval))
+            self._scope.dialect.card_ended(Result(card.id, message_id, content, said))
             self._thread.append([CardClosedEntry(card.id, message_id, content, retired=True)])
 
 

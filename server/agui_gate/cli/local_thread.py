@@ -16,10 +16,11 @@ from agui_gate.cli.target import Target, states_of
 from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
 from agui_gate.config.settings import load_settings
 from agui_gate.core.approvals import LOCAL, Approval, State
-from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
+from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.journal import Journal
 from agui_gate.core.sse import SSESplitter
-from agui_gate.core.stop_reasons import stopped
+from agui_gate.protocol.dialects.choice import Deployment
+from agui_gate.protocol.dialects.terminal_events import stopped
 from agui_gate.protocol.earlier_calls import already_ran
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput, check_id
 from agui_gate.runs.engine import Engine

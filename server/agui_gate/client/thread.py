@@ -19,7 +19,7 @@ from agui_gate.client.fold import Fold
 from agui_gate.client.questions import Answer, Question
 from agui_gate.client.run import Outcome, Run
 from agui_gate.client.tools import result_of
-from agui_gate.core.dialect import PROTOCOL_VERSION
+from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.work_budget import Work
 from agui_gate.worker_thread import LARGE, LARGE_BYTES

@@ -142,7 +142,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     ``run_key`` and ``run_id`` are the run in which the model made the call: the server's key, and the client's id.
     ``run_id`` is "" for what was asked before it was recorded. ``runner``: who runs the call. ``protocol_version``: by
-    which rules its client is told (`core/dialect.py`); None for those of 0.x.
+    which rules its client is told (`protocol/dialects/`); None for those of 0.x.
 
     ``was``: the id under which it was asked before an older backup was restored (`stores/epochs.py`); "" for most. Its
     own id: a yes to a task, of before that.

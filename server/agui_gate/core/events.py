@@ -11,6 +11,8 @@ from typing import Any, Literal, dataclass_transform
 
 import msgspec
 
+PROTOCOL_VERSION = "1.0"
+"""What RUN_STARTED says, to everybody (VER-1)."""
 METADATA = "agui-gate"
 """Our key in AG-UI's ``metadata`` (META-1)."""
 

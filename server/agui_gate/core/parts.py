@@ -15,8 +15,8 @@ what a person decides is told to it with the next request (`SettledCall.consent`
 
 Shown = Literal["at_once", "after_turn", "when_decided", "when_done"]
 """When a call was streamed to the client: as the model said it, or held back because its tool has a gate. Then it is
-shown after its turn where the gate lets it go free, and else when it is decided (`core/view.py`). A call that delegates
-a task may be held back until that is done.
+shown after its turn where the gate lets it go free, and else when it is decided. A call that delegates a task may be
+held back until that is done. Whether it is held back is the dialect's to say (`protocol/dialects/`).
 """
 
 Private = dict[str, Any]

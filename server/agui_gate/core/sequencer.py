@@ -10,24 +10,48 @@ repaired: a delta opens its message, a second START is ignored. Or it is dropped
 * every START has its END before the terminal event, in the right nesting;
 * no id is opened twice, or used for two messages; no delta is empty;
 * every call that was started gets exactly one result before the terminal event, unless it was handed over with
-  `leave_open` because a person or the client owes it. What is left without a result is named where extras are sent;
+  `leave_open` because a person or the client owes it;
 * a sub-agent is announced before it says anything, after its parents, and ends before RUN_FINISHED (`core/lane.py`).
 
-The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams).
+The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams). What the last event looks
+like is not the sequencer's business but that of the client's dialect (`LastEvents`).
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple, Protocol
 
 from agui_gate.core import events as ev
-from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect
 from agui_gate.core.lane import Emit, Lane, Stream
 from agui_gate.core.stop_reasons import ASKED, Stop
 
 UNFINISHED = '{"status":"unknown","message":"What became of this call was not recorded. Check before trying again."}'
 """Content of the result of a call that nobody finished: what it came to, if it ran, could not be saved."""
+
+
+class RunName(NamedTuple):
+    """The ids of a run, as its client knows them."""
+
+    thread_id: str
+    run_id: str
+
+
+class LastEvent(NamedTuple):
+    """The last event of a run; and in words, what it can't say to its client."""
+
+    event: ev.Event
+    lost: Set[str] = frozenset()
+
+
+class LastEvents(Protocol):
+    """How a run ends, as one client reads it. RUN_FINISHED or RUN_ERROR, whatever their members are."""
+
+    def finished(
+        self, run: RunName, outcome: ev.Finished | None, owed: Sequence[str], usage: tuple[Any, ...], result: Any
+    ) -> ev.Event:
+        """The run has come to its own end. ``owed``: the calls of this run without a result, for others to give."""
+
+    def stopped(self, run: RunName, why: Stop, usage: tuple[Any, ...]) -> LastEvent:
+        """The run was stopped before it was complete. RUN_ERROR ends its sub-agents as well."""
 
 
 class Sequencer(Lane):
@@ -36,20 +60,19 @@ class Sequencer(Lane):
     ``emit`` takes each event in order; it must not raise.
     """
 
-    __slots__ = ("_begun", "_dialect", "_run_id", "_thread_id")
+    __slots__ = ("_begun", "_ends", "_run")
 
-    def __init__(self, thread_id: str, run_id: str, emit: Emit, dialect: Dialect = Dialect.V0) -> None:
+    def __init__(self, thread_id: str, run_id: str, emit: Emit, ends: LastEvents) -> None:
         super().__init__(Stream(emit), emit)
-        self._thread_id = thread_id
-        self._run_id = run_id
-        self._dialect = dialect
+        self._run = RunName(thread_id, run_id)
+        self._ends = ends
         self._begun = False
 
     def started(self) -> None:
         """RUN_STARTED."""
         if not self._begun:
             self._begun = self._stream.is_open = True
-            self._emit(ev.RunStarted(self._thread_id, self._run_id, PROTOCOL_VERSION))
+            self._emit(ev.RunStarted(*self._run, ev.PROTOCOL_VERSION))
 
     @property
     def has_subagents(self) -> bool:
@@ -62,36 +85,21 @@ class Sequencer(Lane):
 
     # --- the end ------------------------------------------------------------------------------------------------
     def finish(self, outcome: ev.Finished | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """RUN_FINISHED of a run that has come to its own end."""
-        self._finish(outcome, usage, result)
-
-    def stop(self, why: Stop, usage: Sequence[Any] = ()) -> None:
-        """The end of a run that was stopped before it was complete, as its dialect says that."""
-        if self._dialect.v1:
-            self._finish(ev.CancelledOutcome(), usage, metadata=why.metadata)
-        elif why.reason is None or why.silent:
-            self.fail(why.code, why.message, usage)
-        else:
-            self._finish(None, usage, {"reason": why.reason})
-
-    def _finish(
-        self,
-        outcome: ev.Outcome | None,
-        usage: Sequence[Any],
-        result: Any = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
+        """The end of a run that has come to its own end."""
         if self._close():
-            self._end_subagents(outcome)
-            if self._stream.owed:
-                outcome = outcome or self._success()
-            if isinstance(outcome, ev.InterruptOutcome) and not self._dialect.extras:
-                outcome = _without_expiry(outcome)
-            self._over(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage), metadata))
+            self._suspend_subagents(outcome)
+            self._over(self._ends.finished(self._run, outcome, tuple(self._stream.owed), tuple(usage), result))
 
-    def _success(self) -> ev.SuccessOutcome | None:
-        """What a run that ends well left without a result, for others to give; nothing for clients that derive it."""
-        return ev.SuccessOutcome(tuple(self._stream.owed)) if self._dialect.extras else None
+    def stop(self, why: Stop, usage: Sequence[Any] = ()) -> Set[str]:
+        """The end of a run that was stopped before it was complete. Returns in words what can't be told of that."""
+        if not self._close():
+            return frozenset()
+        last, lost = self._ends.stopped(self._run, why, tuple(usage))
+        if not isinstance(last, ev.RunError):
+            for lane in reversed(list(self._stream.running.values())):
+                lane.failed(ASKED.code, ASKED.message)
+        self._over(last)
+        return lost
 
     def fail(self, code: str, message: str, usage: Sequence[Any] = ()) -> None:
         """RUN_ERROR, which ends sub-agents as well."""
@@ -111,14 +119,11 @@ class Sequencer(Lane):
             if lane is not None:
                 lane.result(call_id, f"{call_id}-result", UNFINISHED)
 
-    def _end_subagents(self, outcome: ev.Outcome | None) -> None:
-        """End those that are still at work, the inner ones first: they wait for somebody, or were stopped."""
+    def _suspend_subagents(self, outcome: ev.Finished | None) -> None:
+        """End those that are still at work, the inner ones first: they wait for somebody."""
         asked = outcome.interrupts if isinstance(outcome, ev.InterruptOutcome) else ()
         for lane in reversed(list(self._stream.running.values())):
-            if isinstance(outcome, ev.CancelledOutcome):
-                lane.failed(ASKED.code, ASKED.message)
-            else:
-                lane.suspended([interrupt.id for interrupt in asked if interrupt.subagent_run_id == lane.id])
+            lane.suspended([interrupt.id for interrupt in asked if interrupt.subagent_run_id == lane.id])
 
     def _close(self) -> bool:
         """End what is half said; False if the stream is over already (or never began)."""
@@ -130,10 +135,3 @@ class Sequencer(Lane):
     def _over(self, last: ev.Event) -> None:
         self._stream.is_open = False
         self._emit(last)
-
-
-def _without_expiry(outcome: ev.InterruptOutcome) -> ev.InterruptOutcome:
-    """The questions without `expiresAt`, where clients may choke on one that has passed."""
-    if all(one.expires_at is None for one in outcome.interrupts):
-        return outcome
-    return ev.InterruptOutcome(tuple(msgspec.structs.replace(one, expires_at=None) for one in outcome.interrupts))

@@ -1,22 +1,11 @@
 """Why a run was stopped before it was complete, though nothing failed (LIFE-4).
 
-Clients of 1.x are told one thing: the outcome `cancelled`, and the code and sentence in RUN_FINISHED's metadata. Those
-of 0.x have no such outcome, and get what they know:
-
-| stopped by | 0.x |
-|---|---|
-| a person, or the application (`ASKED`) | RUN_ERROR `abort` |
-| a limit of the agent or the server | RUN_ERROR `limit_reached` |
-| a limit or filter of the provider (it has a ``reason``) | RUN_FINISHED, with the reason as its result |
+How a stream says it is its dialect's: see `protocol/dialects/`.
 """
-
-from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from agui_gate.core.events import METADATA
-from agui_gate.errors import LimitReached
+from agui_gate.errors import LimitReached, ShuttingDown
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -30,17 +19,11 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str | None = None
     silent: bool = False
 
-    @property
-    def metadata(self) -> dict[str, Any] | None:
-        """What RUN_FINISHED says of it. Nothing where somebody wanted it."""
-        if self == ASKED:
-            return None
-        said = {"code": self.code, "message": self.message}
-        return {METADATA: said if self.reason is None else {**said, "reason": self.reason}}
-
 
 ASKED = Stop("abort", "The run was stopped.")
 """Somebody asked for it, or nobody read it any more."""
+DRAINED = Stop(ShuttingDown.code, ShuttingDown().message)
+"""The process ends."""
 
 _FILTERS = frozenset({"content_filter", "refusal"})
 """What providers call it when the reason is the meaning of what was said."""
@@ -63,26 +46,3 @@ def said_nothing(why: Stop) -> Stop:
     cause = why.message.partition(". ")[0]
     message = f"{cause} before the model said anything. Send a message to continue."
     return Stop(why.code, message, why.reason, silent=True)
-
-
-def stopped(event: Mapping[str, Any]) -> Stop | None:
-    """What a terminal event says of a stop, of whichever dialect; None if the run was not stopped.
-
-    It may be one of any server's: a ``result`` can be anything, and so can what stands under our name in the metadata.
-    """
-    match event:
-        case {"type": "RUN_ERROR", "code": ASKED.code | LimitReached.code as code, "message": str(message)}:
-            return Stop(code, message)
-        case {"type": "RUN_ERROR"}:
-            return None
-        case {"result": {"reason": str(reason)}}:
-            return cut_off(reason)
-        case {
-            "outcome": {"type": "cancelled"},
-            "metadata": {"agui-gate": {"code": str(code), "message": str(message)} as said},
-        }:
-            reason = said.get("reason")
-            return Stop(code, message, reason if isinstance(reason, str) else None)
-        case {"outcome": {"type": "cancelled"}}:
-            return ASKED
-    return None

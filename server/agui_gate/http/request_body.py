@@ -13,10 +13,9 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 
 from agui_gate.config import defaults
-from agui_gate.core.dialect import PROTOCOL_VERSION, is_newer
 from agui_gate.core.json_text import has_more
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
-from agui_gate.protocol.request_decoder import decode, decode_json
+from agui_gate.protocol.request_decoder import decode, decode_json, oddities
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.worker_thread import collector_paused, off_loop
 
@@ -38,9 +37,6 @@ LARGE = 64 * 1024
 
 MAX_CONTAINERS = 100_000
 """Objects and lists in one body."""
-
-SHOWN = 40
-"""Characters of a declared version that are told."""
 
 T = TypeVar("T")
 
@@ -111,25 +107,9 @@ def _has_body(headers: Mapping[str, str]) -> bool:
 async def run_input(body: bytes) -> RunInput:
     """`decode`, wherever it should be done. What is odd in it, and no reason to refuse it, is told to the log once."""
     run = await decoded(decode, body)
-    _warn(run)
+    for what, said in oddities(run):
+        log.warning(what, **said)
     return run
-
-
-def _warn(run: RunInput) -> None:
-    """One line each: for a version that is newer than ours (VER-3, VER-4), and for what went unread (PROC-4)."""
-    version = run.protocol_version
-    shown = None if version is None else version[:SHOWN]
-    if version is not None and is_newer(version):
-        log.warning("newer_version", thread=run.thread_id, asked=shown, ours=PROTOCOL_VERSION)
-    if run.unread is not None:
-        log.warning(
-            "input_not_all_read",
-            thread=run.thread_id,
-            run=run.run_id,
-            version=shown,
-            paths=" ".join(run.unread.paths),
-            number=run.unread.number,
-        )
 
 
 async def json_value(body: bytes) -> Any:

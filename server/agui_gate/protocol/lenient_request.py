@@ -24,10 +24,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agui_gate.core.dialect import declares_v1
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol import request_shapes as shapes
 from agui_gate.protocol import run_input
+from agui_gate.protocol.dialects.choice import declares_v1
 from agui_gate.protocol.member_names import member, members_of, respelled
 from agui_gate.protocol.run_input import RunInput, Unread, check_message, one_part
 

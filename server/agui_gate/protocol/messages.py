@@ -8,7 +8,8 @@ the arguments that ran, or would run. It and its result, its cards and theirs, s
 says (`protocol/approval_records.py`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
 
 What a client sent is restated as it came (`protocol/message_shapes.py`). Values are JSON-ready, in camelCase and
-without nulls, and of the shapes of 1.x. For clients of 0.x, see `protocol/message_shapes.py`.
+without nulls, and of the shapes of 1.x. What of them a client is shown, and how, is its dialect's to say
+(`protocol/dialects/`).
 
 Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema allows any text), because clients parse
 them while rendering.
@@ -43,9 +44,10 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.core.view import Place, View
 from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.cards import in_order
+from agui_gate.protocol.dialects.base import Place, View
+from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.protocol.message_shapes import Message, content_of, tool_message, with_more
 
 PARAGRAPH = "\n\n"
@@ -56,11 +58,11 @@ RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
 
 
 def agui_messages(
-    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0, untold: bool = True
+    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = VIEW, untold: bool = True
 ) -> list[Message]:
     """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 
-    ``view``: what of it is shown, and where; by default everything, as readers of 0.x are shown it. Content has the
+    ``view``: what of it is shown, and where; by default everything. Content has the
     shapes of 1.x whatever the view. ``untold``: outcomes that no stream has told yet are shown, too. Where a run goes
     on from here they are not: it tells them itself (TOOL-2).
     """
@@ -247,7 +249,7 @@ class _Shown:
     def _card_closed(self, entry: CardClosedEntry) -> None:
         """Add a card's answer. The first one counts, except that a note gives way to an answer after it."""
         group, record = self._cards.get(entry.card_id, (None, None))
-        if group is None or not (entry.by_client or self._view is View.V0):
+        if group is None or not self._view.shows_end(entry):
             return
         known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
         if known is None:

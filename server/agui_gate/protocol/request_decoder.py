@@ -5,17 +5,23 @@ millisecond instead of nine. A clean request of either generation is one call of
 specification (`shapes.py`). Only what doesn't fit them is read member by member (`tolerant.py`).
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.errors import InvalidRequest
+from agui_gate.protocol.dialects.choice import is_newer
 from agui_gate.protocol.lenient_request import read
 from agui_gate.protocol.request_shapes import InputShape, PartShape
 from agui_gate.protocol.run_input import MAX_DEPTH, Message, RunInput, check_depth, check_message, check_run
 
 _exactly = msgspec.json.Decoder(InputShape)
 _PARTS = list[PartShape]
+
+SHOWN = 40
+"""Characters of a declared version that are told."""
 
 
 def decode(body: bytes) -> RunInput:
@@ -29,6 +35,19 @@ def decode(body: bytes) -> RunInput:
         raise _too_deep() from None
     check_run(run)
     return run
+
+
+def oddities(run: RunInput) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What is odd in a request and no reason to refuse it, for the log: a version that is newer than ours (VER-3,
+    VER-4), and what went unread (PROC-4).
+    """
+    version = None if run.protocol_version is None else run.protocol_version[:SHOWN]
+    if is_newer(run.protocol_version):
+        yield "newer_version", {"thread": run.thread_id, "asked": version, "ours": PROTOCOL_VERSION}
+    if run.unread is not None:
+        paths, number = " ".join(run.unread.paths), run.unread.number
+        said = {"thread": run.thread_id, "run": run.run_id, "version": version, "paths": paths, "number": number}
+        yield "input_not_all_read", said
 
 
 def decode_json(body: bytes) -> Any:

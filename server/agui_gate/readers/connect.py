@@ -7,17 +7,16 @@ opening. Then the conversation of then is all there is to show until the run rea
 Where something is at work whose frames can't be had, it is followed by what it saves: see `readers/thread_poller.py`.
 
 Where nothing is at work it is the conversation as it stands, and the end is that of the thread's last run. What waits
-for a person comes first: open cards are part of the messages, anything else is asked by interrupt. By the
-specification's rules it is the one or the other: if anything that waits has no card, all of it is asked by interrupt,
-and no card is shown. Where nobody is asked, a run that failed or was stopped ends so again. One whose process has died
-ends in RUN_ERROR `interrupted`, whatever became of its calls. Either way CUSTOM `agui-gate:interrupted` says that it
-has died. A thread that nobody knows is a run without words (LIFE-1).
+for a person comes first: open cards are part of the messages, anything else is asked by interrupt; whether both may be
+at once is the dialect's to say. Where nobody is asked, a run that failed or was stopped ends so again. One whose
+process has died ends in RUN_ERROR `interrupted`, whatever became of its calls. Either way CUSTOM
+`agui-gate:interrupted` says that it has died. A thread that nobody knows is a run without words (LIFE-1).
 
 All of it is one run to whoever reads it (IN-1). Its thread id is the one that came in. Its run id is that of the run
 that goes on, since the last frame is of that run; else the one that came in.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -29,25 +28,21 @@ from agui_gate.bus.base import Messages, Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, Style
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.shown_history import REPLACED
 from agui_gate.core.stop_reasons import ASKED, Stop
 from agui_gate.core.transcript import CardClosedEntry, EndedEntry, Entry, ReportedEntry
-from agui_gate.core.view import view_of
 from agui_gate.errors import AguiGateError, Internal, Interrupted
 from agui_gate.protocol import cards
+from agui_gate.protocol.dialects.base import Shapes, Told
 from agui_gate.protocol.earlier_calls import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
-from agui_gate.protocol.message_shapes import for_v0_json
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.runs.downgrades import Lost
-from agui_gate.runs.run_context import style_of
 from agui_gate.stores.base import Thread
 from agui_gate.stores.outbox import is_run
-from agui_gate.threads.conversation import Told, conversation_json
+from agui_gate.threads.conversation import conversation_json
 from agui_gate.threads.memory_budget import Reservation
 
 NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
@@ -59,7 +54,7 @@ _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 class PrivateFrames:
     """The frames that are made for one client alone, under a ``key`` of their own.
 
-    ``lost`` is called with what its ``dialect`` has no shape for. ``retold``: it is told again that the
+    ``lost`` is called with what there is no shape for in its ``shapes``. ``retold``: it is told again that the
     last run failed or was stopped.
     """
 
@@ -68,21 +63,20 @@ class PrivateFrames:
         thread_id: str,
         run_id: str,
         key: str,
-        dialect: Dialect,
-        lost: Callable[[Lost], None],
+        shapes: Shapes,
+        lost: Callable[[Iterable[str]], None],
         *,
         retold: bool = True,
     ) -> None:
-        self.run_id, self.dialect, self._lost, self.retold = run_id, dialect, lost, retold
+        self.run_id, self.shapes, self._lost, self.retold = run_id, shapes, lost, retold
         self._opened: Messages | None = None
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
-        self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), dialect)
+        self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), shapes)
 
     def conversation(self, messages: Told, state: Any) -> None:
         """The messages and the state; before them RUN_STARTED, the first time."""
-        for what in messages.lost:
-            self._lost(Lost(what))
+        self._lost(messages.lost)
         self.sequencer.started()
         self.sequencer.other(ev.MessagesSnapshot(messages.messages))
         self.sequencer.other(ev.StateSnapshot(state))
@@ -90,7 +84,7 @@ class PrivateFrames:
     def opening(self, opening: Opening) -> bytes:
         """The frames of an opening."""
         self._opened = opening.messages
-        self.conversation(self._in_its_shapes(opening.messages()), opening.state)
+        self.conversation(self.shapes.messages(opening.messages()), opening.state)
         return self.take()
 
     def with_unsaved(self, saved: Told) -> Told:
@@ -102,17 +96,12 @@ class PrivateFrames:
         kept, opened = _decode(saved.messages), _decode(self._opened())
         known = {message["id"] for message in kept}
         last = takewhile(lambda message: message["role"] == "user" and message["id"] not in known, reversed(opened))
-        more = self._in_its_shapes(msgspec.Raw(msgspec.json.encode([*last][::-1])))
+        more = self.shapes.messages(msgspec.Raw(msgspec.json.encode([*last][::-1])))
         return Told(msgspec.Raw(msgspec.json.encode([*kept, *_decode(more.messages)])), saved.lost | more.lost)
-
-    def _in_its_shapes(self, messages: msgspec.Raw) -> Told:
-        return Told(messages) if self.dialect.v1 else Told(*for_v0_json(messages))
 
     def stop(self, why: Stop) -> None:
         """The end of a run that was stopped before it was complete."""
-        if not self.dialect.v1:
-            self._lost(Lost.CANCELLED)
-        self.sequencer.stop(why)
+        self._lost(self.sequencer.stop(why))
 
     def take(self) -> bytes:
         """The frames since the last time."""
@@ -177,8 +166,10 @@ def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrame
     """The frames of a thread on which nothing is at work, to the end: that of its last run."""
     journal = _journal(thread)
     pending = [approval for approval in journal.pending() if not approval.expired_at(thread.now)]
-    asked = _asked(team, run, journal, pending, frames.dialect)
-    style: Style = "interrupt" if asked else style_of(team.entry, run, frames.dialect)
+    style = frames.shapes.style(team.entry.hitl, run)
+    bare = [approval for approval in pending if not journal.cards.open_of(approval.id)]
+    asked = frames.shapes.asked(style, pending, bare)
+    style = "interrupt" if asked else style
     _conversation(team, thread, journal, frames, style)
     if thread.run_status == "interrupted":
         value = {"runKey": thread.run_key, "message": Interrupted().message}
@@ -215,7 +206,7 @@ def failed(frames: PrivateFrames, error: AguiGateError) -> bytes:
 
 def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which something is at work: what was saved until now."""
-    _conversation(team, thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
+    _conversation(team, thread, _journal(thread), frames, frames.shapes.style(team.entry.hitl, run))
     frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
     return frames.take()
 
@@ -227,7 +218,7 @@ def _journal(thread: Thread) -> Journal:
 def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:
     approvals = list(journal.approvals.values())
     entries = [*thread.entries, *_to_be_told(journal, approvals)]
-    messages = conversation_json(entries, approvals, view_of(frames.dialect, style))
+    messages = conversation_json(entries, approvals, frames.shapes.view(style))
     if thread.run_status == "interrupted":
         messages = frames.with_unsaved(messages)
     frames.conversation(messages, team.entry.shown_state(thread.state))
@@ -244,14 +235,6 @@ def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Ent
                 yield CardClosedEntry(card.id, result_id(card.id), output.content, retired=True)
         if approval.output and journal.shows(approval.call_id):
             yield ReportedEntry(approval.call_id)
-
-
-def _asked(team: Team, run: RunInput, journal: Journal, pending: list[Approval], dialect: Dialect) -> list[Approval]:
-    """What is asked about by interrupt, of what waits. For a page that knows no cards they are no cards."""
-    if style_of(team.entry, run, dialect) == "interrupt":
-        return pending
-    bare = [approval for approval in pending if not journal.cards.open_of(approval.id)]
-    return pending if bare and dialect.v1 else bare
 
 
 def _interrupts(team: Team, journal: Journal, asked: Sequence[Approval]) -> ev.InterruptOutcome | None:

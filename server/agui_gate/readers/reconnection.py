@@ -1,6 +1,6 @@
 """Who comes back to a thread is given a reader of it, by what is at work there: see `readers/connect.py`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 from weakref import WeakSet
@@ -10,8 +10,8 @@ import msgspec
 from agui_gate.agents.team import Team
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.core import events as ev
-from agui_gate.core.dialect import Deployment, Dialect, choose
 from agui_gate.errors import AguiGateError, Interrupted, NotFound, Unavailable
+from agui_gate.protocol.dialects.base import Choice, Shapes
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.connect import PrivateFrames, Reserving, Whole, as_it_stands, failed, unheard_of
@@ -19,7 +19,7 @@ from agui_gate.readers.rejoined_run import Rejoined
 from agui_gate.readers.remote_run import Over, RemoteRun
 from agui_gate.readers.thread_poller import ThreadPoller
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.downgrades import Downgrades, Lost
+from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store, Thread
 from agui_gate.threads.conversation import heaviness
@@ -50,12 +50,12 @@ class Reconnection:
         watch: Watch,
         budget: Budget,
         live: Live,
-        deployment: Deployment,
+        dialects: Choice,
         downgrades: Downgrades,
         new_id: NewId,
     ) -> None:
         self._store, self._bus, self._watch, self._budget, self._live = store, bus, watch, budget, live
-        self._deployment, self._downgrades, self._new_id = deployment, downgrades, new_id
+        self._dialects, self._downgrades, self._new_id = dialects, downgrades, new_id
         self._readers: WeakSet[RemoteRun] = WeakSet()
 
     async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
@@ -167,27 +167,31 @@ class Reconnection:
         return ThreadPoller(team, run, thread, reservation, frames, self._watch, again, join)
 
     def _client(self, run: RunInput, principal: str, watching: bool, reads_stops: bool) -> "Client":
-        asked, told = run.protocol_version, self._downgrades.lost
-        lost = partial(told, principal=principal, thread_id=run.thread_id, asked=asked, reads_stops=reads_stops)
-        return Client(run.thread_id, f"connect_{self._new_id()}", choose(asked, self._deployment), lost, watching)
+        shapes = self._dialects.choose(run, reads_stops=reads_stops)
+
+        def lost(words: Iterable[str]) -> None:
+            for what in words:
+                self._downgrades.lost(what, principal, run.thread_id, shapes.remedy)
+
+        return Client(run.thread_id, f"connect_{self._new_id()}", shapes, lost, watching)
 
 
 class Client(msgspec.Struct, frozen=True):
-    """As what a client is told of its thread: by which id of it, in which dialect, under which ``key`` of frames.
+    """As what a client is told of its thread: by which id of it, in which shapes, under which ``key`` of frames.
 
     ``watching``: see `Reconnection.connect`.
     """
 
     thread_id: str
     key: str
-    dialect: Dialect
-    lost: Callable[[Lost], None]
+    shapes: Shapes
+    lost: Callable[[Iterable[str]], None]
     watching: bool
 
     def frames(self, run_id: str) -> PrivateFrames:
         """What is made for this client alone, in a run of that id."""
-        return PrivateFrames(self.thread_id, run_id, self.key, self.dialect, self.lost, retold=not self.watching)
+        return PrivateFrames(self.thread_id, run_id, self.key, self.shapes, self.lost, retold=not self.watching)
 
     def rejoined(self, reader: Reader, run_id: str) -> Rejoined:
         """What a run of that id says, as this client reads it."""
-        return Rejoined(reader, self.thread_id, run_id, self.dialect, self.lost)
+        return Rejoined(reader, self.thread_id, run_id, self.shapes, self.lost)

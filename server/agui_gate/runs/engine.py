@@ -23,12 +23,12 @@ from agui_gate.cancellation import undisturbed
 from agui_gate.core import outcomes
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
-from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.transcript import CARD_TOOL
-from agui_gate.core.view import view_of
 from agui_gate.errors import AguiGateError, ConfigurationError, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
 from agui_gate.extra_loader import load
+from agui_gate.protocol.dialects.base import Choice
+from agui_gate.protocol.dialects.choice import Deployment
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.readers.reconnection import Connected, Reconnection
@@ -40,7 +40,6 @@ from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
 from agui_gate.runs.roster import Roster
 from agui_gate.runs.run import Run
-from agui_gate.runs.run_context import style_of
 from agui_gate.runs.stop_and_delete import Ended, Endings
 from agui_gate.runs.warm_up import warm_up
 from agui_gate.stores import open_store
@@ -71,7 +70,7 @@ class Engine:
         self,
         agents: Sequence[Agent],
         store: Store,
-        deployment: Deployment = Deployment.AUTO,
+        dialects: Choice = Deployment.AUTO,
         bus: Bus | None = None,
         *,
         disconnect_grace: float = DISCONNECT_GRACE,
@@ -82,7 +81,7 @@ class Engine:
         self.roster = Roster(agents)
         self.agents, self.members, self.team = self.roster.agents, self.roster.members, self.roster.team
         self.store = store
-        self._deployment = deployment
+        self._dialects = dialects
         self._bus = bus or MemoryBus(is_private=True)
         self._grace = disconnect_grace
         self._downgrades = Downgrades()
@@ -95,7 +94,7 @@ class Engine:
         self._watch = Watch(offers.shared)
         self.extensions = Extensions(extensions)
         self._connecting = Reconnection(
-            store, self._bus, self._watch, self.budget, self.following, deployment, self._downgrades, new_id
+            store, self._bus, self._watch, self.budget, self.following, dialects, self._downgrades, new_id
         )
         self._keeper = SaveRetrier(store, self._written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
@@ -286,11 +285,11 @@ class Engine:
         names: set[tuple[str, str]],
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
-        dialect = choose(run.protocol_version, self._deployment)
-        opened.view = view_of(dialect, style_of(team.entry, run, dialect))
+        shapes = self._dialects.choose(run, reads_stops=live.reads_stops)
+        opened.view = shapes.view(shapes.style(team.entry.hitl, run))
         opened.parts.opened(team.entry)
         live.opened(*opened.snapshot())
-        work = Run(team, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
+        work = Run(team, run, opened, store, live, shapes, new_id, store.now, self._downgrades)
         self._runs[live.key] = live
         live.deciding, live.lose, live.tell_expired = work.deciding, work.lose, work.tell_expired
         live.thread_bytes = opened.capacity.size

@@ -14,10 +14,10 @@ from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
 from agui_gate.cancellation import to_the_end
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.stop_reasons import ASKED, Stop, at_limit
-from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, ShuttingDown
+from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit
+from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError
+from agui_gate.protocol.dialects.base import Shapes
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.agent_loop import AgentLoop
 from agui_gate.runs.cast import cast_of
@@ -46,15 +46,15 @@ class Run:
         thread: LeasedThread,
         store: Store,
         live: LiveRun,
-        dialect: Dialect,
+        shapes: Shapes,
         new_id: NewId,
         clock: Clock,
         downgrades: Downgrades,
     ) -> None:
         self._team, self._store, self._live = team, store, live
         self._thread = thread
-        self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._scope = RunContext(team, run, dialect, thread, self._seq, live, new_id, clock, downgrades)
+        self._seq = Sequencer(run.thread_id, run.run_id, live.publish, shapes)
+        self._scope = RunContext(team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
         self._conversing: AgentLoop | None = None
 
     async def execute(self) -> None:
@@ -71,13 +71,10 @@ class Run:
             await self._failed(caught)
 
     async def _cancelled(self) -> None:
-        """Somebody stopped it. The end of the process is nothing that a user wants, so 1.x calls that an error."""
+        """Somebody stopped it, or the process ends."""
         await self._stopped("cancelled", ASKED)
         self._at_rest()
-        if self._live.is_drained and self._scope.dialect.v1:
-            self._seq.fail(ShuttingDown.code, ShuttingDown().message, self._usage)
-        else:
-            self._scope.stop(ASKED, self._usage)
+        self._scope.stop(DRAINED if self._live.is_drained else ASKED, self._usage)
 
     async def _failed(self, caught: Exception) -> None:
         error = _first(caught)

@@ -1,24 +1,22 @@
 """What everything that works in one run shares."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Team
 from agui_gate.core import events as ev
 from agui_gate.core import outcomes
-from agui_gate.core.approvals import Approval, Style
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.json_text import object_or_empty
 from agui_gate.core.lane import Lane
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import Stop
-from agui_gate.core.transcript import CARD_TOOL, CallPart, Output, ResultEntry, TurnEntry
+from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.protocol.approval_records import metadata
-from agui_gate.protocol.messages import as_run, result_id
+from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
+from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.runs.downgrades import Downgrades, Lost
+from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.threads.history_import import NewId
 from agui_gate.threads.leased_thread import LeasedThread
@@ -27,29 +25,17 @@ Clock = Callable[[], int]
 """Now, in ms since the epoch."""
 
 
-def style_of(agent: Agent, run: RunInput, dialect: Dialect) -> Style:
-    """How a run asks people: by card, or by interrupt. By the specification's rules nothing is called that nobody
-    advertised (TOOL-5).
-    """
-    offered = CARD_TOOL in run.client_tools
-    if agent.hitl == "card":
-        return "card" if offered or not dialect.v1 else "interrupt"
-    return "card" if agent.hitl == "auto" and offered else "interrupt"
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunContext:
-    """One run: its request and the rules it is told by, its thread, its stream, who follows it; and where ids and the
-    time come from.
+    """One run: its request, its thread, its stream, who follows it; and where ids and the time come from.
 
-    ``begun`` are the calls whose tools have been started in this run, ``withdrawn`` those that the page shows and is
-    to show otherwise, or no longer: it is told by the next snapshot. ``untold`` are results that are being saved, by
-    their calls.
+    ``dialect`` is its client, as the rules have it by which that is told. ``begun`` are the calls whose tools have been
+    started in this run, ``untold`` results that are being saved, by their calls.
     """
 
     team: Team
     input: RunInput
-    dialect: Dialect
+    shapes: Shapes
     thread: LeasedThread
     seq: Sequencer
     live: LiveRun
@@ -57,8 +43,11 @@ class RunContext:
     clock: Clock
     downgrades: Downgrades
     begun: set[str] = field(default_factory=set)
-    withdrawn: set[str] = field(default_factory=set)
     untold: dict[str, ResultEntry] = field(default_factory=dict)
+    dialect: Dialect = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dialect = self.shapes.dialect(self, self.shapes.style(self.team.entry.hitl, self.input))
 
     @property
     def key(self) -> str:
@@ -94,59 +83,33 @@ class RunContext:
     def show_messages(self) -> None:
         """MESSAGES_SNAPSHOT: the whole conversation."""
         told = self.thread.messages()
-        for what in told.lost:
-            self.lost(Lost(what))
+        self.lost(told.lost)
         self.seq.other(ev.MessagesSnapshot(told.messages))
 
     def result(self, call: CallPart, output: Output) -> None:
-        """Record and show the output of a call that needed no approval.
-
-        A call of the client's is given up. By the specification's rules nobody but the client answers it, so the page
-        is not told this output; the call is withdrawn from it (TOOL-4).
-        """
-        message_id, given_up = result_id(call.id), call.kind == "client"
-        self.thread.append([ResultEntry(call.id, message_id, output, given_up=given_up)])
-        if given_up and self.dialect.v1:
-            self.seq.leave_open([call.id])
-            self.withdrawn.add(call.id)
+        """Record and show the output of a call that needed no approval. A call of the client's is given up."""
+        result = ResultEntry(call.id, result_id(call.id), output, given_up=call.kind == "client")
+        self.thread.append([result])
+        if result.given_up:
+            self.dialect.gave_up(Result(call.id, result.message_id, output.content))
         else:
-            self._tell(call.id, message_id, output)
+            self._tell(result)
 
     def tell(self, result: ResultEntry) -> None:
         """Show the output of a call whose result was recorded, and saved, first."""
         self.untold.pop(result.call_id, None)
-        self._tell(result.call_id, result.message_id, result.output)
+        self._tell(result)
 
-    def _tell(self, call_id: str, message_id: str, output: Output) -> None:
+    def _tell(self, entry: ResultEntry) -> None:
         """Show what came of a call."""
-        record = self.thread.approvals.get(call_id)
-        if not self._restates(call_id, record):
-            told = None if record is None else metadata(record)
-            self.lane_of(call_id).result(call_id, message_id, output.content, told)
-
-    def _restates(self, call_id: str, record: Approval | None) -> bool:
-        """Whether a snapshot tells what came of a task, as the client's request held something of it (LIFE-8).
-
-        Where not, a call that was held back until its task is done is shown now.
-        """
-        call = self.thread.journal.call(call_id)
-        if call is None or call.kind != "task" or not self.dialect.v1:
-            return False
-        late = call.shown in ("when_done", "when_decided")
-        if self._was_sent(call_id, late=late):
-            self.withdrawn.add(call_id)
-            self.seq.restated(call_id)
-            return True
-        if late:
-            self.show(call, None if record is None else as_run(call.arguments, record))
-        return False
-
-    def _was_sent(self, call_id: str, *, late: bool) -> bool:
-        """Whether the client's history has something in the place of the call's result; or, of a ``late`` call, it."""
-        for message in self.input.messages:
-            if message.tool_call_id == call_id or (late and any(c.id == call_id for c in message.tool_calls or ())):
-                return True
-        return False
+        record = self.thread.approvals.get(entry.call_id)
+        said = None if record is None else metadata(record)
+        result = Result(entry.call_id, entry.message_id, entry.output.content, said)
+        call = self.thread.journal.call(entry.call_id)
+        if call is not None and call.kind == "task":
+            self.dialect.task_result(call, record, result)
+        else:
+            self.lane_of(entry.call_id).result(*result)
 
     def show_freed(self, turn: TurnEntry) -> None:
         """Show the calls of ``turn`` that were held back and about which nobody is asked."""
@@ -161,17 +124,15 @@ class RunContext:
         lane.call_args(call.id, object_or_empty(call.arguments) if arguments is None else arguments)
         lane.call_end(call.id)
 
-    def lost(self, what: Lost) -> None:
-        """The shapes of 0.x have no way to tell the client this: tell the developers (VER-7)."""
+    def lost(self, words: Iterable[str]) -> None:
+        """The client can't be told this: tell the developers (VER-7)."""
         thread = self.thread.thread
-        asked, reads_stops = self.input.protocol_version, self.live.reads_stops
-        self.downgrades.lost(what, thread.principal, thread.id, asked, reads_stops=reads_stops)
+        for what in words:
+            self.downgrades.lost(what, thread.principal, thread.id, self.shapes.remedy)
 
     def stop(self, why: Stop, usage: Sequence[Any]) -> None:
         """End the stream of a run that was stopped before it was complete."""
-        if not self.dialect.v1:
-            self.lost(Lost.CANCELLED)
-        self.seq.stop(why, usage)
+        self.lost(self.seq.stop(why, usage))
 
     def stopped(self, call: CallPart) -> None:
         """Close a call that the end of the run has left open: one that had not begun has no effect to be feared."""

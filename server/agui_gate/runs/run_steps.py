@@ -41,16 +41,17 @@ class RunSteps:
     def __init__(self, conversing: AgentLoop, scope: RunContext, store: ApprovalStore, ours: Container[str]) -> None:
         self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
-        self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
-        self._silence = UnansweredPolicy(self._agent.on_unanswered, conversing.asker.style)
+        self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect
+        self._silence = UnansweredPolicy(self._agent.on_unanswered, scope.dialect.style)
 
     async def go(self) -> None:
         """All of it, in order."""
         self._thread.parts.asked(self._input, self._seq.other, self._restart, known=self._scope.live.keeps_state)
-        self._showing.snapshot_due = self._left_early()
+        self._dialect.snapshot_due = self._left_early()
         await self._recover()
         intake = await self._take()
-        self._showing.snapshot_due |= intake.behind and self._scope.dialect.v1  # SNAP-1
+        if intake.behind:
+            self._dialect.behind()
         self._thread.capacity.check_new(
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
@@ -70,7 +71,7 @@ class RunSteps:
             self._give_up_on_client()
             if waited:  # tasks whose questions were closed for that are closed, too
                 await self._conversing.supersede(waited)
-        if self._showing.is_due:
+        if self._dialect.snapshot_due:
             await self._showing.restate()
         rest = await self._converse(intake)
         while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
@@ -101,9 +102,9 @@ class RunSteps:
         return any(call_id not in told and self._is_over(call_id) for call_id in shown)
 
     def _is_over(self, call_id: str) -> bool:
-        """Whether a stream has told the end of this call of ours; of a card, where it is not told by a result."""
+        """Whether a stream has told the end of this call of ours, or of this card."""
         journal = self._thread.journal
-        return journal.was_reported(call_id) or (self._scope.dialect.v1 and bool(journal.cards.said(call_id)))
+        return journal.was_reported(call_id) or self._dialect.saw_end(journal.cards.said(call_id))
 
     async def _recover(self) -> None:
         """Close what was running when a process died (B9)."""
@@ -118,14 +119,14 @@ class RunSteps:
             self._scope.result(call, outcomes.INTERRUPTED)
         else:
             self._thread.append([ResultEntry(call.id, result_id(call.id), outcomes.INTERRUPTED)])
-            self._showing.snapshot_due = True
+            self._dialect.snapshot_due = True
 
     def _stay(self, intake: Intake) -> None:
         """Where the request goes back over calls that stay open: not go back, and say so."""
         kept = self._silence.heed(intake, self._thread.journal)
         if kept:
             self._seq.other(not_gone_back(kept))
-            self._showing.snapshot_due = True  # the page has dropped what stays
+            self._dialect.snapshot_due = True  # the page has dropped what stays
 
     async def _apply(self, intake: Intake) -> None:
         """Take over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
@@ -141,7 +142,7 @@ class RunSteps:
             await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.
-            self._showing.snapshot_due |= self._thread.history.shows_replaced
+            self._dialect.snapshot_due |= self._thread.history.shows_replaced
         else:
             self._thread.append(intake.entries)
         self._scope.opened()
@@ -197,16 +198,16 @@ class RunSteps:
         pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
         client = [call.id for call in self._thread.journal.open_calls()]
         self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
-        asker, v1 = self._conversing.asker, self._scope.dialect.v1
-        if v1:
+        asker, dialect = self._conversing.asker, self._dialect
+        if dialect.retires_cards():
             asker.retire_cards(pending)
-        interrupting = bool(pending) and asker.style == "interrupt" and (v1 or not client)  # INT-1
+        interrupting = bool(pending) and dialect.interrupts(waits_for_page=bool(client))
         if interrupting:
             self._thread.parts.asks(self._seq.other)
-            self._showing.snapshot_due = True
+            self._dialect.snapshot_due = True
             await self._showing.restate()
         self._showing.at_end()
-        put = asker.put_cards(pending) if asker.style == "card" else []
+        put = asker.put_cards(pending) if dialect.style == "card" else []
         outcome = asker.interrupts(pending) if interrupting else None
         if put or interrupting:
             self._showing.asked(pending)

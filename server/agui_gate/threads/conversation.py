@@ -1,14 +1,12 @@
 """A thread as clients are told it: messages and shared state as JSON."""
 
-from collections.abc import Sequence, Set
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Entry
-from agui_gate.core.view import View
-from agui_gate.protocol.message_shapes import Message, for_v0
+from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Thread
 from agui_gate.worker_thread import LARGE, LARGE_BYTES, json_list, off_loop
@@ -40,21 +38,10 @@ class Conversation:
             await off_loop(self)
 
 
-class Told(NamedTuple):
-    """A thread as AG-UI messages that one reader is shown, a JSON list; and what its dialect has no shape for."""
-
-    messages: msgspec.Raw
-    lost: Set[str] = frozenset()
-
-
 def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> Told:
-    """A thread as AG-UI messages."""
-    return told(agui_messages(entries, approvals, view=view), v1=view.v1)
-
-
-def told(messages: list[Message], *, v1: bool) -> Told:
-    """These messages, in the shapes of 0.x unless the reader is of 1.x."""
-    lost = frozenset() if v1 else for_v0(messages)
+    """A thread as AG-UI messages that one reader is shown."""
+    messages = agui_messages(entries, approvals, view=view)
+    lost = view.fit(messages)
     return Told(json_list(messages), lost)
 
 

@@ -13,10 +13,11 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.stop_reasons import Stop
 from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, UserEntry
-from agui_gate.core.view import View
+from agui_gate.protocol.dialects.base import Told, View
+from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 from agui_gate.threads import durable_save
-from agui_gate.threads.conversation import Conversation, Told, conversation_json
+from agui_gate.threads.conversation import Conversation, conversation_json
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.history import History
 from agui_gate.threads.lease import Lease
@@ -53,7 +54,7 @@ class LeasedThread:
         self._replaced: list[str] = []
         self._saved_ref = thread.ref
         self._prepared: tuple[int, Told] | None = None
-        self.view = View.V0
+        self.view: View = VIEW
         """How the clients of what holds the lease are shown it."""
         self.ended = False
 

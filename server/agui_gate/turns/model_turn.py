@@ -19,7 +19,6 @@ from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
 from agui_gate.core.stop_reasons import cut_off
 from agui_gate.core.transcript import CARD_TOOL, TurnEntry
-from agui_gate.core.view import View
 from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderUnavailable
 from agui_gate.extra_loader import load
 from agui_gate.fairness import Breath
@@ -64,12 +63,8 @@ class Turns:
         ours = {CARD_TOOL, *member.heirs, *agent.by_name}
         self._client_tools = {name: tool for name, tool in run.client_tools.items() if name not in ours}
         gates = {tool.name for tool in agent.by_name.values() if tool.gate is not None}
-        self._gated: frozenset[str] | None = frozenset(gates) if scope.thread.view is View.CARDS else None
-        if (
-            scope.thread.view.v1 and run.client_tools
-        ):  # a task that waits for the page ends the run as a success (TOOL-5)
-            tasks = {tool.name for tool in agent.by_name.values() if tool.agent is not None}
-            self._gated = (self._gated or frozenset()) | tasks if tasks else self._gated
+        tasks = {tool.name for tool in agent.by_name.values() if tool.agent is not None}
+        self._gated = scope.dialect.held_back(gates, tasks)
         self._specs = (*agent.specs, *member.transfers, *self._client_specs())
         owner, task = scope.thread.thread, member.who.task
         named = (owner.principal, owner.id, str(owner.created_at))

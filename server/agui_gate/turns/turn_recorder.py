@@ -8,7 +8,7 @@ A call is only recorded as runnable if its end came. A stream that breaks off le
 marked ``cut`` (B25).
 
 A call that has to be decided may be held back: it is recorded, and what it says is not shown. It gets a message of its
-own, since it is shown later than what stands around it (`core/view.py`).
+own, since it is shown later than what stands around it (`protocol/dialects/`).
 
 A hosted call's result is shown as it comes and kept in ``results``, for the journal to have after the turn.
 

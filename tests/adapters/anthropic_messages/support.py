@@ -12,6 +12,7 @@ from agui_gate.adapter import ModelEvent, Output, Text, TextPart, ToolSpec, Tran
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Entry, ResultEntry, TurnEntry, UserEntry
+from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.turns.turn_recorder import TurnRecorder
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.testkit import Emulator
@@ -125,7 +126,9 @@ class Thread:
 
     def record(self, events: Sequence[ModelEvent]) -> None:
         """Record what the model said."""
-        recorder = TurnRecorder(Sequencer("t", "r", lambda _: None), self._id, self._call_ids, self.model.origin)
+        recorder = TurnRecorder(
+            Sequencer("t", "r", lambda _: None, V0Shapes()), self._id, self._call_ids, self.model.origin
+        )
         recorder.feed(events)
         recorder.close_calls()
         entry = recorder.entry()

@@ -6,8 +6,9 @@ from typing import Any
 
 from agui_gate.cli.terminal.console import dim, failure, print_hint, printable, short
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.stop_reasons import ASKED, Stop, stopped
+from agui_gate.core.stop_reasons import ASKED, Stop
 from agui_gate.core.transcript import CARD_TOOL
+from agui_gate.protocol.dialects.terminal_events import stopped
 
 WIDTH = 160
 """Characters of a tool's arguments or result that are shown."""

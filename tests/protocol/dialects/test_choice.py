@@ -4,15 +4,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.dialect import Deployment, Dialect, choose, declares_v1, is_newer
+from agui_gate.core.events import PROTOCOL_VERSION
+from agui_gate.protocol.dialects.base import Shapes
+from agui_gate.protocol.dialects.choice import ALLOW, Deployment, declares_v1, is_newer
+from agui_gate.protocol.dialects.v0 import DECLARE, V0Shapes
+from agui_gate.protocol.dialects.v1 import V1Shapes
+from agui_gate.protocol.run_input import RunInput
 from tests.conforming import conforms
 from tests.requirements import shows
+
+
+def chosen(asked: str | None, deployment: Deployment) -> Shapes:
+    return deployment.choose(RunInput("t", "r", [], asked))
 
 
 @shows("B14")
 @given(st.none() | st.text(max_size=8))
 def test_compat_is_for_everybody_where_the_operator_says_so(asked: str | None) -> None:
-    assert choose(asked, Deployment.COMPAT) is Dialect.V0
+    shapes = chosen(asked, Deployment.COMPAT)
+    assert isinstance(shapes, V0Shapes)
+    told = (PROTOCOL_VERSION, ALLOW) if declares_v1(asked) else (None, DECLARE)
+    assert (shapes.version, shapes.remedy) == told
 
 
 @pytest.mark.parametrize(
@@ -34,12 +46,14 @@ def test_compat_is_for_everybody_where_the_operator_says_so(asked: str | None) -
 )
 def test_the_rules_of_1_x_need_a_client_that_says_1_0_or_newer(asked: str | None, newer: bool) -> None:
     assert declares_v1(asked) is newer
-    assert choose(asked, Deployment.AUTO) is (Dialect.V1 if newer else Dialect.V0)
-    assert choose(asked, Deployment.V1) is (Dialect.V1_FULL if newer else Dialect.V0)
-
-
-def test_only_the_full_dialect_has_the_optional_extras() -> None:
-    assert [(dialect.v1, dialect.extras) for dialect in Dialect] == [(False, False), (True, False), (True, True)]
+    for deployment in (Deployment.AUTO, Deployment.V1):
+        shapes = chosen(asked, deployment)
+        assert shapes.version == (PROTOCOL_VERSION if newer else None)
+        if newer:
+            assert isinstance(shapes, V1Shapes)
+            assert shapes.extras is (deployment is Deployment.V1)
+        else:
+            assert isinstance(shapes, V0Shapes)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
@@ -20,11 +19,16 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.core.view import View, view_of
+from agui_gate.protocol.dialects.base import View
+from agui_gate.protocol.dialects.v0 import VIEW
+from agui_gate.protocol.dialects.v1 import V1View
 from agui_gate.protocol.messages import agui_messages
 from tests.conforming import conforms
+from tests.protocol.dialects.kinds import V0
 
 pytestmark = conforms("TOOL-4", "TOOL-6")
+
+CARDS, INTERRUPTS = V1View("card"), V1View("interrupt")
 
 CARD = CardEntry("card", "m-card", "apr", "{}")
 RETIRED = CardClosedEntry("card", "card-result", "gone", retired=True)
@@ -51,32 +55,23 @@ def shown(view: View, entries: list[Entry], *approvals: Approval) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("dialect", "style", "view"),
-    [
-        (Dialect.V0, "card", View.V0),
-        (Dialect.V0, "interrupt", View.V0),
-        (Dialect.V1, "card", View.CARDS),
-        (Dialect.V1_FULL, "interrupt", View.INTERRUPTS),
-    ],
-)
-def test_the_dialect_and_the_style_say_it(dialect: Dialect, style: Any, view: View) -> None:
-    assert view_of(dialect, style) is view
+def test_readers_of_0_x_are_shown_the_same_however_they_are_asked() -> None:
+    assert V0.view("card") is V0.view("interrupt") is VIEW
 
 
 def test_what_was_given_up_is_for_the_model_alone() -> None:
     given_up = ResultEntry("paint", "paint-result", Output("cancelled", True), given_up=True)
     entries: list[Entry] = [TurnEntry("turn", (call("paint", kind="client"),)), given_up]
-    assert shown(View.V0, entries) == ["paint", "paint-result"]
-    assert shown(View.CARDS, entries) == shown(View.INTERRUPTS, entries) == []
+    assert shown(VIEW, entries) == ["paint", "paint-result"]
+    assert shown(CARDS, entries) == shown(INTERRUPTS, entries) == []
     given = msgspec.structs.replace(given_up, given_up=False)
-    assert shown(View.CARDS, [entries[0], given]) == ["paint", "paint-result"]
+    assert shown(CARDS, [entries[0], given]) == ["paint", "paint-result"]
 
 
 def test_a_message_stays_for_what_else_it_says() -> None:
     parts = (TextPart("m-paint", "Pick."), call("paint", kind="client"), call("search"))
     given_up = ResultEntry("paint", "x", Output("cancelled", True), given_up=True)
-    (message, *_) = agui_messages([TurnEntry("turn", parts), given_up], [], view=View.CARDS)
+    (message, *_) = agui_messages([TurnEntry("turn", parts), given_up], [], view=CARDS)
     assert message == {"id": "m-paint", "role": "assistant", "content": "Pick."}
 
 
@@ -93,10 +88,10 @@ def test_a_message_stays_for_what_else_it_says() -> None:
     ],
 )
 def test_cards(entries: list[Entry], cards: bool, interrupts: bool) -> None:
-    assert ("card" in shown(View.CARDS, entries)) is cards
-    assert ("card" in shown(View.INTERRUPTS, entries)) is interrupts
-    assert ("card" in shown(View.V0, entries)) is (CARD in entries)
-    for view in (View.CARDS, View.INTERRUPTS):
+    assert ("card" in shown(CARDS, entries)) is cards
+    assert ("card" in shown(INTERRUPTS, entries)) is interrupts
+    assert ("card" in shown(VIEW, entries)) is (CARD in entries)
+    for view in (CARDS, INTERRUPTS):
         assert not {"card-result", "a2"} & set(shown(view, entries)), "what the server made up"
 
 
@@ -104,12 +99,12 @@ def test_a_call_that_was_held_back_stands_where_it_was_streamed() -> None:
     turn = TurnEntry("turn", (call("gated", "when_decided"), call("free", "after_turn"), call("search")))
     said = UserEntry("u", ())
     asked: list[Entry] = [turn, CARD]
-    assert shown(View.V0, asked, approval()) == ["gated", "free", "search", "card"]
-    assert shown(View.CARDS, asked, approval()) == ["search", "free", "card"]
-    assert shown(View.INTERRUPTS, asked, approval()) == ["gated", "search", "free"]
+    assert shown(VIEW, asked, approval()) == ["gated", "free", "search", "card"]
+    assert shown(CARDS, asked, approval()) == ["search", "free", "card"]
+    assert shown(INTERRUPTS, asked, approval()) == ["gated", "search", "free"]
     done = approval(Output("ran"))
     told: list[Entry] = [*asked, ANSWERED, said, ReportedEntry("gated"), ReportedEntry("gated")]
-    assert shown(View.V0, told, done) == ["gated", "gated-result", "free", "search", "card", "a1", "u"]
-    for view in (View.CARDS, View.INTERRUPTS):
+    assert shown(VIEW, told, done) == ["gated", "gated-result", "free", "search", "card", "a1", "u"]
+    for view in (CARDS, INTERRUPTS):
         assert shown(view, told, done) == ["search", "free", "card", "a1", "u", "gated", "gated-result"]
         assert "gated" not in shown(view, asked, done), "it is told next"

@@ -1,0 +1,192 @@
+"""What a dialect is: the rules by which one client is told of a thread.
+
+The journal and the ledger are the same for everybody, and so is what the engine does. How it looks to a client differs
+by the version of AG-UI that the client reads. A dialect is two classes:
+
+* `Dialect` is one run's client. The engine asks it before it does something that clients must be able to take (is this
+  call held back? may the run end with an interrupt?) and tells it facts after that (a gated call has its outcome, a
+  card has ended). What the stream says of a fact is the dialect's to decide.
+* `Shapes` is what needs no run: the last event of a stream, messages in a snapshot, what of a thread is shown at all.
+  Readers that come back to a thread have only these.
+
+`Choice` selects the shapes for each request (`choice.py`). Nothing else asks which dialect a client has: code outside
+`protocol/` knows the names of this module alone. `v0.py` and `v1.py` are the two dialects that there are.
+"""
+
+from collections.abc import Collection, Sequence, Set
+from enum import Enum, auto
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.lane import Lane
+from agui_gate.core.sequencer import LastEvents, RunName, Sequencer
+from agui_gate.core.transcript import CallPart, CardClosedEntry, Entry, ResultEntry
+from agui_gate.protocol.message_shapes import Message
+from agui_gate.protocol.run_input import RunInput
+
+
+class Told(NamedTuple):
+    """Messages as a JSON list, as one reader is shown them; and in words, what its dialect has no shape for."""
+
+    messages: msgspec.Raw
+    lost: Set[str] = frozenset()
+
+
+class Result(NamedTuple):
+    """What a call came to, as a stream says it. ``metadata``: what the ledger says of it (`approval_records`)."""
+
+    call_id: str
+    message_id: str
+    content: str
+    metadata: dict[str, Any] | None = None
+
+
+class Place(Enum):
+    """Where a reader is shown a call."""
+
+    HERE = auto()
+    """Where the model said it."""
+    AFTER = auto()
+    """Behind what its turn showed at once."""
+    DECIDED = auto()
+    """Where its outcome was told."""
+    NOWHERE = auto()
+
+
+class View(Protocol):
+    """What a reader is shown of a thread's calls and cards, where, and in which shapes. Pure."""
+
+    def place(self, call: CallPart, result: ResultEntry | None, record: Approval | None) -> Place:
+        """Where ``call`` is shown, whose journalled result is ``result`` and whose record is ``record``."""
+
+    def cards(self, entries: Sequence[Entry]) -> Set[str]:
+        """The ids of the cards among ``entries`` that are shown."""
+
+    def shows_end(self, closed: CardClosedEntry) -> bool:
+        """Whether a card that is shown is shown with this end."""
+
+    def fit(self, messages: Sequence[Message]) -> Set[str]:
+        """Bring ``messages`` into the reader's shapes, in place. Returns in words what there is no shape for."""
+
+
+class RunClient(Protocol):
+    """What a dialect has of its run: the request, the stream, and where on it something of a call is said."""
+
+    @property
+    def input(self) -> RunInput:
+        """The request."""
+
+    @property
+    def seq(self) -> Sequencer:
+        """The stream."""
+
+    def lane_of(self, call_id: str) -> Lane:
+        """Where what is said of a call goes: the stream itself, or a sub-agent's part of it."""
+
+    def show(self, call: CallPart, arguments: str | None = None) -> None:
+        """Stream a call that was held back, at one go; ``arguments`` where they are not as the model wrote them."""
+
+
+class Dialect(Protocol):
+    """One run's client, and by which rules it is told. Nothing here awaits or raises; one thread uses it.
+
+    ``style``: how people are asked in this run. ``snapshot_due``: the client may show something that is not so, and
+    MESSAGES_SNAPSHOT is to say what is; whoever sends it sets it back. ``snapshot_due_at_end``: it has to be sent
+    before the run's last event, too.
+    """
+
+    shapes: "Shapes"
+    style: Style
+    snapshot_due: bool
+
+    @property
+    def snapshot_due_at_end(self) -> bool:
+        """See the class."""
+
+    # --- asked before ---------------------------------------------------------------------------------------------
+    def held_back(self, gated: Set[str], tasks: Set[str]) -> Set[str] | None:
+        """The tools whose calls are not streamed as the model makes them, but later: see `Lane` and `CallPart.shown`.
+
+        ``gated`` are the names of the tools with a gate, ``tasks`` those that delegate to a sub-agent. None: all calls
+        are streamed at once.
+        """
+
+    def interrupts(self, *, waits_for_page: bool) -> bool:
+        """Whether a run that waits for a person ends with the outcome `interrupt`, while the page owes results too
+        (``waits_for_page``).
+        """
+
+    def retires_cards(self) -> bool:
+        """Whether the open cards of a call end where the call is asked about again."""
+
+    def has_outcome(self, call_id: str) -> bool:
+        """Whether the client has the outcome of this gated call from `connect`: then it stays where it was told."""
+
+    def saw_end(self, said: Collection[str]) -> bool:
+        """Whether a client that shows a card, to which that was ``said``, was told the card's end by a stream."""
+
+    # --- told after -----------------------------------------------------------------------------------------------
+    def behind(self) -> None:
+        """The client has dropped the beginning of an answer that goes on in this run."""
+
+    def decided(self, call: CallPart | None, record: Approval) -> None:
+        """A gated call will not wait any longer. ``call``: as the journal has it, if it does."""
+
+    def outcome(self, call: CallPart | None, record: Approval, result: Result) -> None:
+        """A gated call was decided, and this is what it came to."""
+
+    def task_result(self, call: CallPart, record: Approval | None, result: Result) -> None:
+        """A sub-agent has ended, and this is what its task came to."""
+
+    def gave_up(self, result: Result) -> None:
+        """Nobody waits any longer for the result of a call of the page's. ``result``: what the model is told."""
+
+    def card_ended(self, result: Result) -> None:
+        """Nobody can answer this card any more. ``result``: why, for whoever shows it."""
+
+
+class Shapes(LastEvents, Protocol):
+    """A dialect as readers of a thread see it, and its `Dialect` for those that begin a run. Without state.
+
+    ``version`` is kept in records: by which version of AG-UI a run is told that goes on by itself once the record is
+    decided. None: as clients are told that declare none. ``remedy``: what developers can do so that nothing is lost.
+    """
+
+    version: str | None
+    remedy: str
+
+    def style(self, hitl: str, run: RunInput) -> Style:
+        """How a run asks people, by card or by interrupt, whose agent has that ``hitl``."""
+
+    def view(self, style: Style) -> View:
+        """What a reader is shown who is asked in that style."""
+
+    def dialect(self, client: RunClient, style: Style) -> Dialect:
+        """The client of a run that asks in that style."""
+
+    def asked(self, style: Style, pending: Sequence[Approval], bare: Sequence[Approval]) -> Sequence[Approval]:
+        """What a client that connects is asked about by interrupt, of what is ``pending``; ``bare`` has no card."""
+
+    def messages(self, made: msgspec.Raw) -> Told:
+        """Messages of the view of somebody else, in these shapes."""
+
+    def frames(self, data: bytes) -> tuple[bytes, Set[str]]:
+        """Whole frames of a run that was begun by somebody else, with its snapshots in these shapes; and in words,
+        what there is no shape for.
+        """
+
+    def last_event(self, event: dict[str, Any], run: RunName) -> tuple[Any, Set[str]]:
+        """The last event of a run that was begun by somebody else, decoded, in these shapes and under that name, to be
+        encoded again; and in words, what it can't say. May change ``event``.
+        """
+
+
+class Choice(Protocol):
+    """Chooses the dialect of each request."""
+
+    def choose(self, run: RunInput, *, reads_stops: bool = False) -> Shapes:
+        """By what ``run`` says of its version. ``reads_stops``: the client tells a stop from a failure by its code, so
+        that nothing is lost where that is an error for others.
+        """
