@@ -33,6 +33,10 @@ NOUNS = {"encrypted_reasoning", "feed", "reasoning", "testing"}
 
 MOST_MODULES = 340
 
+VERSION_NAMES = re.compile(r"(?:(?:is|declares|sends|has)_)?(?:[vV][012](?:_\w+)?|extras|protocol_version)|is_newer")
+PASSED_ON = {"runs/engine.py: protocol_version"}
+"""Where a record's version is passed on to the run that goes on by itself."""
+
 # Addresses of package registries, and absolute paths of somebody's machine, wherever they stand.
 ADDRESSES = re.compile(
     r"registry\.[a-z]+js\.|registry\.yarnpkg|pypi\.[a-z]+/simple|pythonhosted\.|--(?:extra-)?index-url"
@@ -117,6 +121,35 @@ def test_core_imports_nothing_of_ours_but_errors() -> None:
     assert stray_imports(SERVER / "agui_gate/core", SERVER, ("agui_gate.core", "agui_gate.errors")) == []
 
 
+def test_nothing_outside_protocol_asks_which_dialect_a_client_has() -> None:
+    """It has the names of `protocol/dialects/base.py`, a choice to pass on, and what a last event says of a stop."""
+    package = SERVER / "agui_gate"
+    dialects = "agui_gate.protocol.dialects"
+    allowed = (f"{dialects}.base", f"{dialects}.choice.Deployment", f"{dialects}.terminal_events.stopped")
+    places = [p for p in package.iterdir() if p.name != "protocol"]
+    files = sorted(file for place in places for file in ([place] if place.is_file() else place.rglob("*.py")))
+    strays = [
+        f"{path.relative_to(SERVER)}:{line} {name}"
+        for path in files
+        if path.suffix == ".py"
+        for line, name in imported(path, SERVER)
+        if name.startswith(dialects) and not name.startswith(allowed)
+    ]
+    assert strays == []
+    questions = {f"{path.relative_to(package)}: {name}" for path in files for name in versions_asked(path)}
+    assert questions - PASSED_ON == set()
+
+
+def versions_asked(path: Path) -> set[str]:
+    """What a module asks of a client's version, by the names that such questions have had."""
+    if path.suffix != ".py":
+        return set()
+    read = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(getattr(node, "ctx", None), ast.Load)]
+    names = {node.attr for node in read if isinstance(node, ast.Attribute)}
+    names |= {node.id for node in read if isinstance(node, ast.Name)}
+    return {name for name in names if VERSION_NAMES.fullmatch(name)}
+
+
 def test_adapters_import_the_port_and_the_errors_only() -> None:
     allowed = ("agui_gate_adapters", "agui_gate.adapter", "agui_gate.errors", "agui_gate.client")  # a library as others
     strays = stray_imports(ADAPTERS / "agui_gate_adapters", ADAPTERS, allowed)
@@ -161,6 +194,8 @@ def test_the_rules_of_this_file_can_fail(tmp_path: Path) -> None:
         line.split(" ", 1)[1] for line in stray_imports(package, tmp_path, ("agui_gate.core", "agui_gate.errors"))
     ]
     assert strays == ["agui_gate.stores.base", "agui_gate.core_but_not_really"]
+    (package / "asking.py").write_text("if it.v1 and not it.extras: say(run.protocol_version)\n")
+    assert versions_asked(package / "asking.py") == {"v1", "extras", "protocol_version"}
     for line in ("see /" + "home/ann/x", "(/" + "work/x)", "C:\\" + "Users"):
         assert MACHINE_PATHS.search(line)
     assert ADDRESSES.search('"resolved": "https://registry.' + 'npmjs.org/x"')

@@ -50,6 +50,9 @@ from agui_gate.protocol.dialects.base import Place, View
 from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.protocol.message_shapes import Message, content_of, tool_message, with_more
 
+EVERYTHING: View = VIEW
+"""What nobody is shown less of."""
+
 PARAGRAPH = "\n\n"
 """Between the paragraphs of visible reasoning, in the stream as here."""
 
@@ -58,7 +61,7 @@ RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
 
 
 def agui_messages(
-    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = VIEW, untold: bool = True
+    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = EVERYTHING, untold: bool = True
 ) -> list[Message]:
     """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 

@@ -14,7 +14,7 @@ from agui_gate.core.audit import Happened
 from agui_gate.core.stop_reasons import Stop
 from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, UserEntry
 from agui_gate.protocol.dialects.base import Told, View
-from agui_gate.protocol.dialects.v0 import VIEW
+from agui_gate.protocol.messages import EVERYTHING
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 from agui_gate.threads import durable_save
 from agui_gate.threads.conversation import Conversation, conversation_json
@@ -54,7 +54,7 @@ class LeasedThread:
         self._replaced: list[str] = []
         self._saved_ref = thread.ref
         self._prepared: tuple[int, Told] | None = None
-        self.view: View = VIEW
+        self.view: View = EVERYTHING
         """How the clients of what holds the lease are shown it."""
         self.ended = False
 
