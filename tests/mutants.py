@@ -45,7 +45,7 @@ SELECTIONS: dict[str, tuple[str, ...]] = {
     f"{ADAPTERS}/anthropic_messages": ("tests/adapters/anthropic_messages", "tests/conformance"),
 }
 """Where each folder's tests are."""
-SECONDS = 300.0
+SECONDS = 60.0
 """After so long a change is taken to be noticed: something waits for ever."""
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -178,7 +178,7 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.unregister(name="terminalreporter")
         items = sorted(session.items, key=lambda item: item.get_closest_marker("spare") is not None)
-        entered = self._apart(self._entered, session, items, seconds=24 * SECONDS)
+        entered = self._apart(self._entered, session, items, seconds=100 * SECONDS)
         if not isinstance(entered, dict):
             raise pytest.UsageError(f"the tests fail without any change: {entered}")
         for mutant in self.tried:
