@@ -1,4 +1,4 @@
-"""What the Messages API's own refusals mean: the conversation does not fit together, or its thinking can't come back.
+"""Classifies the Messages API's own refusals: inconsistent conversations, and thinking that can't be sent back.
 
 The API has no codes for these, only `invalid_request_error` and a sentence. The sentences are matched by the parts that
 have been the same across its versions and hosts (quotes differ).

@@ -1,4 +1,4 @@
-"""From the provider's events to model events. Pure: no I/O, no clock, one instance a response.
+"""Turns the provider's events into model events. Pure: no I/O, no clock, one instance a response.
 
 Theory of operation. A message is a list of content blocks, each with a start, deltas and a stop; `message_delta` then
 says why it ended, `message_stop` that it did. A block's stop does not say that it is complete: a message that ran into
@@ -56,7 +56,7 @@ _IMPLIED = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
 class Paused(msgspec.Struct, frozen=True):
-    """What a turn said before it paused: blocks to send back, and where keys, positions and counts go on."""
+    """The content of a paused turn: blocks to send back, and where keys, positions and counts continue."""
 
     content: tuple[Body, ...] = ()
     blocks: int = 0
@@ -70,7 +70,7 @@ class Paused(msgspec.Struct, frozen=True):
 
 
 class MessageMachine:
-    """Feeds on payloads, yields model events.
+    """Turns payloads into model events.
 
     ``done`` is true once the message ended by itself, ``paused`` is set if the turn goes on in another response (there
     is no `TurnDone` then); ``failure`` when the provider said that it failed, or when what it says can't be read.

@@ -1,4 +1,4 @@
-"""A transcript as `system` and `messages`.
+"""Replays a transcript as `system` and `messages`.
 
 The API wants the two roles in turns, beginning and ending with the user (A10, A12). The results of a turn's calls come
 first in the message after it (A1, A2, A5). A call's id is unique in the whole request (A3) and of few characters (A6).
@@ -249,7 +249,7 @@ _Placed = list[tuple[int, Body]]
 
 
 class Replayed(NamedTuple):
-    """What the request says of the transcript. ``names`` are those of the calls in it, in order."""
+    """The transcript in a request. ``names`` are those of its calls, in order."""
 
     system: list[Body]
     messages: list[Body]
@@ -281,7 +281,7 @@ def _user(text: str) -> Body:
 
 
 class _Replay:
-    """Collects what is said, in order."""
+    """Collects the messages, in order."""
 
     def __init__(self, origin: str) -> None:
         self.system: list[Body] = []

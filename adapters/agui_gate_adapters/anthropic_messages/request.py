@@ -1,4 +1,4 @@
-"""One turn's request body, from the transcript. Pure: the same transcript gives the same bytes (prompt caches)."""
+"""Makes a turn's request body from the transcript. Pure: the same transcript gives the same bytes (prompt caches)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf"})
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same for every turn of an adapter."""
+    """The settings of all turns of an adapter."""
 
     model: str
     origin: str
@@ -37,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """How a turn is asked. ``thinking``: what the request has of it; ``paused``: what it continues."""
+    """The plan of a request. ``thinking``: the thinking in it; ``paused``: the turn that it continues."""
 
     request: TurnRequest
     settings: Settings

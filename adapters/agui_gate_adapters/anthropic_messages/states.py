@@ -37,7 +37,7 @@ Take = Callable[[], int]
 
 
 class BlockState:
-    """What all blocks have in common. ``key`` is unique in the turn; ``position`` is -1 until the block has one."""
+    """The base of all blocks' states. ``key`` is unique in the turn; ``position`` is -1 until the block has one."""
 
     __slots__ = ("_take", "body", "closed", "key", "position")
     type: ClassVar[str] = ""
@@ -71,7 +71,7 @@ class BlockState:
 
 
 class TextState(BlockState):
-    """Text."""
+    """A block of text."""
 
     __slots__ = ("_citations", "pieces")
     type = "text"

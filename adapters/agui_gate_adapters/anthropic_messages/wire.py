@@ -12,7 +12,7 @@ Body = dict[str, Any]
 
 
 class Delta(msgspec.Struct, frozen=True, gc=False):
-    """What a `content_block_delta` or a `message_delta` adds. Which members mean something depends on the type."""
+    """The delta of a `content_block_delta` or a `message_delta`. Its type says which members are set."""
 
     type: str = ""
     text: str | None = None
@@ -58,7 +58,7 @@ class MessageBody(msgspec.Struct, frozen=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """What an `error` event says."""
+    """The error in an `error` event."""
 
     type: str | None = None
     code: str | None = None

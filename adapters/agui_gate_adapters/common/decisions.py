@@ -1,4 +1,4 @@
-"""What a provider is told of what people decided: of a call that was edited, and why one was refused."""
+"""Tells a provider what people decided: how a call was edited, and why one was refused."""
 
 import msgspec
 

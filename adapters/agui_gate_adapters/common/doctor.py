@@ -1,4 +1,4 @@
-"""One question to the provider, and what to do about the answer.
+"""Checks a provider with one request, and says what to do about the answer.
 
 The question is about the model, as it costs nothing. Many servers that speak an API well have no such route (llama.cpp,
 proxies, test servers). An answer that only says so is no finding about runs: then the check can't tell, and says what
@@ -21,7 +21,7 @@ _NO_ROUTE = frozenset({400, 404, 405, 501})
 
 
 class Asker(Protocol):
-    """What can be asked about a model: every `Transport`, `Http`, or what else knows the way to the provider."""
+    """An object that can ask a provider about a model: any `Transport` or `Http`, or one of your own."""
 
     @property
     def api(self) -> Api:
@@ -35,7 +35,7 @@ class Asker(Protocol):
 
 @runtime_checkable
 class Maker(Protocol):
-    """What makes the client of a provider: every `Transport`, and `Http`."""
+    """An object that makes a provider's client: any `Transport` or `Http`."""
 
     @property
     def api(self) -> Api:

@@ -1,4 +1,4 @@
-"""What a provider's "no" means: the error a person sees, and what may be tried about it.
+"""Classifies a provider's errors: the error that people see, and what may be tried.
 
 Classification uses the HTTP status and the error's `code` (or its type, where an API has no codes). Where there is
 neither, it uses a part of its message that has been stable across vendors. None of the provider's own words reach the
@@ -135,7 +135,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 class Kind(Enum):
-    """What may help, as long as nothing of the turn was shown."""
+    """The kinds of failures, by what may help as long as nothing of the turn was shown."""
 
     FATAL = "fatal"
     TRANSIENT = "transient"
@@ -174,7 +174,7 @@ class Failure(Exception):
 
 
 class ErrorReply(msgspec.Struct, frozen=True):
-    """What the provider said. All "" where it said nothing of the kind; ``retry_after`` is in seconds."""
+    """A provider's error reply. Members are "" where it has none; ``retry_after`` is in seconds."""
 
     code: str = ""
     message: str = ""
@@ -183,7 +183,7 @@ class ErrorReply(msgspec.Struct, frozen=True):
 
 
 class Api(msgspec.Struct, frozen=True):
-    """What classification must know of an API. ``known`` finds failures that are this API's own, before the others."""
+    """An API, for classification. ``known`` finds failures that are this API's own, before the others."""
 
     name: str
     key: str

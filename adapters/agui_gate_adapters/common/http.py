@@ -1,4 +1,4 @@
-"""The way to a provider without a vendor's SDK: httpx2, a key in a header, and errors as `ErrorReply`.
+"""Sends requests to a provider without a vendor's SDK: httpx2, a key in a header, errors as `ErrorReply`.
 
     http = Http(API, base_url=base_url, headers={"x-key": key}, said=lambda e: ErrorReply(e["kind"], e["text"]))
     response = await sent(http.at("rooms", room, "turns"), request, make)
@@ -152,7 +152,7 @@ class Http:
 
 
 class Address:
-    """Where turns are POSTed: what `stream.sent` sends to."""
+    """The address that turns are posted to, for `stream.sent`."""
 
     def __init__(self, http: Http, segments: Sequence[str]) -> None:
         self._http, self._segments = http, segments

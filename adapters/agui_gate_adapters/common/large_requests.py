@@ -1,4 +1,4 @@
-"""Large requests: gone through beside the event loop, and written and sent in pieces.
+"""Processes large requests off the event loop, and writes and sends them in pieces.
 
 A thread may have tens of megabytes, or tens of thousands of messages. To make a provider's request of one takes long,
 and meanwhile nobody else's stream would move. So what goes through a whole request is a pure function, and is called by
@@ -57,7 +57,7 @@ class Pieces:
 
 
 class _Gathered:
-    """Bytes that come in small parts, as pieces of about one size."""
+    """Joins small parts of bytes into pieces of about one size."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

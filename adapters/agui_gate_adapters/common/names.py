@@ -1,4 +1,4 @@
-"""Names of tools towards a provider, which takes fewer names than there are.
+"""Renames tools for a provider that accepts only some names, and makes call ids.
 
 Providers refuse a request for one name with a dot or a space in it, whether a tool has it or a call in the history. And
 models invent such names (`functions.pay`, `multi_tool_use.parallel`), and histories bring them. A name that is fine

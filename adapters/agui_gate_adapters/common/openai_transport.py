@@ -1,4 +1,4 @@
-"""Requests through the `openai` SDK: to OpenAI itself, and to whoever speaks one of its APIs."""
+"""Sends requests through the `openai` SDK, to OpenAI and to servers that implement its APIs."""
 
 import weakref
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ _NOT_AGAIN = (b"content-length", b"transfer-encoding", b"cookie")
 
 
 class Repeater:
-    """Sends to where, and as, a client of an SDK sends over ``http``."""
+    """Repeats the requests of an SDK's client over ``http``, with other bodies."""
 
     def __init__(self, http: "httpx2.AsyncClient") -> None:
         self._http = http

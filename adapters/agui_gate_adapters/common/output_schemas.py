@@ -1,4 +1,4 @@
-"""A JSON Schema in the subset that providers hold a model to while it writes ("strict").
+"""Narrows a JSON Schema to the subset that providers enforce while a model writes ("strict").
 
 There every object lists all of its members as required, and has no others. So what is made here is narrower than what
 came in, and whatever fits it fits that, too, as far as the shape goes. Bounds and patterns are told in the description
@@ -34,7 +34,7 @@ _KNOWN = {*_SAME, *_TOLD, *_SHAPE, *_WITHOUT_MEANING}
 
 
 class _NotStrict(ValueError):
-    """It has no equivalent there: free members, tuples, anything at all."""
+    """Raised for a schema without an equivalent in the subset: free members, tuples, any value."""
 
 
 def strict_schema(schema: Mapping[str, Any], *, recursive: bool = True) -> Schema | None:

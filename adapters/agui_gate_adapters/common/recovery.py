@@ -1,4 +1,4 @@
-"""What is tried after a failure, as long as nothing of the turn was shown (B27)."""
+"""Retries after a failure, as long as nothing of the turn was shown (B27)."""
 
 import random
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -15,7 +15,7 @@ P = TypeVar("P")
 
 
 class Step(NamedTuple, Generic[P]):
-    """What to do next: wait so many seconds, then send this."""
+    """The next step: wait so many seconds, then send this."""
 
     wait: float
     plan: P

@@ -1,4 +1,4 @@
-"""One turn: the request, the provider's bytes, model events; and what is tried again as long as nothing was shown."""
+"""Runs a turn: sends the request, reads the provider's bytes into model events, retries until something was shown."""
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -79,7 +79,7 @@ _CLOSE_SECONDS = 2.0
 
 
 class Machine(Protocol):
-    """From payloads to model events: pure, one instance a response.
+    """Turns payloads into model events: pure, one instance a response.
 
     ``done`` is true once the response ended by itself; ``failure`` is set when the provider said that it failed, or
     when what it says can't be read.
@@ -98,7 +98,7 @@ class Machine(Protocol):
 
 
 class Splitter(Protocol):
-    """From the body's bytes to payloads, one instance a response. `SSESplitter` is the usual one."""
+    """Splits the body's bytes into payloads, one instance a response. `SSESplitter` is the usual one."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Returns the payloads that this chunk completed. Raises `ProviderUnavailable` when one is too large."""
@@ -207,7 +207,7 @@ async def _prepared(
 
 
 class Sender(Protocol):
-    """What a request can be sent by: a `Transport`, or an `Address` of an `Http`."""
+    """An object that sends a request: a `Transport`, or an `Address` of an `Http`."""
 
     async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
         """Posts a streaming request and returns the reply, its body unread. Raises `Failure`."""

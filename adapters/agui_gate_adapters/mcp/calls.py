@@ -1,4 +1,4 @@
-"""Calls of tools, and what becomes of one that fails on the way: made again only where that can't do harm."""
+"""Calls tools, and repeats calls that failed on the way only where that can't do harm."""
 
 import json
 import time
@@ -25,7 +25,7 @@ MAX_MESSAGE = 500
 
 
 class Progress:
-    """Called by the SDK with each notification. ``over`` is set when the call is: what comes then is late."""
+    """The SDK calls it with each notification. ``over`` is set when the call is: what comes then is late."""
 
     def __init__(self, tool: str, context: ToolContext) -> None:
         self._tool, self._context = tool, context

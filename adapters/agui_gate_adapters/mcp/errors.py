@@ -1,8 +1,8 @@
-"""What can go wrong between a call and its result, told apart by one question: may it have taken effect?"""
+"""The errors between a call and its result, by whether the call may have taken effect."""
 
 
 class Trouble(Exception):
-    """Root. ``text`` is for people, begins with what happened, and holds no secret.
+    """The root of these errors. ``text`` is for people, begins with what happened, and holds no secret.
 
     ``words``, the server's, are not logged.
     """

@@ -22,7 +22,7 @@ _module: Any = None
 
 
 class Link:
-    """Shared by all calls. ``start_timeout`` is in seconds."""
+    """The connection to a server, shared by all calls. ``start_timeout`` is in seconds."""
 
     def __init__(self, server: Server, name: str, start_timeout: float) -> None:
         self._server, self._name, self._start_timeout = server, name, start_timeout

@@ -1,4 +1,4 @@
-"""What a server says about its tools, and what the deployment makes of it: gates, names, what may run twice. Pure.
+"""Decides about a server's tools by its hints and the deployment's settings: gates, names, repeated calls. Pure.
 
 The hints are the server's own word (MCP, "Tool annotations": untrusted unless the server is trusted). So what the
 deployment says comes first, and what nobody says counts as dangerous: MCP's own defaults are "not read-only" and

@@ -1,4 +1,4 @@
-"""Where an MCP server is and what it is given. Plain data: nothing here connects or imports the SDK."""
+"""The addresses of MCP servers, with their options. Plain data: nothing here connects or imports the SDK."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -45,7 +45,7 @@ log = structlog.get_logger("agui_gate_adapters.mcp")
 
 
 class Options(TypedDict, total=False):
-    """What both kinds of servers take: see `MCPTools`."""
+    """The options of both kinds of servers: see `MCPTools`."""
 
     name: str
     prefix: str

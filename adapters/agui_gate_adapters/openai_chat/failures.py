@@ -1,4 +1,4 @@
-"""What this API's servers say when they refuse, in the words of each.
+"""Classifies the refusals of this API's servers, by the words of each.
 
 Calls and outputs that do not fit together can't come from here (`request.py`). So a server that says so has found a
 bug of ours, or has rules that its profile does not know. Everything is sent by value: there is nothing to heal.

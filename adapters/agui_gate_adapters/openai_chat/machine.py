@@ -1,4 +1,4 @@
-"""From the provider's chunks to model events. Pure: no I/O, no clock, one instance a response.
+"""Turns the provider's chunks into model events. Pure: no I/O, no clock, one instance a response.
 
 Theory of operation. A chunk adds to one message: reasoning, text, and pieces of tool calls (`Calls`). Text and
 reasoning are items of their own as long as nothing of another kind comes between; of calls any number are open at once.
@@ -197,7 +197,7 @@ _FAILED = frozenset({"error", "abort", "network_error", "insufficient_system_res
 
 
 class ChatMachine:
-    """Feeds on payloads, yields model events.
+    """Turns payloads into model events.
 
     ``done`` is true once the answer is over; ``failure`` is set when the provider said that it failed, or when what it
     says can't be read. ``mint`` makes an id for a call that has none. ``provider`` is who the token counts are from.

@@ -1,4 +1,4 @@
-"""What the servers that call themselves OpenAI-compatible do differently, one switch each.
+"""Profiles of OpenAI-compatible servers: a switch for each difference.
 
 `PROFILES` has the ones that are known by name. For another server take the nearest and change what it refuses:
 ``msgspec.structs.replace(PROFILES["lenient"], max_tokens="max_completion_tokens")``.

@@ -1,4 +1,4 @@
-"""Reasoning on its way back: which of it, and in which member.
+"""Sends reasoning back: selects what, and in which member.
 
 It came in a member of one of three names, and goes back in the same one, or in the one that is required.
 `reasoning_details` is a list of blocks that may be signed or sealed. It is sent as it was, and then without the text,

@@ -1,4 +1,4 @@
-"""One turn's request body. Pure: everything is sent by value, every time, since the provider remembers nothing."""
+"""Makes a turn's request body. Pure: everything is sent by value, every time, since the provider remembers nothing."""
 
 import re
 from collections.abc import Sequence
@@ -232,7 +232,7 @@ def _output(call_id: str, call: SettledCall) -> Body:
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same for every turn of an adapter."""
+    """The settings of all turns of an adapter."""
 
     model: str
     origin: str

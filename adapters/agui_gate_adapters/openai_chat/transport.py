@@ -1,4 +1,4 @@
-"""Requests to a Chat Completions server: perhaps one on this machine, without keys and with half of the API."""
+"""Sends requests to a Chat Completions server, also to a local one without keys and with half of the API."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ _NO_KEY = "no-key"
 
 
 class ChatTransport(OpenAITransport):
-    """As for OpenAI, but a key is only asked for where the address is OpenAI's own."""
+    """A transport that requires a key only where the address is OpenAI's own."""
 
     lists_models = True
     """See `Profile.lists_models`."""

@@ -12,7 +12,7 @@ Body = dict[str, Any]
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):
-    """What is called, or a piece of it. ``arguments`` is text; some servers send the object itself."""
+    """A called function, or a piece of it. ``arguments`` is text; some servers send the object itself."""
 
     name: str | None = None
     arguments: Any = None
@@ -34,7 +34,7 @@ class CallPiece(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delta(msgspec.Struct, frozen=True, gc=False):
-    """What a chunk adds to the message. ``content`` is text, or (Mistral) a list of typed pieces."""
+    """The delta of a chunk. ``content`` is text, or (Mistral) a list of typed pieces."""
 
     content: str | list[Any] | None = None
     tool_calls: list[CallPiece] | None = None
@@ -73,7 +73,7 @@ class _Groq(msgspec.Struct, frozen=True):
 
 
 class Tail(msgspec.Struct, frozen=True):
-    """What is looked for in the last chunk alone: the model's full name, and counts in unusual places."""
+    """The members of the last chunk: the model's full name, and counts in unusual places."""
 
     model: str | None = None
     choices: list[_LastChoice] | None = None

@@ -1,4 +1,4 @@
-"""The failures that only a provider with a memory has: what we refer to is gone, locked, or does not fit together."""
+"""Classifies failures of stored conversations: missing, locked or inconsistent ones."""
 
 import re
 

@@ -176,7 +176,7 @@ _CLIENT_EXECUTED = frozenset(
 
 
 class Hosting(NamedTuple):
-    """What is kept and asked for hosted tools. ``expires_after`` (seconds) is for approvals of hosted MCP calls.
+    """The settings of hosted tools. ``expires_after`` (seconds) is for approvals of hosted MCP calls.
 
     ``keeps_lists``: a server's tool list is kept with the call that it asks about, to be sent again with the answer.
     ``servers``: see `where_servers_are`.
@@ -198,7 +198,7 @@ def new_state(item: Item, key: str, position: int, hosting: Hosting = NOT_HOSTIN
 
 
 class HostedState(ItemState):
-    """What hosted tools have in common. A call that does not end is for the engine to close."""
+    """The base of hosted tools' states. A call that does not end is for the engine to close."""
 
     __slots__ = ("_started", "_streamed", "_type")
 

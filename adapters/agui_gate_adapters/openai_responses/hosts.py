@@ -1,4 +1,4 @@
-"""Who serves the Responses API, and what is particular there: OpenAI, Azure OpenAI, Azure AI Foundry.
+"""The hosts of the Responses API and their differences: OpenAI, Azure OpenAI, Azure AI Foundry.
 
 The Azure hosts speak the plain v1 API, so that nothing of the SDK's older Azure client is needed. A key or an Entra
 token travels as the bearer. They never fall back to OPENAI_API_KEY, which would send one vendor's key to another.

@@ -1,4 +1,4 @@
-"""From the provider's events to model events. Pure: no I/O, no clock, one instance a response.
+"""Turns the provider's events into model events. Pure: no I/O, no clock, one instance a response.
 
 Theory of operation. Each output item of the response becomes a state of its own. It is found again by item id, else by
 output index: proxies are known to rewrite one or leave out the other. Text that came in deltas is never taken again
@@ -41,7 +41,7 @@ RefOf = Callable[[str], ConversationRef | None]
 
 
 class ResponseMachine:
-    """Feeds on payloads, yields model events.
+    """Turns payloads into model events.
 
     ``done`` is true once the terminal event was seen; ``failure`` is set when the provider said that it failed,
     or when what it says can't be read. ``forgot`` is called when a request that continues something turns out not to.

@@ -1,4 +1,4 @@
-"""What is tried after a failure, as long as nothing of the turn was shown (B27).
+"""Retries after a failure, as long as nothing of the turn was shown (B27).
 
 | failure | tried | how often |
 |---|---|---|
@@ -7,11 +7,11 @@
 | locked | the same, after 0.5, 1 and 2 s | three times |
 | forgotten, mismatch | everything by value, without any continuation | once |
 | uncontinued, or another 4xx for a continuation (not about key, rate, length, content) | everything, as in stateless
-mode; if that is taken, so is every later turn (`continuing.py`) | once |
+mode; if that is taken, so is every later turn (`hosts.continues`) | once |
 
 A mismatch would be a bug of ours and is logged as one.
 
-For a request that agrees to something the provider holds (`consent.py`) it is stricter. It is sent again only if
+For a request that agrees to something the provider holds (`Agreement`) it is stricter. It is sent again only if
 refused for its rate or a lock. It is never made by value, as what it agrees to is at the provider (`ConsentLost`).
 After any other failure it may have run, and the caller is told so: `ProviderUnavailable`. Nor is it sent once
 `AGREE_SECONDS` are over: a process that slept may have lost the right to say yes.

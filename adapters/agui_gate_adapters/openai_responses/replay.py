@@ -1,4 +1,4 @@
-"""A transcript as input items, for a provider that has none of it.
+"""Replays a transcript as input items, for a provider that has none of it.
 
 Reasoning binds items by their ids. A reasoning item must be followed by the very item that it preceded, and an item
 with an id wants its reasoning item (R4, R5). So a turn is replayed in one of two ways, never half (S19):

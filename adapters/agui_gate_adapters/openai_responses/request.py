@@ -6,8 +6,9 @@ other case the whole history goes (S15), and then without any continuation id (S
 messages, but not with calls: the rule looks at the request, not at where an item came from (S16). A thread that has
 calls when it needs a new conversation, or whose conversation is lost, goes on from response to response instead.
 
-What a person agreed to that the provider holds (`consent.py`) goes with a continuation, or, in stateless mode, with the
-whole history. Where the provider's memory was to be used and can't be, what it asked about is gone: `ConsentLost`.
+A person's approval of what the provider holds (`replay.approval_responses`) goes with a continuation, or, in stateless
+mode, with the whole history. Where the provider's memory was to be used and can't be, what it asked about is gone:
+`ConsentLost`.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""An AG-UI server elsewhere as a model: a turn of ours is a run of its."""
+"""Uses a remote AG-UI server as a model: a turn here is a run there."""
 
 import asyncio
 import uuid

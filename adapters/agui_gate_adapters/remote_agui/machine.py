@@ -1,4 +1,4 @@
-"""Events of a run elsewhere → model events. Pure, one instance a run.
+"""Turns the events of a remote run into model events. Pure, one instance a run.
 
 Text and reasoning come as they are said. A call is told when it is known what it is: the remote's own, with its result;
 one that the remote asks about; or one of a tool that was lent to it, which is for us to run. That is known when its

@@ -1,4 +1,4 @@
-"""A transcript as the input of a run at another AG-UI server. Pure.
+"""Makes the input of a run at another AG-UI server from a transcript. Pure.
 
 What the remote said comes back to it as it said it: with its own ids of messages and calls, which are kept in
 ``private``. So it finds again what it knows. What others said has the ids that it has here, which never change either.

@@ -71,7 +71,7 @@ Handle = Callable[[Request], Answer | Reply]
 
 
 class Exposing(Protocol):
-    """What an `Api` may have besides: requests that are no plain `POST` to one path."""
+    """An `Api` with routes: requests other than a plain `POST` to one path."""
 
     @property
     def routes(self) -> Mapping[tuple[str, str], Handle]:
@@ -79,7 +79,7 @@ class Exposing(Protocol):
 
 
 class Forgetful(Protocol):
-    """What an `Api` may be besides: one with a memory of its own."""
+    """An `Api` with a memory of its own."""
 
     def forget(self) -> None:
         """Forgets everything, on `Emulator.reset`, and where a script's fault says so (`Host.forget_first`)."""

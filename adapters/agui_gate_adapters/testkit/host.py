@@ -1,4 +1,4 @@
-"""What all APIs of one emulator share: the script being played, the journal, ids and the clock, keys and chunking.
+"""The base that all APIs of an emulator share: script, journal, ids, clock, keys and chunking.
 
 An API's way through a request is: check it, `refuse` it or `play` the turn, build its answer, `accept` it.
 """

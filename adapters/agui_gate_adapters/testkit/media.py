@@ -1,4 +1,4 @@
-"""What is wrong with an attachment, as a provider finds out: its address, its label, its encoding, its bytes.
+"""Finds what is wrong with an attachment, as a provider does: its address, label, encoding or bytes.
 
 How each API says it is in the checks of that API. There are no files, so every handle of one is good, but for those
 that end in ``-gone`` or ``_gone``. Nothing is fetched: an address whose host ends with ``.invalid``, or
@@ -22,7 +22,7 @@ What = Literal["address", "unreachable", "prefix", "type", "empty", "encoding", 
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """What is wrong. ``detail``: the type that was given (`type`), or that the bytes have (`label`)."""
+    """A problem of an attachment. ``detail``: the type that was given (`type`), or that the bytes have (`label`)."""
 
     what: What
     detail: str = ""

@@ -1,4 +1,4 @@
-"""Scripts: what the emulated model says, turn by turn, in a documented JSON form (see SCRIPTS.md beside this module).
+"""Scripts of the emulated model, turn by turn, in a documented JSON form (see SCRIPTS.md beside this module).
 
 A script is a list of turns, or an object `{"turns": […], "then": "error" | "brain", "chunk": …}`. Reading one is
 strict: an unknown member or value is a `ScriptError` that names it, never a turn that quietly does something else.
@@ -111,7 +111,7 @@ _HARMLESS: Final = ("slow", "content_type")
 
 
 class Asked:
-    """What a turn can be matched against: the request and its merged list."""
+    """A request that turns are matched against, with its merged list."""
 
     def __init__(self, body: Json, merged: list[Json], fresh: list[Json]) -> None:
         self.body = body

@@ -1,4 +1,4 @@
-"""Serving the emulator: on a loopback socket inside a test, in process without one, or as a program."""
+"""Serves the emulator: on a loopback socket inside a test, in process without one, or as a program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agui_gate_adapters.testkit.emulator import Emulator
 
 
 class EmulatorTransport(httpx2.AsyncBaseTransport):
-    """Give it to a client: `httpx2.AsyncClient(transport=EmulatorTransport(emulator), base_url="http://emulator/v1")`.
+    """A transport for a client: `httpx2.AsyncClient(transport=EmulatorTransport(emulator), base_url="http://emulator/v1")`.
 
     The application runs in a task of the current asyncio loop for as long as the response is open. Closing the
     response, or the client, ends it.

@@ -1,4 +1,4 @@
-"""One accepted request being answered: a message, told in events or whole.
+"""Answers an accepted request with a message, in events or whole.
 
 Events: `message_start`, then each block, then `message_delta` with the stop reason and the output's usage, then
 `message_stop`. A `ping` comes after the first block has begun, and there is no `[DONE]`. The message is remembered

@@ -1,4 +1,4 @@
-"""The check as a whole: is there a server at all, then one scenario after the other."""
+"""Runs a check: looks for a server, then runs one scenario after the other."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

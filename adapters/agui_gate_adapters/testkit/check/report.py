@@ -1,4 +1,4 @@
-"""What a check found, rule by rule: for people, and as JSON."""
+"""Reports what a check found, rule by rule: for people, and as JSON."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ MOST_TEXT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One rule: what came out, and what shows it."""
+    """A rule with its result, and what shows it."""
 
     id: str
     rule: Rule

@@ -1,4 +1,4 @@
-"""What every adapter must do, as tests: subclass `AdapterConformance` and say how to make yours.
+"""Tests what every adapter must do: subclass `AdapterConformance` and say how to make yours.
 
     from agui_gate_adapters.testkit.conformance import AdapterConformance
 

@@ -101,7 +101,7 @@ Json = dict[str, Any]
 
 
 class Suite:
-    """What a subclass says about its adapter."""
+    """The description of an adapter, by a subclass."""
 
     pytestmark: ClassVar[list[Any]] = [pytest.mark.anyio]
 

@@ -1,4 +1,4 @@
-"""What comes in and stays in the history: one request may be refused for it, never all that follow.
+"""Tests content that stays in the history: one request may be refused for it, never all that follow.
 
 Clients send their whole history with every run, and the server keeps its own. So what can't be sent would otherwise
 come again with each request. That is a picture that can't be read, a name that no tool can have, or a message against

@@ -1,4 +1,4 @@
-"""One accepted request being answered: its events, its commit, its abort.
+"""Answers an accepted request: its events, its commit, its abort.
 
 The commit rules live here and nowhere else. A response is stored right before its terminal event is handed out. So a
 client which has read `response.completed` can continue from it at once. A conversation gets its items in the same

@@ -1,4 +1,4 @@
-"""What the emulated provider remembers: responses, conversations and items.
+"""The state of the emulated provider: responses, conversations and items.
 
 Nothing here checks anything; `checks` reads this state and `exchange` writes it. Three facts shape it:
 
@@ -67,7 +67,7 @@ class Conversation(msgspec.Struct):
 
 
 class ProviderState(Memory):
-    """Everything remembered."""
+    """The whole state."""
 
     def __init__(self, *, seed: int = 0, clock: Clock | None = None) -> None:
         super().__init__(seed=seed, clock=clock)

@@ -1,4 +1,4 @@
-"""What a page knows that reads a stream: the messages and calls of its input, and what it was told since."""
+"""The state of a page that reads a stream: the messages and calls of its input, and what came since."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -28,7 +28,7 @@ EVENTS = tuple(_TOLD["events"])
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, and where in the event."""
+    """A fault, and its place in the event."""
 
     path: Path
     kind: Kind
