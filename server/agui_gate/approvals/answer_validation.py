@@ -27,14 +27,14 @@ from agui_gate.errors import AguiGateError, ApprovalRefused, ToolError, Unavaila
 from agui_gate.protocol.cards import NotAllowed, checked_edit
 
 WhyNot = Callable[[Approval], AguiGateError | None]
-"""Why an approved call can't be carried out now, if it can't: see `agui_gate.approvals.answer_validation`."""
+"""Returns the reason for which an approved call can't be carried out now, or None: see `why_not`."""
 
 ToolOf = Callable[[Approval], Tool | None]
-"""The tool of ours that runs a call: see `agui_gate.approvals.answer_validation`."""
+"""Returns our tool that runs a call, or None where there is none: see `tool_of`."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What is to be done about one pending record: move it to ``to`` (claimed means: then run it)."""
+    """The move to make for one pending record: to state ``to`` (claimed means: then run it)."""
 
     approval: Approval
     to: State
@@ -42,7 +42,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Why an approval's answers could not be taken; ``way`` is how the last of them came."""
+    """An approval's answers that could not be taken, and the reason; ``way`` is how the last of them came."""
 
     approval: Approval
     error: AguiGateError
@@ -68,7 +68,7 @@ _REFUSED: dict[Status, str] = {
 def validate_answers(
     answers: Iterable[Answer], index: ApprovalIndex, tool_of: ToolOf, principal: str, why_not: WhyNot
 ) -> AnswerValidation:
-    """What ``answers`` (whose ids are approval ids) amount to. Contradicting answers decide nothing.
+    """Returns the verdicts on ``answers`` (whose ids are approval ids). Contradicting answers decide nothing.
 
     A verdict uses its approval up in ``index``. An approved call that can't be carried out by the very tool that it was
     asked for is refused here, before any claim.
@@ -96,7 +96,7 @@ def _verdict(
     principal: str,
     why_not: WhyNot,
 ) -> Verdict:
-    """The one thing that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
+    """Returns the one verdict that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
 
     An answer that can't be taken says nothing, rather than spoiling those beside it. Clients replay refused tool
     messages with their history, and a proper answer has to count all the same (B2).
@@ -123,7 +123,7 @@ def _verdict(
 
 
 def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None, why_not: WhyNot) -> str | None:
-    """The arguments that one answer changes, if it can be taken by itself. Raises as `_verdict`.
+    """Returns the arguments that one answer changes, if it can be taken by itself. Raises as `_verdict`.
 
     ``status``: whether the answer is about the call that was asked about.
     """
@@ -139,7 +139,7 @@ def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None,
 
 
 def agrees(answer: Answer, approval: Approval) -> bool:
-    """Whether an answer that comes too late says what was decided: then it is one that was sent twice.
+    """Returns whether an answer that comes too late says what was decided: then it is one that was sent twice.
 
     An answer that was not understood says nothing at all, so there is nothing to set right.
     """
@@ -160,7 +160,8 @@ MAX_EDIT = 128 * 1024
 
 
 def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
-    """Canonical JSON of all arguments after the edit ``sent``; None if it changes nothing. Raises `ApprovalRefused`.
+    """Returns all arguments after the edit ``sent``, as canonical JSON; None if it changes nothing. Raises
+    `ApprovalRefused`.
 
     ``tool`` is the one that would run; None if there is none here.
     """
@@ -191,7 +192,7 @@ def meant(approval: Approval, claimed: str, tool: Tool | None) -> str:
 
 
 def is_what_ran(approval: Approval, sent: Json) -> bool:
-    """Whether the edit ``sent`` names just the arguments that ran."""
+    """Returns whether the edit ``sent`` names just the arguments that ran."""
     ran = parse_object(approval.effective_arguments) or {}
     try:
         return canonical(from_browser(sent, ran, {})) == approval.effective_arguments
@@ -200,7 +201,7 @@ def is_what_ran(approval: Approval, sent: Json) -> bool:
 
 
 def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:
-    """The arguments that ``sent`` stands for. Raises `ToolError` and `NotAllowed`."""
+    """Returns the arguments that ``sent`` stands for. Raises `ToolError` and `NotAllowed`."""
     shown = parse_object(approval.arguments) or {}
     schema = tool.parameters if tool else {}
     meant: Json = from_browser(sent, shown, schema)
@@ -242,7 +243,7 @@ def signed(approval: Approval, agent: Agent) -> Approval:
 
 
 def why_not(agent: Agent | None, approval: Approval) -> AguiGateError | None:
-    """Why ``agent`` can't carry out ``approval`` now; it goes on waiting then.
+    """Returns the reason for which ``agent`` can't carry out ``approval`` now; it goes on waiting then.
 
     ``agent`` is the member that asked, as it is now; None where the team has none of its name. The answer is None also
     where the tool is gone for good: the call fails then, which says so.
@@ -265,7 +266,7 @@ def why_not(agent: Agent | None, approval: Approval) -> AguiGateError | None:
 
 
 def tool_of(agent: Agent | None, approval: Approval) -> Tool | None:
-    """The tool of ours that runs the call: of ``agent``, the member that asked, and of no other.
+    """Returns our tool that runs the call: of ``agent``, the member that asked, and of no other.
 
     None if there is none: the provider runs it, the tool is gone, or the agent is.
     """
@@ -275,6 +276,6 @@ def tool_of(agent: Agent | None, approval: Approval) -> Tool | None:
 
 
 def may_repeat(agent: Agent | None, approval: Approval) -> bool:
-    """Whether a call that was interrupted may simply run again: its very tool is here, and it is idempotent."""
+    """Returns whether a call that was interrupted may simply run again: its very tool is here, and it is idempotent."""
     tool = tool_of(agent, approval)
     return tool is not None and tool.idempotent and why_not(agent, approval) is None

@@ -1,4 +1,4 @@
-"""Decisions at work, outside any run: what a stop and the end of the process find of them.
+"""Decisions that are carried out outside any run, so that a stop and the end of the process can find them.
 
 A decision runs its tool under its thread's lease, and the thread is busy for as long as that takes. Whoever stops the
 thread means this, too.
@@ -19,7 +19,7 @@ class Stopped(Exception):
 
 
 class Work:
-    """One decision that holds its thread's lease, as ``run_key``. ``over`` is set when it has given that back."""
+    """One decision that holds its thread's lease, as ``run_key``. ``over`` is set when it has given the lease back."""
 
     def __init__(self, run_key: str) -> None:
         self.run_key = run_key
@@ -64,7 +64,7 @@ class DecisionsInProgress:
 
     @contextmanager
     def at(self, place: Place, run_key: str) -> Iterator[Work]:
-        """While this is open, the thread's lease is held for this work."""
+        """Registers a decision that holds the thread's lease, for as long as the context is open."""
         work = self._works[place] = Work(run_key)
         try:
             yield work
@@ -84,7 +84,7 @@ class DecisionsInProgress:
         return work.over.is_set()
 
     def asked(self, run_key: str, gently: bool) -> None:
-        """Somebody asks the decision with this lease to stop; gently means not to cut one off, so it goes on."""
+        """Asks the decision with this lease to stop; gently means not to cut one off, so it goes on."""
         for work in self._works.values():
             if work.run_key == run_key and not gently:
                 work.stop()

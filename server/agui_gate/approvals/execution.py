@@ -1,4 +1,4 @@
-"""Verdicts → outcomes: the only place where a gated call is decided and run.
+"""Carries out verdicts: the only place where a gated call is decided and run.
 
 The record is moved first: `claimed` before the tool starts, the output before anybody sees it. Each move is one
 conditional update. So of any number of clicks, replays and replicas exactly one gets through.
@@ -29,7 +29,7 @@ Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
 """Records what came of a claimed approval, patiently: `Keeper.keep`."""
 
 MayRepeat = Callable[[Approval], bool]
-"""Whether a call that was interrupted may run again."""
+"""Returns whether a call that was interrupted may run again."""
 
 
 class GatedCalls:
@@ -50,7 +50,7 @@ class GatedCalls:
 
     @property
     def working(self) -> bool:
-        """Whether a call is between its claim and the record of what came of it."""
+        """True while a call is between its claim and the record of its outcome."""
         return self._working > 0
 
     async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
@@ -94,7 +94,7 @@ class GatedCalls:
         return found
 
     async def _is_agreed(self, approval: Approval) -> bool:
-        """Whether a person agreed to just this. If not, somebody has changed the store, which is told."""
+        """Returns whether a person agreed to just this. If not, somebody has changed the store, which is logged."""
         agreed = await self._lease.is_agreed(approval)
         if not agreed:
             log_events.not_agreed(approval)
@@ -123,14 +123,16 @@ class GatedCalls:
             return await self._execute(record) if runs_here else record
 
     async def _call_off(self, claim: "asyncio.Future[tuple[Approval, bool]]") -> None:
-        """Nobody waits for this claim any more: when it is made, its tool doesn't start, and the record says so."""
+        """Calls off a claim for which nobody waits any more: when it is made, its tool doesn't start, and the record
+        says so.
+        """
         with self._at_work(), suppress(AguiGateError):  # it was not made; or saving that goes on without us
             record, runs_here = await claim
             if runs_here:
                 await self._record(record, State.FAILED, outcomes.NOT_STARTED)
 
     async def _claim(self, verdict: Verdict) -> tuple[Approval, bool]:
-        """The record then, and whether we have claimed it and its tool is ours to run."""
+        """Returns the record as it is then, and whether we have claimed it and its tool is ours to run."""
         try:
             claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
         except IllegalMove:
@@ -173,11 +175,15 @@ class GatedCalls:
         return await to_the_end(self._record(claimed, State.FAILED if output.is_error else State.DONE, output))
 
     async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
-        """What only the holder of the lease may say, and may be wrong about: a decision, or that nobody knows."""
+        """Moves a record as only the lease's holder may, who may be wrong: decides it, or says that its outcome is
+        unknown.
+        """
         return await self._moved(approval, self._lease.move(approval.id, to, decision=decision, output=output))
 
     async def _record(self, claimed: Approval, to: State, output: Output) -> Approval:
-        """What came of a call that was run here, or passed on from here: true, whoever holds the lease now."""
+        """Records the outcome of a call that was run here, or passed on from here: true, whoever holds the lease
+        now.
+        """
         return await self._moved(claimed, self._keep(claimed, to, output))
 
     async def _moved(self, approval: Approval, move: Awaitable[Approval]) -> Approval:
@@ -190,7 +196,7 @@ class GatedCalls:
         return moved
 
     async def _as_it_is(self, approval: Approval) -> Approval:
-        """Somebody else decided first, or it expired: report what is true now.
+        """Reports the record as it is now: somebody else decided first, or it expired.
 
         Returns ``approval`` as it was if that can't be read. Raises nothing: other calls are at work beside this one.
         """

@@ -1,4 +1,4 @@
-"""Writes that an approval expired when its time is over, though nobody looks.
+"""Marks approvals as expired when their time is over, even if nobody reads them.
 
 It asks the store for what is overdue when the next one is, as the store said last, and every `LOOK_SECONDS` for what
 other processes have asked since. All processes of a store do this; what expires is written once.
@@ -13,10 +13,10 @@ from agui_gate.errors import AguiGateError
 from agui_gate.stores.expiry import Expiry
 
 LOOK_SECONDS = 3.0
-"""From one look to the next, at most. With the second between two steps, what is asked meanwhile is found in 4."""
+"""Seconds between two looks, at most. With the second between two steps, what is asked meanwhile is found in 4."""
 
 STEP_SECONDS = 0.5
-"""How long one step goes on where much is overdue. Others have their turn then, and it goes on with the next one."""
+"""Seconds for one step where much is overdue. Others have their turn then, and it goes on with the next one."""
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -47,7 +47,7 @@ class ExpiryJob:
             self._failing = True
 
     async def _expire(self) -> bool:
-        """Expire some. Whether more is overdue."""
+        """Expires some approvals. Returns whether more is overdue."""
         now = self._clock()
         expired = await self._store.expire()
         self._due = now + (LOOK_SECONDS if expired.wait_ms is None else min(LOOK_SECONDS, expired.wait_ms / 1000))

@@ -20,7 +20,7 @@ EXTRA = "provider_approvals"
 
 
 class HeldCalls:
-    """What becomes of held calls in one run, under the thread's lease. Here: there are none."""
+    """Keeps track of held calls in one run, under the thread's lease. This base class is for a run that has none."""
 
     def of_task(self, task: str) -> "HeldCalls":
         """Return those that were made in this task ("": the conversation)."""
@@ -28,7 +28,7 @@ class HeldCalls:
 
     @property
     def passing(self) -> bool:
-        """Whether a request is under way that approves some."""
+        """True while a request is under way that approves some."""
         return False
 
     async def recover(self) -> None:

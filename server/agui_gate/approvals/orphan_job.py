@@ -32,9 +32,9 @@ from agui_gate.threads.lease import Lease
 from agui_gate.turns.tool_execution import ToolStart
 
 LOOK_SECONDS = 2.0
-"""From one look to the next."""
+"""Seconds between two looks."""
 GRACE_SECONDS = RENEW_SECONDS + 1.0
-"""How long a call has been an orphan before it is settled. With two looks that is less than ten seconds."""
+"""Seconds for which a call has been an orphan before it is settled. With two looks that is less than ten seconds."""
 
 Place = tuple[str, str, str]
 """A principal, a thread of theirs, and who had its lease last."""
@@ -68,7 +68,7 @@ class OrphanJob:
                 log.exception("look_failed")
 
     async def step(self) -> None:
-        """One look. A store that is away is looked at again; that is told once."""
+        """Looks once. A store that is away is looked at again; that is logged once."""
         try:
             found = await self._look()
         except AguiGateError as error:

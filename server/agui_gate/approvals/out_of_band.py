@@ -34,11 +34,11 @@ from agui_gate.turns.tool_execution import ToolStart
 from agui_gate.turns.toolbox import Toolbox
 
 DECIDE_SECONDS = 10.0
-"""How long a decision waits for its thread, before it says that the thread is busy."""
+"""Seconds that a decision waits for its thread, before it says that the thread is busy."""
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of deciding one approval: its record as it is now.
+    """The result of deciding one approval, with its record as it is now.
 
     ``ours``: whether it was this decision that made it so. Else it had been decided before.
     ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
@@ -92,7 +92,7 @@ class Decisions:
             return await self._in_time(principal, approval_id, payload, way)
 
     async def _in_time(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
-        """As `decide`, for a thread that was busy."""
+        """Decides as `decide` does, and waits up to `DECIDE_SECONDS` for a busy thread."""
         loop = asyncio.get_running_loop()
         until = loop.time() + DECIDE_SECONDS
         approval = await self._approval(principal, approval_id)
@@ -111,7 +111,7 @@ class Decisions:
         return approval
 
     async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
-        """As `decide`, without waiting."""
+        """Decides as `decide` does, without waiting for the thread."""
         approval = await self._approval(principal, approval_id)
         if not approval.is_pending:
             return _decided_before(approval)
@@ -162,7 +162,7 @@ class Decisions:
                 reservation.release()
 
     def _verdict(self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
-        """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""
+        """Returns the verdict on the answer. Raises `ApprovalRefused` and `Unavailable`."""
         principal = opened.thread.principal
 
         def why_not(approval: Approval) -> AguiGateError | None:
@@ -177,7 +177,9 @@ class Decisions:
     async def _carry_out_unless_stopped(
         self, agent: Agent | None, opened: LeasedThread, verdict: Verdict, work: Work
     ) -> Approval:
-        """Carry it out, unless it is stopped meanwhile; then, what is true of it. A yes needs the ``agent``."""
+        """Carries it out, unless it is stopped meanwhile; then returns what is true of it. A yes needs the
+        ``agent``.
+        """
         if entry := self._roster.agents.get(opened.thread.agent):  # whose state the thread has, whoever asked
             opened.parts.opened(entry)
         tools = Toolbox(opened)

@@ -22,13 +22,13 @@ from agui_gate.errors import AguiGateError
 from agui_gate.stores.outbox import Notice, OutboxStore
 
 GATHER_SECONDS = 1.0
-"""How long it lets notices gather."""
+"""Seconds for which it lets notices gather."""
 LOOK_SECONDS = 5.0
-"""How often it looks for what nobody here has written."""
+"""Seconds between two looks for notices that other processes have written."""
 BATCH = 200
-"""How many it takes at once."""
+"""Notices that it takes at once."""
 TELL_SECONDS = 5.0
-"""How long all consumers may take for a batch. Less than notices are left to whoever took them."""
+"""Seconds that all consumers may take for a batch. Less than notices are left to whoever took them."""
 LONGEST = 60.0
 """Seconds between two tries, at most."""
 
@@ -36,7 +36,7 @@ log = structlog.get_logger("agui_gate.outbox")
 
 
 class Consumer(Protocol):
-    """One who is to be told."""
+    """Receives notices."""
 
     async def notices(self, batch: Sequence[Notice], /) -> None:
         """Take these, oldest first: see `agui_gate.extension.Extension.notices`. Cancelled after `TELL_SECONDS`."""
@@ -53,7 +53,7 @@ class Courier:
         self._written = asyncio.Event()
         self._told: list[int] = []
         self._heard: dict[int, set[int]] = {}
-        """By consumer, what it was told of the batch that others have not taken yet."""
+        """The ids, by consumer, of what it was given of the batch that others have not taken yet."""
         self._failures = 0
 
     def wake(self) -> None:
@@ -89,7 +89,9 @@ class Courier:
             self._failures = min(self._failures + 1, 10)
 
     async def deliver(self) -> bool:
-        """One batch; whether there may be more. What hinders it is raised: then nothing of it counts as told."""
+        """Delivers one batch; returns whether there may be more. Raises what hinders it: then nothing of it counts as
+        told.
+        """
         notices = await self._store.take_notices(self._taker, told=self._told, limit=BATCH)
         self._told = []
         if not notices:

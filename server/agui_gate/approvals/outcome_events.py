@@ -1,4 +1,4 @@
-"""What a run's client is shown of gated calls: what came of each, once, and what is true where it shows otherwise.
+"""Shows a run's client the outcome of each gated call, once, and the truth where the page shows something else.
 
 How the stream says an outcome is the dialect's (`protocol/dialects/`).
 """
@@ -112,13 +112,13 @@ class OutcomeEvents:
             self._scope.show_messages()
 
     async def restate(self) -> None:
-        """As `snapshot`, made beforehand where that is heavy."""
+        """Restates as `snapshot` does, with the messages prepared beforehand where that is heavy."""
         if self._dialect.snapshot_due:
             await self._scope.thread.prepare_messages()
             self.snapshot()
 
     def at_end(self) -> None:
-        """As `snapshot`, before the run's end, where it is needed then."""
+        """Sends the `snapshot` before the run's end, where it is needed then."""
         if self._dialect.snapshot_due_at_end:
             self.snapshot()
 

@@ -109,7 +109,7 @@ class ApprovalPrompter:
         return CardEntry(card_id, message_id, approval.id, arguments)
 
     def _asker(self, approval: Approval) -> tuple[str, str]:
-        """Who is named as the one that asks, and in which task."""
+        """Returns the name of who is shown as asking, and the task in which it asks."""
         task = self._thread.journal.task_of(approval.call_id)
         return self._cast.team.asker(approval.agent, task), task
 

@@ -40,13 +40,15 @@ NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversa
 
 
 class UnansweredPolicy:
-    """What silence means in one run. ``policy`` is the agent's; ``asks``: the style in which this run asks."""
+    """Decides what becomes of unanswered calls in one run. ``policy`` is the agent's; ``asks``: the style in which it
+    asks.
+    """
 
     def __init__(self, policy: OnUnanswered | None, asks: Style) -> None:
         self._policy, self._asks = policy, asks
 
     def closed(self, pending: Iterable[Approval]) -> list[Approval]:
-        """What is left behind when the user goes on."""
+        """Returns the pending calls that are closed when the user goes on."""
         return [approval for approval in pending if self._rule(approval) == "supersede"]
 
     def _rule(self, approval: Approval) -> OnUnanswered:
@@ -84,7 +86,7 @@ def _said(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def not_gone_back(kept: Iterable[Approval]) -> ev.Custom:
-    """What the client is told of a branch that was not made."""
+    """Returns the event that tells the client of a branch that was not made."""
     return ev.Custom(
         "agui-gate:branch_refused", {"approvalIds": [approval.id for approval in kept], "message": NOT_GONE_BACK}
     )
