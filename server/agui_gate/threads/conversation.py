@@ -46,5 +46,5 @@ def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], v
 
 
 def heaviness(thread: Thread) -> int:
-    """How much work a whole thread is, in entries."""
+    """Returns how much work a whole thread is, in entries."""
     return max(len(thread.entries), LARGE * thread.bytes // LARGE_BYTES)

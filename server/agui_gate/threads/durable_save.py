@@ -1,4 +1,4 @@
-"""What is known and can't be had again is saved, also when the store is away for a while.
+"""Saves results that can't be had again, also when the store is away for a while.
 
 A tool has run because somebody approved it, and exactly then another process keeps the database locked, or the disk is
 full. Its result is known here and nowhere else, and the call must never run again. So saving it is tried again, with
@@ -31,11 +31,11 @@ from agui_gate.threads.lease import Lease, Written, nobody_waits
 T = TypeVar("T")
 
 KEEP_SECONDS = 20.0
-"""How long a run waits for a result to be saved. Less than a lease lasts."""
+"""Seconds that a run waits for a result to be saved. Less than a lease lasts."""
 END_SECONDS = 2.0
-"""How long the end of a failed run, or of a decision, waits for its lease to be given back."""
+"""Seconds that the end of a failed run, or of a decision, waits for its lease to be given back."""
 OWED_SECONDS = 600.0
-"""How long saving goes on in the background."""
+"""Seconds for which saving goes on in the background."""
 SHORTEST, LONGEST = 0.05, 1.0
 """Seconds between two attempts, to begin with and at most."""
 

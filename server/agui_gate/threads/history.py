@@ -19,7 +19,7 @@ THE_ENTRY_AGENT = Audience()
 
 
 class History:
-    """What is stored of ``thread``, and what was added since. ``journal`` answers questions about it."""
+    """The stored history of ``thread``, and what was added since. ``journal`` answers questions about it."""
 
     def __init__(self, thread: Thread, limits: Limits) -> None:
         self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
@@ -74,16 +74,16 @@ class History:
             self._transcripts[to] = await off_loop(sanitize, entries, self._outcomes(), to.vendor)
 
     def replaced_note(self) -> str:
-        """What the model is told below its instructions: what ran in answers that were replaced."""
+        """Returns the note below the model's instructions: what ran in answers that were replaced."""
         return regeneration.note(self.journal.replaced, self.journal.approvals)
 
     @property
     def shows_replaced(self) -> bool:
-        """Whether messages show calls that ran in an answer that was replaced."""
+        """True if messages show calls that ran in an answer that was replaced."""
         return any(entry.gated for entry in self.journal.replaced)
 
     def _seen(self, entries: Sequence[Entry], to: Audience) -> Sequence[Entry]:
-        """What ``to`` sees of these: all of it, where there is no team."""
+        """Returns the entries that ``to`` sees: all of them, where there is no team."""
         return entries if self.journal.alone and to.who == ALONE else seen(entries, to.who, to.prompt)
 
     def _outcomes(self) -> dict[tuple[str, str], Outcome]:
@@ -97,13 +97,13 @@ class History:
         return found
 
     def _output(self, approval: Approval) -> Output | None:
-        """What came of its call: what the ledger says, but of a task that was begun what the journal says."""
+        """Returns the call's output: what the ledger says, but of a task that was begun what the journal says."""
         result = self.journal.result(approval.call_id) if approval.is_begun else None
         return approval.output if result is None else result.output
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """What a branch did: the ``entries`` behind the part that is kept, the ids of records that were ``replaced`` by it,
+    """The result of a branch: the ``entries`` behind the part that is kept, the ids of records that it ``replaced``,
     and the records of the dropped part that were ``unfinished``.
     """
 

@@ -43,7 +43,7 @@ def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
 
 
 def reported(message: Message) -> Output:
-    """What a tool message says came of its call."""
+    """Returns the output that a tool message reports for its call."""
     content = parts(message.content) if isinstance(message.content, list) else None
     return Output(message.text, message.error is not None, message.error or "", content)
 

@@ -26,17 +26,19 @@ from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.capabilities import capabilities
 
 MOMENT_MS = 1_000
-"""For how long a lease that was held counts as held without asking: much less than it lasts."""
+"""Milliseconds for which a lease that was held counts as held without asking: much less than it lasts."""
 
 What = Literal["saved", "ended", "approvals"]
-"""What was written: something of a thread; also that its lease was given back; or approvals of it, and maybe more."""
+"""The kind of a write: something of a thread; also that its lease was given back; or approvals of it, and maybe
+more.
+"""
 
 Written = Callable[[str, str, What], None]
-"""Told the principal and the id of a thread to which something was written here, and what."""
+"""Is told the principal and the id of a thread to which something was written here, and the kind of the write."""
 
 
 def nobody_waits(principal: str, thread_id: str, what: What) -> None:
-    """Nobody wants to know."""
+    """Ignores a write, where nobody wants to know of it."""
 
 
 class Lease:
@@ -66,7 +68,7 @@ class Lease:
         self.held_at = asked
 
     async def confirm_if_old(self) -> None:
-        """As `confirm`, if more than a moment has passed since it was held for sure."""
+        """Confirms the lease as `confirm` does, if more than a moment has passed since it was held for sure."""
         self.check()
         if clock.boot_clock() - self.held_at > MOMENT_MS:
             await self.confirm()
@@ -96,7 +98,7 @@ class Lease:
         return moved
 
     async def is_agreed(self, approval: Approval) -> bool:
-        """Whether somebody agreed to a record as it was read: see `AuditStore.is_agreed`."""
+        """Returns whether somebody agreed to a record as it was read: see `AuditStore.is_agreed`."""
         audit = capabilities(self._store).audit
         return audit is None or await audit.is_agreed(approval)
 

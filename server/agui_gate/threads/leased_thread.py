@@ -55,7 +55,7 @@ class LeasedThread:
         self._saved_ref = thread.ref
         self._prepared: tuple[int, Told] | None = None
         self.view: View = EVERYTHING
-        """How the clients of what holds the lease are shown it."""
+        """The view in which the clients of the lease's holder are shown the thread."""
         self.ended = False
 
     @property
@@ -70,7 +70,7 @@ class LeasedThread:
 
     @property
     def ref(self) -> ConversationRef | None:
-        """What the provider remembers of it."""
+        """The provider's reference to the conversation, if there is one."""
         return self.history.journal.ref
 
     @ref.setter
@@ -126,7 +126,9 @@ class LeasedThread:
             self.append([entry])
 
     async def end(self, status: RunStatus, seconds: float) -> None:
-        """As `commit` with ``status``, but after ``seconds`` it goes on in the background until the store works again.
+        """Ends the run as `commit` with ``status`` does, but after ``seconds`` it goes on in the background until the
+        store
+        works again.
 
         Saves nothing if it is `ended` or the lease is lost, and never raises but for cancellation.
         """

@@ -47,14 +47,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ages(self) -> Ages:
-        """When the store forgets what."""
+        """The ages from which on the store forgets threads and records."""
         return Ages(
             threads=self.retention_threads_days * DAY_MS or None, records=self.retention_records_days * DAY_MS or None
         )
 
     @property
     def readable_bytes(self) -> int:
-        """How large a thread may be to be read as a whole: what this server itself can have made of one."""
+        """Bytes up to which a thread may be read as a whole: what this server itself can have made of one."""
         return 2 * self.thread_bytes + 8 * self.turn_bytes
 
 
@@ -87,25 +87,25 @@ class Capacity:
 
     @property
     def is_large(self) -> bool:
-        """Whether going through the thread takes so long that it is not for the event loop."""
+        """True if going through the thread takes so long that it is not for the event loop."""
         return self.size > LARGE_BYTES or self.entries > LARGE
 
     def added(self, entries: Sequence[Entry]) -> None:
-        """These are in the journal now."""
+        """Counts entries that are in the journal now."""
         self.entries += len(entries)
         self.size += len(_encode(entries))
 
     def has_room(self, entry: Entry) -> bool:
-        """Whether there is room for one more entry, for which none has to be made."""
+        """Returns whether there is room for one more entry, for which none has to be made."""
         size = self.size + len(_encode(entry))
         return size <= self._limits.thread_bytes and self.entries < self._limits.thread_entries
 
     def took(self, output: Output) -> None:
-        """This is in the record of a gated call now."""
+        """Counts an output that is in the record of a gated call now."""
         self.size += len(output.content)
 
     def dropped(self, entries: Sequence[Entry]) -> None:
-        """These are not there any more."""
+        """Subtracts entries that are not there any more."""
         self.entries -= len(entries)
         self.size -= len(_encode(entries))
 
@@ -125,7 +125,7 @@ class Capacity:
             raise self._full()
 
     def fitted(self, output: Output) -> Output:
-        """``output``, cut where there is no room for the whole of it. Record it before anything is awaited."""
+        """Returns ``output``, cut where there is no room for the whole of it. Record it before anything is awaited."""
         room = max(ALWAYS, self._limits.thread_bytes - self.size)
         content = output.content
         if len(content) > ALWAYS and (size := len(_encode(content))) > room:
@@ -141,5 +141,5 @@ class Capacity:
 
 
 def _number(entries: Iterable[Entry]) -> int:
-    """How many entries these are in the end: each call gets a result."""
+    """Returns how many entries these are in the end: each call gets a result."""
     return sum(1 + len(entry.calls) if isinstance(entry, TurnEntry) else 1 for entry in entries)

@@ -1,4 +1,4 @@
-"""How much of threads may be in memory at the same time, of all that are run, decided, shown and connected to.
+"""Limits the bytes of threads in memory at the same time, of all that are run, decided, shown and connected to.
 
 A thread that is worked on takes several times its size in memory. Each is within its own limit; this is the limit of
 all of them together. One principal may take half of it, so that others find room.
@@ -57,7 +57,7 @@ class Budget:
                 del self._large[next(iter(self._large))]
 
     def give_back(self, principal: str, size: int) -> None:
-        """What `reserve` took is free again."""
+        """Frees the bytes that `reserve` took."""
         self._reserved[principal] -= size
         if not self._reserved[principal]:
             del self._reserved[principal]

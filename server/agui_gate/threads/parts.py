@@ -1,4 +1,4 @@
-"""What a thread has beside its journal while its lease is held: the state that pages and tools share, and activities.
+"""The parts of a thread that extras keep while its lease is held: the state that pages and tools share, and activities.
 
 Each part is an extra that hangs on the hooks of `ThreadPart`. It is loaded when the agent declares it, when the store
 has something of it, when a request brings something for it, or when a tool uses it. The hooks that a run has called
@@ -31,11 +31,13 @@ log = structlog.get_logger("agui_gate.threads")
 
 
 class ThreadPart:
-    """One part of one leased thread. Every hook is called on the event loop and must not block; these do nothing."""
+    """One part of one leased thread. Every hook is called on the event loop and must not block; by default it does
+    nothing.
+    """
 
     @property
     def is_large(self) -> bool:
-        """Whether beginning and ending a tool takes so long that other tasks should get a turn between two tools."""
+        """True if beginning and ending a tool takes so long that other tasks should get a turn between two tools."""
         return False
 
     def check(self, run: RunInput, agent: Agent) -> None:
@@ -57,21 +59,21 @@ class ThreadPart:
         """The tool of a call has ended, however: it was begun with `tool_begins` where it takes a context."""
 
     def takes(self, told: Told, emit: Emit) -> bool:
-        """Take what a tool tells its client, and pass it on to ``emit``. False: it is no business of this part."""
+        """Takes what a tool tells its client, and passes it on to ``emit``. Returns False if it is for another part."""
         return False
 
     def calls_ended(self, calls: Collection[str] | None, emit: Emit) -> None:
-        """These calls (None: all) have ended or wait for a person: take back what was shown only until then."""
+        """Ends these calls (None: all), or lets them wait for a person: takes back what was shown only until then."""
 
     def asks(self, emit: Emit) -> None:
-        """The run is about to end with a question: tell the client everything, whatever it was told before."""
+        """Tells the client everything, whatever it was told before: the run is about to end with a question."""
 
     def told(self) -> msgspec.Raw | None:
-        """The state that clients have been told by now, as JSON. None: this part has none."""
+        """Returns the state that clients have been told by now, as JSON. None: this part has none."""
         return None
 
     def entries(self) -> Sequence[Entry]:
-        """What is shown now and isn't in the journal like that."""
+        """Returns what is shown now and isn't in the journal like that."""
         return ()
 
     def changes(self) -> bytes | None:
@@ -89,7 +91,7 @@ class Parts:
         self._thread, self._stored = thread, stored
         self._loaded: dict[str, ThreadPart] = {}
         self._history: list[Callable[[ThreadPart], None]] = []
-        """What was called of the hooks that a part must have seen, in order."""
+        """The calls of hooks that a part must have seen, in order, for one that is loaded later."""
 
     def need(self, name: str) -> ThreadPart:
         """The part of that name, loaded the first time. Raises `ExtraMissing`."""
@@ -103,7 +105,7 @@ class Parts:
         return part
 
     def _has(self, name: str) -> bool:
-        """Whether the part is loaded now. One that is missing is logged: what it keeps stays in the store."""
+        """Returns whether the part is loaded now. One that is missing is logged: what it keeps stays in the store."""
         if name not in self._loaded and find(name) is None:
             log.warning("extra_missing", extra=name, thread=self._thread.thread.id)
             return False

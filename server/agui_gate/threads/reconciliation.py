@@ -49,7 +49,8 @@ ASKED_BEFORE = "it is to a question from before a backup was restored, which is 
 
 
 class Intake(msgspec.Struct, kw_only=True):
-    """What is new. ``keep`` is set when the request branches back: the journal's first ``keep`` entries stay.
+    """The part of a request that is new. ``keep`` is set when it branches back: the journal's first ``keep`` entries
+    stay.
 
     ``said``: the user said something new. ``unknown``: what its answers named that this thread never asked.
     ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
@@ -84,7 +85,7 @@ def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ou
 
 
 class _Comparison:
-    """One request against one known thread: what the journal knows, and beside it what the request has said so far."""
+    """Compares one request with one known thread: with what the journal knows, and what the request has said so far."""
 
     def __init__(self, run: RunInput, journal: Journal, new_id: NewId, ours: Container[str]) -> None:
         self.run, self.journal, self.new_id = run, journal, new_id
@@ -205,7 +206,7 @@ class _Comparison:
         return found is None or not found.is_pending
 
     def _names_two(self, item: Any, answer: Answer) -> bool:
-        """Whether a function approval's ``id`` is another call's than its ``call_id``: ambiguous means no."""
+        """Returns whether a function approval's ``id`` is another call's than its ``call_id``: ambiguous means no."""
         claimed = item.get("id")
         other = self.index.find(claimed, "approval", "call") if isinstance(claimed, str) else None
         return other is not None and other is not self._found(answer)
@@ -225,7 +226,8 @@ class _Comparison:
         return True
 
     def _repeats(self, places: Sequence[int]) -> bool:
-        """Whether a request's last message, which has no id, is the thread's last one sent again beside an answer.
+        """Returns whether a request's last message, which has no id, is the thread's last one sent again beside an
+        answer.
 
         Without an answer it is what the request is for, whatever was said before.
         """
@@ -269,11 +271,11 @@ class Actions:
             self._calls.update((call.id, (message, call.function)) for call in message.tool_calls or ())
 
     def __contains__(self, call_id: str) -> bool:
-        """Whether this is the call of such a pair, known or new."""
+        """Returns whether this is the call of such a pair, known or new."""
         return self._is_known(call_id) or self._is_new(call_id)
 
     def take(self, message: Message, new_id: Callable[[], str]) -> list[ActionEntry]:
-        """What the tool message ``message`` reports; nothing if it was taken before."""
+        """Returns the entry that a tool message reports; an empty list if it was taken before."""
         call_id = message.tool_call_id or ""
         if not self._is_new(call_id):
             return []

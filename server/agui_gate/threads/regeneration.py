@@ -1,4 +1,4 @@
-"""What ran in an answer that is regenerated or edited away: it stays done, and everybody is told.
+"""Keeps what ran in an answer that is regenerated or edited away: it stays done, and everybody is told.
 
 A branch drops the end of the journal, and with it the calls of that answer. Those that ran are kept in a
 `ReplacedEntry`, which outlives every later branch. From it
@@ -37,7 +37,8 @@ _MAY_HAVE_RUN = (outcomes.INTERRUPTED, outcomes.CANCELLED_RUNNING)
 
 
 def what_goes(dropped: Sequence[Entry], approvals: Mapping[str, Approval]) -> ReplacedEntry | None:
-    """What is to be remembered of ``dropped``, the part of a journal that goes; None if nothing ran or was shown there.
+    """Returns what is to be remembered of ``dropped``, the part of a journal that goes; None if nothing ran or was
+    shown.
 
     ``approvals`` are the thread's, by call id.
     """
@@ -58,7 +59,7 @@ def what_goes(dropped: Sequence[Entry], approvals: Mapping[str, Approval]) -> Re
 
 
 def note(answers: Iterable[ReplacedEntry], approvals: Mapping[str, Approval]) -> str:
-    """What the model is told of replaced ``answers``; "" if there is nothing to tell."""
+    """Returns the note that tells the model of replaced ``answers``; "" if there is nothing to tell."""
     lines = [line for entry in answers for line in _lines(entry, approvals)]
     left_out = len(lines) - MAX_LINES
     shown = lines[-MAX_LINES:] if left_out <= 0 else [f"- ({left_out} earlier calls)", *lines[-MAX_LINES:]]
@@ -66,7 +67,7 @@ def note(answers: Iterable[ReplacedEntry], approvals: Mapping[str, Approval]) ->
 
 
 def _ran(approval: Approval) -> bool:
-    """Whether its tool was started. (A provider that could not be told to run a call has not run it.)
+    """Returns whether its tool was started. (A provider that could not be told to run a call has not run it.)
 
     Of a task its own calls say what they did.
     """
