@@ -19,10 +19,12 @@ class CallKind:
     """One kind of calls in one run. Every hook is called under the thread's lease; these do nothing."""
 
     recorded: RecordedKind = "server"
-    """How a call of this kind is recorded in its turn."""
+    """The kind under which a call is recorded in its turn."""
 
     def claims(self, member: Member, call: CallPart) -> bool:
-        """Whether a call of this member's turn is of this kind. It is well formed, and its gate lets it be asked."""
+        """Returns whether a call of this member's turn is of this kind. It is well formed, and its gate lets it be
+        asked.
+        """
         return False
 
     def begin(self, member: Member, calls: Sequence[CallPart]) -> Sequence[ResultEntry]:

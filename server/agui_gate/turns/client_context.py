@@ -1,4 +1,4 @@
-"""What the application says, in the place that it has: below the agent's instructions, and marked as its word.
+"""Tells the model what the application says: below the agent's instructions, and marked as the application's word.
 
 A client can write anything: its `context`, and messages of the roles `system` and `developer`, are not the operator's.
 They reach the model in a block under the instructions, whose marks nothing in it can contain. With ``client_roles`` the
@@ -55,8 +55,8 @@ class ClientContext(TurnStep):
         return tuple(said)
 
     def _choice(self, transcript: Transcript) -> ToolChoice | None:
-        """What it says about tools. One is forced for the answer to a message, not for what follows its result: that
-        would never end.
+        """Returns the application's choice of tools. One is forced for the answer to a message, not for what follows
+        its result: that would never end.
         """
         choice = chosen(self._run.forwarded_props, [spec.name for spec in self._specs])
         last = transcript[-1] if transcript else None

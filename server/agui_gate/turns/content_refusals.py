@@ -1,4 +1,4 @@
-"""What a provider refuses for its content ends one request, not the thread.
+"""Leaves out what a provider refuses for its content, so that a refusal ends one request and not the thread.
 
 | refused | what follows |
 |---|---|
@@ -48,14 +48,16 @@ TOO_LONG_RESULT = "[The result was left out: it was too long for the model.]"
 
 
 def left_out(entry: LeftOutEntry) -> ev.Custom:
-    """What the client is told of something that is left out."""
+    """Returns the event that tells the client of something that is left out."""
     where = {"callId": entry.call_id} if entry.call_id else {"messageId": entry.message_id}
     part = {} if entry.part is None else {"part": entry.part}
     return ev.Custom("agui-gate:left_out", {**where, **part, "message": entry.note})
 
 
 def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
-    """What is told of handles that are not this ``vendor``'s. Not kept: another agent's model may read them."""
+    """Returns notes about file handles that are not this ``vendor``'s. Not kept: another agent's model may read
+    them.
+    """
     holding = [  # looked at by hand: all of a history comes here
         entry
         for entry in entries
@@ -154,7 +156,7 @@ def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]
 
 
 def blamed(thread: LeasedThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
-    """What is left out from now on after ``refused``: what was new; of what is too long, the longest."""
+    """Returns what is left out from now on after ``refused``: what was new; of what is too long, the longest."""
     new = _since_turn(thread.entries)
     gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
     too_long = isinstance(refused, ContextLength) or refused.too_long
@@ -183,7 +185,9 @@ def _all_said(thread: LeasedThread) -> list["_Said"]:
 
 
 def _since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
-    """What came after the model last spoke. ``ours``: to us, not in a history that a client brought."""
+    """Returns the entries after the model's last turn. ``ours``: its last turn here, not in a history that a client
+    brought.
+    """
     for place in range(len(entries) - 1, -1, -1):
         entry = entries[place]
         if isinstance(entry, TurnEntry) and (entry.origin or not ours):
@@ -206,7 +210,7 @@ class _Said(NamedTuple):
 
 
 def _said(entry: Entry, thread: LeasedThread) -> _Said | None:
-    """What an entry said to the model; None for one that says nothing."""
+    """Returns what an entry said to the model; None for one that says nothing."""
     match entry:
         case UserEntry():
             return _message(entry)

@@ -1,4 +1,4 @@
-"""Calls of gated tools, looked at before anything else is done with them: what would run, and must a person agree?
+"""Evaluates the gates of tool calls before anything else is done with them: what would run, and must a person agree?
 
 The arguments are judged once (`Tool.judged`). From here on there is only that one value. The predicate gets it, a card
 or an interrupt shows it, the record keeps it, and an edit is compared with it. The tool is run with it, also where the
@@ -23,13 +23,15 @@ from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.turns.tool_execution import call_function, is_cancelled, off_loop
 
 PREDICATE_SECONDS = 10.0
-"""How long a gate's predicate may take, before a person is asked."""
+"""Seconds that a gate's predicate may take, before a person is asked."""
 
 log = structlog.get_logger("agui_gate.gates")
 
 
 class GateEvaluation(msgspec.Struct, frozen=True):
-    """What would run: ``arguments`` (canonical JSON), and whether a person is asked; or the ``problem`` with them."""
+    """The result for one call: ``arguments`` (canonical JSON), and whether a person is asked; or the ``problem`` with
+    them.
+    """
 
     arguments: str = ""
     asks: bool = False
@@ -39,7 +41,9 @@ class GateEvaluation(msgspec.Struct, frozen=True):
 async def evaluate_gates(
     calls: Iterable[CallPart], tools: Mapping[str, Tool], owner: str = "", limits: Limits = DEFAULTS
 ) -> dict[str, GateEvaluation]:
-    """By call id, those of ``calls`` that are of gated tools. Bounded in time; raises nothing but cancellation.
+    """Returns a result, by call id, for those of ``calls`` that are of gated tools.
+
+    Bounded in time; raises nothing but cancellation.
 
     ``owner`` is the principal whose calls they are.
     """
@@ -63,7 +67,7 @@ async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> Ga
 
 
 class _Question(msgspec.Struct, frozen=True):
-    """What a predicate is asked, and for whom."""
+    """The arguments that a predicate is asked about, and the principal whose call it is."""
 
     arguments: str
     owner: str
@@ -71,7 +75,7 @@ class _Question(msgspec.Struct, frozen=True):
 
 
 async def _asks(name: str, gate: Gate, question: _Question) -> bool:
-    """Whether the call waits for a person. Fails closed."""
+    """Returns whether the call waits for a person. Fails closed."""
     if gate.when is None:
         return True
     try:

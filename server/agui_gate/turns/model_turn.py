@@ -1,4 +1,4 @@
-"""One turn of the model: ask it, stream what it says, and record it. Its calls are dealt with by `TurnCalls`.
+"""Runs one turn of the model: asks it, streams what it says, and records it. `TurnCalls` deals with its calls.
 
 What adds to the request, or looks at the answer, are the member's steps (`turns/steps.py`).
 """
@@ -57,7 +57,7 @@ class Turns:
         self._thread, self._lane, self._kinds = scope.thread, lane, kinds
         self._continuation = ProviderContinuation(scope.thread, member.who)
         self.was_cut_off = ""
-        """Why the last turn was no complete answer, if it was none."""
+        """The reason for which the last turn was no complete answer; "" if it was one."""
         self._asker, self._consents, self._tools, self._done = asker, consents, tools, done
         run = scope.input
         ours = {CARD_TOOL, *member.heirs, *agent.by_name}
@@ -73,7 +73,7 @@ class Turns:
             steps_for(Speaker(member, run, scope.thread, lane, self._continuation, consents, done.append, self._specs))
         )
         self.verdict = DONE
-        """What follows the newest turn."""
+        """The verdict on what follows the newest turn."""
 
     async def next_turn(self) -> TurnEntry:
         """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
@@ -159,7 +159,9 @@ class Turns:
         )
 
     def _holds_back(self, call: CallStart) -> bool:
-        """Whether a person may be asked about it, by a card: then nothing but the card is left to the page (TOOL-6)."""
+        """Returns whether a person may be asked about the call, by a card: then only the card is left to the page
+        (TOOL-6).
+        """
         return call.asks or (not call.hosted and call.name in (self._gated or ()))
 
     def _is_large(self, instructions: str) -> bool:
@@ -210,7 +212,7 @@ class Turns:
         return turn
 
     async def _looked_at(self, turn: TurnEntry, recorder: TurnRecorder) -> dict[str, GateEvaluation]:
-        """What gates say of the turn's calls. A stop while a predicate is at work cuts the turn off."""
+        """Returns what gates say of the turn's calls. A stop while a predicate is at work cuts the turn off."""
         local = [call for call in turn.calls if call.local and not call.malformed]
         try:
             return await evaluate_gates(local, self._agent.by_name, self._thread.thread.principal, self._thread.limits)

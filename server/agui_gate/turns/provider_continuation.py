@@ -1,4 +1,4 @@
-"""What a provider remembers, for one member in one run: of the conversation, or of a task."""
+"""Continues at a provider from what it remembers, for one member in one run: of the conversation, or of a task."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from agui_gate.threads.leased_thread import LeasedThread
 
 
 class ProviderContinuation:
-    """Where ``who`` goes on from at its provider.
+    """The reference from which ``who`` goes on at its provider.
 
     In the conversation that is the thread's one reference. A task's is its own: that of its newest turn, if that was
     said by ``who``. A conversation that the provider keeps is gone on with within one run alone: in a later one nobody
@@ -23,7 +23,7 @@ class ProviderContinuation:
         self._own = ref if ref is not None and (ref.previous_response_id or self._is_newest(latest)) else None
 
     def _is_newest(self, turn: TurnEntry | None) -> bool:
-        """Whether nothing was asked after ``turn``."""
+        """Returns whether nothing was asked after ``turn``."""
         approvals = (self._thread.approvals.get(call.id) for call in turn.calls) if turn is not None else ()
         return any(approval is not None and approval.is_agreed for approval in approvals)
 
@@ -44,7 +44,8 @@ class ProviderContinuation:
             self._thread.ref = ref
 
     async def suspend(self) -> None:
-        """Before a request in a provider's conversation: until its answer is there, that may hold the request already.
+        """Marks a provider's conversation before a request in it: until its answer is there, it may hold the request
+        already.
 
         So it is not continued after a stop, a failure or a crash, as it would hold the request twice; everything is
         sent again instead. Saved at once. A chain needs none of it: it goes on from the response before.
@@ -74,6 +75,6 @@ class ProviderContinuation:
 
     @property
     def window(self) -> WindowEntry:
-        """What was sent of the conversation last."""
+        """The entry that says what was sent of the conversation last."""
         whole = WindowEntry(agent=self._who.agent, task=self._who.task)
         return self._thread.journal.windows.get(self._who, whole)

@@ -70,7 +70,9 @@ class Draft:
 
 
 class Verdict(NamedTuple):
-    """What follows a turn: whether the model is asked ``again``; else, if it made no calls, its ``result`` as JSON."""
+    """The verdict on a turn: whether the model is asked ``again``; else, if it made no calls, its ``result`` as
+    JSON.
+    """
 
     again: bool = False
     result: bytes | None = None

@@ -1,4 +1,4 @@
-"""The calls of one turn: who resolves each; then people are asked about some, and others run.
+"""Decides who resolves each call of one turn; then people are asked about some, and others run.
 
 Nothing of it runs from a turn that was cut off.
 """
@@ -49,7 +49,7 @@ class TurnCalls:
         self._one_by_one = asyncio.Lock()
 
     def classified(self, turn: TurnEntry) -> TurnEntry:
-        """``turn``, with who resolves each of its calls, now that the gates have spoken."""
+        """Returns ``turn``, with who resolves each of its calls, now that the gates have spoken."""
         parts = tuple(self._classified(part) if isinstance(part, CallPart) else part for part in turn.parts)
         return msgspec.structs.replace(turn, parts=parts)
 
@@ -61,7 +61,9 @@ class TurnCalls:
         return msgspec.structs.replace(call, kind=kind, shown=shown)
 
     def _kind(self, call: CallPart) -> RecordedKind:
-        """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
+        """Returns who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and
+        fails.
+        """
         judged = self._judged.get(call.id)
         if call.kind != "server" or call.malformed or (judged is not None and judged.problem is not None):
             return call.kind
@@ -72,7 +74,7 @@ class TurnCalls:
         return "gated" if self._asks(call) else "server"
 
     def _asks(self, call: CallPart) -> bool:
-        """Whether a person is asked about it: the gate of its tool says so, or the provider does."""
+        """Returns whether a person is asked about it: the gate of its tool says so, or the provider does."""
         judged = self._judged.get(call.id)
         return (judged is not None and judged.asks) or (call.is_held and not call.malformed)
 
@@ -140,7 +142,7 @@ class TurnCalls:
         return answer_validation.signed(approval, self._agent)
 
     def _gate(self, call: CallPart) -> Gate | None:
-        """What has to happen before the call runs, if a person is to be asked."""
+        """Returns the gate that has to open before the call runs, if a person is to be asked."""
         if not self._asks(call):
             return None
         if not call.is_held:
@@ -161,7 +163,9 @@ class TurnCalls:
                 self._scope.result(call, self._unrunnable(call))
 
     def _unrunnable(self, call: CallPart) -> Output:
-        """What a malformed call came to: a limit cut the answer before its end, or it is the model's mistake."""
+        """Returns the output of a malformed call: a limit cut the answer before its end, or it is the model's
+        mistake.
+        """
         if call.id in self._recorder.unended:
             return outcomes.CUT_OFF
         return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")

@@ -36,7 +36,7 @@ DEFAULT_TIMEOUT = 300.0
 """Seconds; for tools that set none. Every wait is bounded."""
 
 STOP_SECONDS = 0.5
-"""How long a cancelled async tool may take to end, before nobody waits for it any more."""
+"""Seconds that a cancelled async tool may take to end, before nobody waits for it any more."""
 
 LARGE = 32 * 1024
 """Characters of a call's arguments from which on they are read in a thread."""
@@ -51,7 +51,9 @@ gated_log = structlog.get_logger("agui_gate.gated_calls")
 
 
 class ToolStart:
-    """Of one call, under the thread's ``lease``; None: nobody had to approve it, so nobody is told of it either."""
+    """The start of one call, under the thread's ``lease``; None: nobody had to approve it, so nobody is told of it
+    either.
+    """
 
     def __init__(self, lease: Lease | None = None, name: str = "") -> None:
         self._lease, self._name = lease, name
@@ -59,7 +61,9 @@ class ToolStart:
         self._begun = self._called_off = False
 
     async def may_begin(self) -> bool:
-        """Whether the lease is still held. Asks the store only if more than a moment has passed since it was known."""
+        """Returns whether the lease is still held. Asks the store only if more than a moment has passed since it was
+        known.
+        """
         if self._lease is None:
             return True
         try:
@@ -77,7 +81,7 @@ class ToolStart:
             return self._begun
 
     def call_off(self) -> bool:
-        """It is not to begin any more. False if it has."""
+        """Keeps the tool from beginning any more. Returns False if it has begun."""
         with self._lock:
             self._called_off = not self._begun
             return self._called_off
@@ -138,18 +142,18 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
 
 
 def is_cancelled() -> bool:
-    """Whether it is the run that is cancelled, not something that the tool waited for."""
+    """Returns whether it is the run that is cancelled, not something that the tool waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def off_loop(arguments: str, work: Callable[[], T]) -> T:
-    """``work()`` on ``arguments``; in a thread where they are so large that others would wait for it."""
+    """Returns ``work()`` on ``arguments``; in a thread where they are so large that others would wait for it."""
     return work() if len(arguments) < LARGE else await asyncio.to_thread(work)
 
 
 def _read(tool: Tool, arguments: str, judged: bool) -> tuple[str | None, dict[str, Any]]:
-    """What is wrong with the arguments (None if nothing), and the keyword arguments that they stand for."""
+    """Returns the problem with the arguments (None if there is none), and the keyword arguments that they stand for."""
     try:
         if judged:
             return None, tool.exactly(arguments)
@@ -173,7 +177,7 @@ async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[
 async def call_function(
     function: Callable[[Any], Any], argument: Any, purpose: str, owner: str, limits: Limits, seconds: float
 ) -> Any:
-    """What a deployment's function returns: an async one in a task, a sync one in a thread with slots for this
+    """Returns what a deployment's function returns: an async one in a task, a sync one in a thread with slots for this
     ``purpose`` alone, of which one of ``owner`` is awaited for up to ``seconds``. The caller limits the time.
 
     A `SystemExit` in a task would end the process: it is returned, and is as good as any other wrong answer.
@@ -215,7 +219,9 @@ async def in_task(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
-    """What ``work`` returns. A task that raises `SystemExit` would end the whole loop, its like the task group."""
+    """Returns what ``work`` returns. A task that raises `SystemExit` would end the whole loop, its like the task
+    group.
+    """
     try:
         return await work, None
     except (Exception, asyncio.CancelledError, KeyboardInterrupt):

@@ -100,7 +100,10 @@ class ToolThreads:
             raise
 
     def _give_up(self, owner: str, turn: "asyncio.Future[None]") -> None:
-        """Nobody waits in this place any more. (Where threads never end, no release would ever come by it.)"""
+        """Takes back a place in the queue for which nobody waits any more.
+
+        Where threads never end, no release would ever come by it.
+        """
         turns = self._waiting.get(owner, deque())
         with suppress(ValueError):  # it was given
             turns.remove(turn)
@@ -149,7 +152,7 @@ def _work(
     loop: asyncio.AbstractEventLoop,
     deliver: Callable[[Any, BaseException | None], None],
 ) -> Callable[[], None]:
-    """What the thread does."""
+    """Returns the function that the thread runs."""
 
     def work() -> None:
         result: Any = None

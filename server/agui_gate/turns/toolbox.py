@@ -1,4 +1,4 @@
-"""One way to run a tool of ours.
+"""Runs our tools, every call in the same way.
 
 Every call ends here: one that nobody has to approve, one that was approved in a run, and one that was approved out of
 band. So a tool can't tell which button was pressed. What it sees is made of its thread and of its call, and never of
@@ -25,11 +25,11 @@ log = structlog.get_logger("agui_gate.tools")
 
 
 def nobody(event: Told) -> None:
-    """Nobody listens: there is no stream."""
+    """Ignores an event: there is no stream."""
 
 
 TellOf = Callable[[str], Emit]
-"""Where the events of a call's tool go, by the call's id."""
+"""Returns the function to which a call's tool tells its events, by the call's id."""
 
 
 class Toolbox:

@@ -52,11 +52,11 @@ from agui_gate.protocol.messages import result_id
 from agui_gate.threads.limits import DEFAULTS, Limits
 
 HoldsBack = Callable[[CallStart], bool]
-"""Whether a call that begins is not to be shown before its turn is over."""
+"""Returns whether a call that begins is not to be shown before its turn is over."""
 
 Tap = Callable[[Any], None]
 Taps = Mapping[type, Tap]
-"""What is called with each recorded event of a type: with `CallBegun`, `Activity` and `StateChanged`."""
+"""Functions that are called with each recorded event of a type: with `CallBegun`, `Activity` and `StateChanged`."""
 
 NO_TAPS: Taps = {}
 
@@ -66,7 +66,7 @@ MAX_HOSTED_RESULT = 64 * 1024
 """Characters of a hosted call's result that are shown and kept. The provider has the whole of it."""
 
 ITEM_BYTES = 256
-"""What an item counts by itself, however little it says."""
+"""Bytes that an item counts by itself, however little it says."""
 
 
 class ArgumentSink(Protocol):
@@ -93,7 +93,7 @@ class CallBegun:
 
 
 class _Item:
-    """One item of the response while it streams."""
+    """An item of the response while it streams."""
 
     __slots__ = (
         "begins",
@@ -120,10 +120,10 @@ class _Item:
         self.encrypted: str | None = None
         self.ended = False
         self.opened: bool | None = None
-        """Of a call: whether its arguments begin as an object, so that they are shown; None before they begin."""
+        """For a call: True if its arguments begin as an object, so that they are shown; None before they begin."""
         self.paragraph = 0
         self.begins: list[int] = []
-        """Of reasoning: which of its pieces begin a paragraph."""
+        """For reasoning: which of its pieces begin a paragraph."""
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
         self.shown: Shown = "at_once"
