@@ -29,7 +29,7 @@ from agui_gate.turns.toolbox import Toolbox
 
 
 class Rest(Enum):
-    """How a conversation comes to rest."""
+    """The reason for which a conversation comes to rest."""
 
     DONE = auto()
     """The model has said what it had to say."""
@@ -50,7 +50,7 @@ class AgentLoop:
         self._own_consents = self.consents.of_task("")
         self._kinds = cast.call_kinds(scope, self._turns_of, self.consents.of_task)
         self.listens = False
-        """Whether its client may be told now what has become of calls beside this run."""
+        """True if its client may be told now what has become of calls beside this run."""
         self.done: list[TurnDone] = []
         self.output: bytes | None = None
         """The answer as JSON, where the agent that gave it has answers of a given form."""
@@ -58,12 +58,14 @@ class AgentLoop:
 
     @property
     def deciding(self) -> bool:
-        """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
+        """True while something that a person approved is at work: its tool, or a request that says yes to the
+        provider.
+        """
         return self.gated_calls.working or self.consents.passing
 
     @property
     def usage(self) -> tuple[Usage, ...]:
-        """What their turns have reported so far."""
+        """The usage that their turns have reported so far."""
         return totals(self.done)
 
     @property
@@ -73,7 +75,7 @@ class AgentLoop:
 
     @property
     def audience(self) -> Audience:
-        """For whom a transcript is made now: the agent that answers."""
+        """The audience for which a transcript is made now: the agent that answers."""
         return self._cast.speaker(self._thread.journal).to
 
     async def recover(self) -> None:
@@ -167,7 +169,7 @@ class AgentLoop:
 
 
 def totals(turns: Iterable[TurnDone]) -> tuple[Usage, ...]:
-    """One entry per provider and model. A count is what those turns add up to that reported it (USE-1)."""
+    """Returns one entry per provider and model. A count is the sum of those turns that reported it (USE-1)."""
     found: dict[tuple[str, str], Usage] = {}
     for done in turns:
         if (usage := done.usage) is not None and usage.reported:

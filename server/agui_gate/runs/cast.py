@@ -1,4 +1,4 @@
-"""Who acts in one run: which agent answers, and whose tools run the calls that people decide about."""
+"""Says who acts in one run: which agent answers, and whose tools run the calls that people decide about."""
 
 import asyncio
 from collections.abc import Callable, Sequence

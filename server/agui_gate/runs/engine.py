@@ -304,14 +304,16 @@ class Engine:
         return self._by_thread.get((principal, thread_id))
 
     async def published(self, principal: str, run_key: str) -> tuple[Published, LiveRun | None] | None:
-        """What is kept of a run, and the run itself while it is in flight. None for unknown ones and for others'."""
+        """Returns what is kept of a run, and the run itself while it is in flight. None for unknown ones and for
+        others'.
+        """
         published = await self._bus.find(run_key)
         if published is None or published.principal != principal:
             return None
         return published, self._runs.get(run_key)
 
     async def read(self, run_key: str, after: int) -> Reader | None:
-        """What a run that isn't in flight here said after that frame; None if it isn't kept."""
+        """Returns a reader of a run that isn't in flight here, from behind that frame on; None if it isn't kept."""
         return await self._connecting.read(run_key, after)
 
     async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:

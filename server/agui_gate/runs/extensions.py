@@ -16,11 +16,11 @@ from agui_gate.extension import Extension, Hint, Server, Written
 from agui_gate.protocol.run_input import RunInput
 
 START_SECONDS = 10.0
-"""How long one extension may take to start."""
+"""Seconds that one extension may take to start."""
 STOP_SECONDS = 5.0
-"""How long all extensions may take to stop."""
+"""Seconds that all extensions may take to stop."""
 TICK_SECONDS = 1.0
-"""How long one tick may take."""
+"""Seconds that one tick may take."""
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Extensions:
         self.server: Server | None = None
         self.all: list[Extension] = []
         self.consumers: list[Extension] = []
-        """Those that take notices."""
+        """The extensions that take notices."""
         self._written: list[Extension] = []
         self._separate: list[Extension] = []
         self._tickers: list[Extension] = []

@@ -1,4 +1,4 @@
-"""What a process does for its runs while they run: keep their leases, and hear who wants them stopped.
+"""Keeps the leases of a process's runs while they run, and hears who wants them stopped.
 
 It looks every `STOP_MS` whether anybody does, and at once where another replica says so (`Heartbeat.hurry`).
 """
@@ -14,7 +14,9 @@ from agui_gate.stores.base import LEASE_MS, STOP_MS, StopRequest, Store
 from agui_gate.stores.capabilities import SharedStore
 
 RENEW_SECONDS = LEASE_MS / 6000
-"""How often leases are renewed. A store that can't be written for five times as long costs no run its lease."""
+"""Seconds between two renewals of leases. A store that can't be written for five times as long costs no run its
+lease.
+"""
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -50,7 +52,7 @@ class Heartbeat:
         self._hurry.clear()
 
     async def beat(self) -> None:
-        """One beat. A store that is away is tried again with the next one; that is told once, not every time."""
+        """Beats once. A store that is away is tried again with the next beat; that is logged once, not every time."""
         try:
             await self._renew()
             for run_key, request in (await self._shared.take_stops(set(self._leases()))).items():

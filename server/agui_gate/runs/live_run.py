@@ -26,11 +26,11 @@ log = structlog.get_logger("agui_gate.live")
 
 
 async def _nothing() -> None:
-    """There is nothing to do."""
+    """Does nothing: the default of `LiveRun.tell_expired`."""
 
 
 class LiveRun:
-    """One run: its task, what it says, and how many read that. ``key`` is the server's own name for it.
+    """One run in flight: its task, what it says, and how many read that. ``key`` is the server's own name for it.
 
     ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
@@ -83,12 +83,12 @@ class LiveRun:
         self.tell_expired: Callable[[], Awaitable[None]] = _nothing
         self.task: asyncio.Task[None] | None = None
         self.thread_bytes = 0
-        """How large its thread was when it began."""
+        """Bytes of its thread when it began."""
         self.way: Way = "resume"
         self.keeps_state = False
-        """Whether its client is known to keep the state that it sent, and to change that by patches."""
+        """True if its client is known to keep the state that it sent, and to change that by patches."""
         self.reads_stops = False
-        """Whether its client is known to tell a stop from a failure."""
+        """True if its client is known to tell a stop from a failure."""
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
         self._readers = 0
@@ -125,7 +125,7 @@ class LiveRun:
         self._publisher.append(self._encoder.frame(event))
 
     def over(self) -> None:
-        """Nothing more will be said."""
+        """Ends what the run says: nothing more will be published."""
         self._publisher.end()
 
     async def read(self, after: int = -1) -> Reader:
@@ -162,7 +162,7 @@ class LiveRun:
 
     @property
     def alone(self) -> bool:
-        """Nobody reads it any more, here or elsewhere, and it is about to be stopped for that."""
+        """True if nobody reads it any more, here or elsewhere, and it is about to be stopped for that."""
         return self._alone is not None and not self._publisher.followed_elsewhere
 
     def leave(self) -> None:

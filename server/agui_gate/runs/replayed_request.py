@@ -63,7 +63,7 @@ async def _brings_something_new(team: Team, run: RunInput, thread: Thread, reser
 
 
 def brings_something_new(run: RunInput, thread: Thread, ours: Container[str]) -> bool:
-    """Whether a request has anything that its thread hasn't had yet. ``ours`` are the names of the server's tools.
+    """Returns whether a request has anything that its thread hasn't had yet. ``ours``: names of the server's tools.
 
     A message without an id that says what was said before counts as the one that was said before.
     """

@@ -21,10 +21,10 @@ class Roster:
 
     def __init__(self, agents: Sequence[Agent]) -> None:
         self.agents = {agent.name: agent for agent in agents}
-        """Those that are served, by name."""
+        """The agents that are served, by name."""
         self.teams = {agent.name: team_of(agent) for agent in agents}
         self.members: dict[str, Agent] = {}
-        """Those and all that they pass work to."""
+        """The agents that are served and all that they pass work to, by name."""
         for team in self.teams.values():
             for agent in team.agents:
                 if self.members.setdefault(agent.name, agent) is not agent:

@@ -1,4 +1,4 @@
-"""One run: its stream, from RUN_STARTED to the terminal event, and its end, however it comes to that.
+"""Runs one run: streams from RUN_STARTED to the terminal event, and ends it, however it comes to that.
 
 What happens in between is its `RunSteps` (docs/design.md#one-run). Whatever that raises, the stream gets its terminal
 event, every open call its result, and the thread its lease back.
@@ -37,7 +37,7 @@ log = structlog.get_logger("agui_gate.run")
 
 
 class Run:
-    """Everything one run does. `execute` is its task's body and never raises."""
+    """One run in all its parts. `execute` is its task's body and never raises."""
 
     def __init__(
         self,
@@ -97,7 +97,9 @@ class Run:
         return () if self._conversing is None else self._conversing.usage
 
     def _at_rest(self) -> None:
-        """Nothing is owed any more: what is restated from here on is not followed by results."""
+        """Marks the run as at rest: nothing is owed any more, so what is restated from here on is not followed by
+        results.
+        """
         self._thread.parts.calls_ended(self._seq.other)
         self._seq.settle()
         self._scope.at_rest()
@@ -105,7 +107,7 @@ class Run:
             self._conversing.showing.at_end()
 
     def _tell(self, error: AguiGateError) -> None:
-        """In the log, why the run failed, if it was not for what its client sent."""
+        """Logs why the run failed, if it was not for what its client sent."""
         thread_id = self._thread.thread.id
         if isinstance(error, ProviderError):
             speaker = self._conversing.speaker if self._conversing else self._team.entry.name
@@ -120,7 +122,9 @@ class Run:
             self._live.cancel(gently=True)
 
     def deciding(self) -> bool:
-        """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
+        """Returns whether something that a person approved is at work: its tool, or a request that says yes to the
+        provider.
+        """
         return self._conversing is not None and self._conversing.deciding
 
     async def tell_expired(self) -> None:
@@ -152,7 +156,7 @@ class Run:
         await self._thread.end(status, END_SECONDS)
 
     async def _closing(self, records: Awaitable[None]) -> None:
-        """What closes ``records``, for so long as the end of a run may take."""
+        """Awaits what closes ``records``, for so long as the end of a run may take."""
         try:
             async with asyncio.timeout(CLEANUP_TIMEOUT):
                 await records

@@ -1,4 +1,4 @@
-"""What everything that works in one run shares."""
+"""The context that everything that works in one run shares."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ class RunContext:
         return self.live.key
 
     def at_rest(self) -> None:
-        """Nothing is half said: clients that connect from now on begin here."""
+        """Lets clients that connect from now on begin here, as nothing is half said."""
         self.seq.end_unfinished()
         self.opened()
 
@@ -65,7 +65,9 @@ class RunContext:
             self.live.opened(*self.thread.snapshot())
 
     def lane(self, task: str) -> Lane:
-        """Where what is said in ``task`` goes. What is said of one that was done in an earlier run is the run's."""
+        """Returns the lane of what is said in ``task``. What is said of one that was done in an earlier run is the
+        run's.
+        """
         journal = self.thread.journal
         call, turn = journal.call(task), journal.delegation(task)
         if call is None or turn is None or (journal.has_result(task) and not self.seq.knows(task)):
@@ -77,7 +79,7 @@ class RunContext:
         return self.lane(turn.task).subagent(about)
 
     def lane_of(self, call_id: str) -> Lane:
-        """Where what is said of a call goes."""
+        """Returns the lane of what is said of a call."""
         return self.lane(self.thread.journal.task_of(call_id))
 
     def show_messages(self) -> None:

@@ -80,7 +80,7 @@ class RunSteps:
         await (self._wait() if rest is Rest.WAITS else self._finish())
 
     async def _take(self) -> Intake:
-        """What the request brings, compared with the thread."""
+        """Returns what the request brings, compared with the thread."""
         size = len(self._input.messages) + len(self._thread.entries)
         new_id, way = self._scope.new_id, self._scope.live.way
         intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
@@ -93,7 +93,7 @@ class RunSteps:
         self._scope.live.opened(*self._thread.snapshot())
 
     def _left_early(self) -> bool:
-        """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
+        """Returns whether the client shows calls without the results that an earlier stream told: nobody read its end.
 
         Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
         """
@@ -102,7 +102,7 @@ class RunSteps:
         return any(call_id not in told and self._is_over(call_id) for call_id in shown)
 
     def _is_over(self, call_id: str) -> bool:
-        """Whether a stream has told the end of this call of ours, or of this card."""
+        """Returns whether a stream has told the end of this call of ours, or of this card."""
         journal = self._thread.journal
         return journal.was_reported(call_id) or self._dialect.saw_end(journal.cards.said(call_id))
 
@@ -122,7 +122,7 @@ class RunSteps:
             self._dialect.snapshot_due = True
 
     def _stay(self, intake: Intake) -> None:
-        """Where the request goes back over calls that stay open: not go back, and say so."""
+        """Gives up going back where the request goes back over calls that stay open, and tells the client so."""
         kept = self._silence.heed(intake, self._thread.journal)
         if kept:
             self._seq.other(not_gone_back(kept))

@@ -28,11 +28,11 @@ from agui_gate.stores.lease import DELETES
 from agui_gate.threads.durable_save import SaveRetrier
 
 STOP_SECONDS = 10.0
-"""How long a stopped run may take to save how it ended."""
+"""Seconds that a stopped run may take to save how it ended."""
 DELETE_SECONDS = 5.0
-"""How long deleting a thread waits for what is at work on it."""
+"""Seconds that deleting a thread waits for what is at work on it."""
 ASK_SECONDS = 1.0
-"""After which what is at work is asked again: an approved call may have ended meanwhile."""
+"""Seconds after which what is at work is asked again: an approved call may have ended meanwhile."""
 
 log = structlog.get_logger("agui_gate.threads")
 
@@ -40,10 +40,10 @@ Following = Callable[[str, str], LiveRun | None]
 
 
 class Ended(Enum):
-    """What came of stopping a thread."""
+    """The result of stopping a thread."""
 
     MISSING = auto()
-    """There is no such thread."""
+    """The thread doesn't exist."""
     IDLE = auto()
     """Nothing was at work on it."""
     STOPPED = auto()
@@ -86,7 +86,7 @@ class Endings:
         return here or await self._stop_elsewhere(thread, StopRequest(run_id=run_id))
 
     async def _stop_here(self, principal: str, thread_id: str, run_id: str | None) -> Ended | None:
-        """What came of it; None if nothing is at work on that thread in this process."""
+        """Returns the result of stopping; None if nothing is at work on that thread in this process."""
         live = self._following(principal, thread_id)
         if live is not None and live.task is not None:
             if run_id not in (None, live.run_id):
@@ -168,7 +168,7 @@ class Endings:
             await self._ask(thread, StopRequest(gently=True))
 
     async def _tell(self, thread: Thread) -> None:
-        """In the log: what has run, or may have, is not forgotten in silence."""
+        """Logs what has run, or may have: it is not forgotten in silence."""
         tombstones = capabilities(self._store).tombstones
         try:
             left = await tombstones.tombstones(thread.principal, thread_id=thread.id) if tombstones else []

@@ -1,4 +1,4 @@
-"""Before a server says that it is ready: providers' packages are loaded, and what lives long is not collected.
+"""Loads providers' packages before a server says that it is ready, and keeps what lives long from being collected.
 
 A package takes a second or more to import, ten on a busy machine, and the first run would wait for it. It has a hundred
 thousand objects, for the garbage collector to walk through each time.
@@ -17,7 +17,7 @@ from agui_gate.agents.agent import Agent
 log = structlog.get_logger("agui_gate.engine")
 
 WARM_UP_SECONDS = 30.0
-"""How long all of it may take. What isn't ready then gets ready with its first run."""
+"""Seconds that all of it may take. What isn't ready then gets ready with its first run."""
 
 
 async def warm_up(agents: Iterable[Agent]) -> None:
