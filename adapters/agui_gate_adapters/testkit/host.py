@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from agui_gate_adapters.testkit.api import Answer, Api, Forgetful
-from agui_gate_adapters.testkit.brain import think
 from agui_gate_adapters.testkit.faults import BEFORE_STREAM, IN_STREAM, Fault, Refused, Reply, Violation, html_reply
 from agui_gate_adapters.testkit.journal import Entry, Journal, Memory
 from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.scenes import play_scene
 from agui_gate_adapters.testkit.script import Asked, Chunking, Player, Script, Turn, load_script
 from agui_gate_adapters.testkit.wire import Json, decode
 
@@ -150,10 +150,10 @@ class Host:
 
     def _pick(self, asked: Asked) -> Play | None:
         if self._player is None:
-            return Play(think(asked))
+            return Play(play_scene(asked))
         turn, fault = self._player.play(asked)
         if turn is None:
-            return Play(think(asked)) if self._player.script.then == "brain" else None
+            return Play(play_scene(asked)) if self._player.script.then == "brain" else None
         return Play(turn, fault)
 
     @staticmethod
