@@ -2,7 +2,7 @@
 
 | fixture | what |
 |---|---|
-| `emulator` | a strict `Emulator` without a script (its demo brain answers); `emulator.load([...])` gives it one |
+| `emulator` | a strict `Emulator` without a script (the demo's scenes answer); `emulator.load([...])` gives it one |
 | `provider_url` | the base URL of that emulator, served on loopback for the test |
 | `agui_client` | `await agui_client(agent_or_app)`: a scripted `AGUIClient` of a served agent |
 

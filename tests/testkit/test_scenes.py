@@ -127,7 +127,7 @@ def test_nobody_is_told_that_it_is_done_unless_it_is(said: str, next_: Calls) ->
     second = goes_on(emulator, first, said, tools=tools)
     assert calls_of(second) == next_
     if not next_:
-        assert text_of(second) == f"This is the answer to my wish to ask the **clerk**:\n\n> {said}"
+        assert text_of(second) == f"The **clerk** answers:\n\n> {said}"
 
 
 def test_who_answers_after_a_hand_off_says_so() -> None:
@@ -190,6 +190,14 @@ def test_things_are_looked_up_before_they_are_changed(text: str, found: Any, fir
     one = answer(emulator, input=text, tools=tools)
     assert [(name, *arguments.values()) for name, arguments in calls_of(one)] == [first]
     assert calls_of(goes_on(emulator, one, found, tools=tools)) == second
+
+
+def test_it_is_what_a_person_spoke_of_and_not_what_the_model_says_to_try() -> None:
+    emulator, tools = Emulator(), [*TOOLS, LOOK_UP]
+    hello = answer(emulator, input="hello", tools=tools)
+    assert "order 1003" in text_of(hello)
+    asked = answer(emulator, previous_response_id=hello["id"], input="refund it", tools=tools)
+    assert (calls_of(asked), text_of(asked)) == ([], "Which **order id** should I use?")
 
 
 def test_an_answer_to_its_question_completes_the_request() -> None:

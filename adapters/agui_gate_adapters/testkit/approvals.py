@@ -1,7 +1,7 @@
 """Approvals of hosted MCP calls: what a request agrees to, and what the emulated provider then does.
 
 The emulated provider "runs" an approved call by saying an `mcp_call` item that names the request. A script may leave
-the rest of that item out. The demo brain says it, and asks for approval when the user names a tool of a hosted server.
+the rest of that item out. The demo model says it, and asks for approval when the user names a tool of a hosted server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def complete(output: Iterable[Json], granted: list[Json]) -> Iterator[Json]:
 
 
 def proceed(asked: Asked) -> Turn | None:
-    """Return the demo brain's answer to approvals; None if the input brings none."""
+    """Return the demo model's answer to approvals; None if the input brings none."""
     granted = answered(asked.merged, asked.fresh, approve=True)
     denied = answered(asked.merged, asked.fresh, approve=False)
     if not granted and not denied:
@@ -40,7 +40,7 @@ def proceed(asked: Asked) -> Turn | None:
 
 
 def asks(asked: Asked) -> Turn | None:
-    """Return the demo brain's request for approval, if the user names an allowed tool of a hosted MCP server."""
+    """Return the demo model's request for approval, if the user names an allowed tool of a hosted MCP server."""
     text = last_user_text(asked.fresh).lower()
     for server in asked.body.get("tools") or ():
         allowed = server.get("allowed_tools") if server.get("type") == "mcp" else None

@@ -5,7 +5,7 @@
         ...
     assert emulator.refusals == []
 
-What the model says comes from the script, or from the demo brain when there is none. What the provider accepts is
+What the model says comes from the script, or from the demo model when there is none. What the provider accepts is
 decided before either of them is asked. One script serves all APIs: whichever is asked plays the next turn.
 """
 
@@ -198,7 +198,7 @@ def _control_routes(host: Host) -> list[Route]:
 class Emulator(Host):
     """A strict stand-in for a model provider.
 
-    `script`: anything `load_script` takes; None lets the demo brain answer. `profile`: a name or a `Profile` of the
+    `script`: anything `load_script` takes; None lets the demo model answer. `profile`: a name or a `Profile` of the
     Responses API; `chat`: a name or a `ChatProfile` of Chat Completions; `anthropic`: a name or an `AnthropicProfile`
     of the Messages API. `zdr`: zero data retention. `reject_call_id_replay` and `strict_reasoning_groups`: the two
     switches that are stricter than the real Responses API; both default to what the profile says. `api_key`: None

@@ -72,7 +72,7 @@ class Host:
         return 0 if self._player is None else self._player.remaining
 
     def load(self, script: Any) -> None:
-        """Replace the script, at its first turn; None gives the word to the demo brain. Raises `ScriptError`."""
+        """Replace the script, at its first turn; None gives the word to the demo model. Raises `ScriptError`."""
         loaded: Script | None = None if script is None else load_script(script)
         self._player = None if loaded is None else Player(loaded)
 

@@ -63,7 +63,12 @@ class Result(msgspec.Struct, frozen=True):
         value, ran = self.value, self.call.arguments
         if isinstance(value, str):
             quote = value.strip().replace("\n", "\n> ")
-            return f"This is the answer to my wish to {does}:\n\n> {quote}"
+            who = (
+                f"**{self.call.name.replace('_', ' ')}** answers"
+                if set(ran) == {"task"}
+                else f"answer to my wish to {does}"
+            )
+            return f"The {who}:\n\n> {quote}"
         if self._status == "transferred":
             return f"You are with **{str(value.get('agent')).replace('_', ' ')}** now. What can I do for you?"
         if self._status:

@@ -122,11 +122,13 @@ class Talk:
         """Of calls in answers that were replaced."""
         self.earlier = self.replaced + [result for at, result in found if at < spoken]
         before = items[: max(spoken, 0)]
-        texts = [text_of(item) or str(item.get("arguments") or "") for item in before]
-        self.mentioned = [found for text in texts for found in Clause(_edges(text)).ids]
-        """Ids of orders that were named before a clause, the latest last."""
+        texts = [
+            text_of(item) if role == "user" else item.get("arguments") for role, item in zip(said, before, strict=False)
+        ]
+        self.mentioned = [found for text in texts for found in Clause(_edges(str(text or ""))).ids]
+        """Ids of orders that a person or a call named before a clause, the latest last."""
         self.text = _edges(last_user_text(asked.merged)).translate(_QUOTES)
-        if texts and "Which **" in texts[-1]:  # this answers what was asked back
+        if before and "Which **" in text_of(before[-1]):  # this answers what was asked back
             self.text = f"{_edges(last_user_text(before))} {self.text}"
 
     def _read(self, name: str, arguments: str, output: str) -> Result:

@@ -67,7 +67,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     turns: tuple[Turn, ...] = ()
     then: Literal["error", "brain"] = "error"
-    """When no turn is left: refuse with `emulator_script_exhausted`, or let the demo brain answer."""
+    """When no turn is left: refuse with `emulator_script_exhausted`, or let the demo model answer."""
     chunk: Chunking = "event"
 
 

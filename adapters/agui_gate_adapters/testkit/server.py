@@ -181,7 +181,7 @@ def main(
 ) -> None:
     """Run the emulator until it is interrupted or terminated.
 
-    Without a script the demo brain answers, at the pace of a person reading. `announce` is told the base URL once the
+    Without a script the demo model answers, at the pace of a person reading. `announce` is told the base URL once the
     socket listens. Raises `ScriptError` for a script that cannot be read as one, `OSError` for a file that cannot be
     read or a port that is taken.
     """

@@ -68,7 +68,7 @@ def blocks_of(message: Json) -> list[Json]:
     return list(content)
 
 
-# A request in the terms that scripts and the demo brain understand, which are those of the Responses API.
+# A request in the terms that scripts and the demo model understand, which are those of the Responses API.
 
 
 def asked_of(body: Json) -> Asked:

@@ -18,7 +18,7 @@ from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.script import Asked
 from agui_gate_adapters.testkit.wire import Json
 
-# A Chat request in the terms that scripts and the demo brain read: messages, calls and outputs with unique ids.
+# A Chat request in the terms that scripts and the demo model read: messages, calls and outputs with unique ids.
 #
 # A call id belongs to one turn only, and may even repeat inside it. So a call is known by the turn, the id and how
 # often it occurred. An answer goes to the oldest call of its id that has none.
