@@ -159,8 +159,15 @@ def contents(stream: list[Json]) -> list[str]:
     return told + [m["content"] for m in (snapshots or [[]])[-1] if m["role"] == "tool"]
 
 
-def is_stopped(end: Json) -> bool:
-    return end.get("code") == "abort" or end.get("outcome") == {"type": "cancelled"}
+def names(stream: list[Json]) -> list[str]:
+    """The tools whose calls were streamed."""
+    return [event["toolCallName"] for event in stream if event["type"] == "TOOL_CALL_START"]
+
+
+def is_stopped(end: Json, kind: Kind) -> bool:
+    if kind.version is None:
+        return (end["type"], end.get("code")) == ("RUN_ERROR", "abort")
+    return (end["type"], end.get("outcome")) == ("RUN_FINISHED", {"type": "cancelled"})
 
 
 @kinds
@@ -199,6 +206,7 @@ async def test_asked_by_card(kind: Kind) -> None:
         assert again[-1].get("outcome", {}).get("type") != "interrupt"
         stream = await at.say(user("go", "u1"), answer(card, {"accepted": True}), tools=[CARD])
         assert "refunded" in contents(stream)
+        assert names([*asked, *stream]).count("refund") == 1, "before or after it was decided"
 
 
 @kinds
@@ -219,13 +227,19 @@ async def test_a_call_of_the_page(kind: Kind) -> None:
         await at.say(user("go", "u1"), answer(call, "red"), tools=[COLOR])
         stream = await at.say(user("go", "u1"), user("never mind", "u2"), tools=[COLOR])
         assert stream[-1]["type"] == "RUN_FINISHED"
+        told = [event["type"] for event in stream]
+        assert ("TOOL_CALL_RESULT" in told, "MESSAGES_SNAPSHOT" in told) == (
+            kind.version is None,
+            kind.version is not None,
+        )
         assert await at.connect(tools=[COLOR])
 
 
 @kinds
 async def test_a_gated_call_beside_one_of_the_page(kind: Kind) -> None:
     async with room(kind, [[*GATED, *FREE, *THEIRS, DONE], [*says("Done."), DONE]]) as at:
-        await at.say(user("go", "u1"), tools=[COLOR])
+        end = (await at.say(user("go", "u1"), tools=[COLOR]))[-1]
+        assert (end.get("outcome", {}).get("type") == "interrupt") is (kind.version is not None), "INT-1"
         assert await at.connect(tools=[COLOR])
         stream = await at.say(user("go", "u1"), user("never mind", "u2"), tools=[COLOR])
         assert stream[-1]["type"] == "RUN_FINISHED"
@@ -253,9 +267,9 @@ async def test_stopped_while_a_tool_is_at_work(kind: Kind) -> None:
         live, body = await at.begin(user("go", "u1"))
         joined, _ = await at.join()
         live.cancel()
-        assert is_stopped((await at.whole(live, body))[-1])
-        assert is_stopped((await at.judged(joined, body))[-1])
-        assert is_stopped((await at.connect())[-1])
+        assert is_stopped((await at.whole(live, body))[-1], kind)
+        assert is_stopped((await at.judged(joined, body))[-1], kind)
+        assert is_stopped((await at.connect())[-1], kind)
 
 
 @kinds
@@ -272,6 +286,18 @@ async def test_who_joins_a_run_is_told_by_its_own_rules(kind: Kind, other: str |
         assert told[-1]["type"] == "RUN_FINISHED"
         assert {"refunded", "seen"} <= set(contents(told))
         await at.connect()
+
+
+@kinds
+@pytest.mark.parametrize("other", [None, "1.0"], ids=["of 0.x", "of 1.x"])
+async def test_who_joins_a_run_that_is_stopped(kind: Kind, other: str | None) -> None:
+    async with room(Kind(kind.choice, other), [[*says("Well."), *FREE, DONE]]) as at:
+        at.going.clear()
+        live, body = await at.begin(user("go", "u1"))
+        at.kind = kind
+        joined, _ = await at.join()
+        live.cancel()
+        assert is_stopped((await at.judged(joined, body))[-1], kind)
 
 
 @kinds
