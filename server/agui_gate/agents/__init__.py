@@ -1,1 +1,1 @@
-"""What an application declares: agents, tools, gates, and the form of what they say."""
+"""The declarations of an application: agents, tools, gates, and the form of what they say."""

@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """What answers on a thread.
+    """An agent, which answers on threads: a model, its instructions and its tools.
 
     * ``model``: a provider adapter, or its name and the model's, such as ``"anthropic:claude-sonnet-4-5"``
       (see `agui_gate.agents.model_names`).
@@ -87,19 +87,21 @@ class Agent:
     absent: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Sources whose tools could not be had (see `ready`): their names, by what tells them from others."""
     sources: tuple[ToolSource, ...] = field(default=(), init=False, repr=False, compare=False)
-    """Where tools are found when a run starts."""
+    """The sources in which tools are found when a run starts."""
     by_name: Mapping[str, Tool] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The tools by their names, with those of sources as they were last found."""
     present: frozenset[str] = field(default=frozenset({""}), init=False, repr=False, compare=False)
-    """Those whose tools could be had, by what tells them from others; "" is the agent itself."""
+    """The sources whose tools could be had, by what tells them from others; "" is the agent itself."""
     owners: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Which source a tool is of, by its name: what tells that source from all others. The agent's own have none."""
+    """The source of each tool, by the tool's name: what tells that source from all others. The agent's own have
+    none.
+    """
     state_form: "StateForm | None" = field(init=False, repr=False, compare=False)
-    """How a shared state with a model is read and written; None for one without."""
+    """The form in which a shared state with a model is read and written; None for one without."""
     output_form: "OutputForm | None" = field(init=False, repr=False, compare=False)
-    """What its answers have to be."""
+    """The form that its answers have to have; None for any text."""
     names: Names = field(init=False, repr=False, compare=False)
-    """Who has which tool's name, over all runs."""
+    """The owners of tool names, over all runs."""
 
     def __post_init__(self) -> None:
         given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
@@ -133,7 +135,7 @@ class Agent:
         self._check_choice("client_roles", ClientRoles)
 
     def as_tool(self, *, name: str | None = None, description: str | None = None, gate: bool | Gate = False) -> Tool:
-        """This agent as a tool of another one, with one argument: the ``task``.
+        """Returns this agent as a tool of another one, with one argument: the ``task``.
 
         The model reads ``name`` (by default the agent's own) and ``description``. What the sub-agent says and calls is
         part of the same thread and run: its gated calls are asked about there, and its tokens are counted there. The
@@ -153,7 +155,7 @@ class Agent:
         object.__setattr__(self, "by_name", self._distinct())
 
     def shown_state(self, kept: Any) -> Any:
-        """What the clients of a thread are shown of the state that is ``kept``; of none, the model's defaults."""
+        """Returns what a thread's clients are shown of the state that is ``kept``; of none, the model's defaults."""
         if kept is None and self.state_form is not None:
             return self.state_form.shown(kept)
         return {} if kept is None else kept
@@ -169,7 +171,7 @@ class Agent:
         return tuple(self.absent.values())
 
     async def ready(self) -> "Agent":
-        """This agent with the tools that its sources have now in the sources' places: what a run works with.
+        """Returns this agent with the tools that its sources have now in the sources' places: what a run works with.
 
         A source that can't be reached is `away` then, its tools are left out, and the model is told. A tool whose name
         is taken is left out, too, with a warning: see `agui_gate.agents.tool_source`.
@@ -198,11 +200,12 @@ class Agent:
         return with_missing_tools(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
 
     def source_of(self, tool: str) -> str:
-        """Which source the tool of that name is of; "" for the agent's own."""
+        """Returns the source of the tool of that name; "" for the agent's own."""
         return self.owners.get(tool, "")
 
     def why_not(self, tool: str, source: str | None = None) -> str | None:
-        """Why a call of ``tool`` has to wait: it isn't here, and a source that may have it is away. Else None.
+        """Returns the reason for which a call of ``tool`` has to wait: it isn't here, and its source may be away. Else
+        None.
 
         ``source`` says of which source it has to be, as `source_of` does; None where that isn't known. One that is
         none of the agent's may be one of them under another name.
@@ -289,7 +292,7 @@ class Agent:
 
 
 async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
-    """None if they can't be had now; the source has logged why."""
+    """Returns the tools of a source; None if they can't be had now: the source has logged the reason."""
     try:
         return await source.tools()
     except Unavailable:

@@ -1,4 +1,4 @@
-"""How much of a long conversation an agent's model is sent: `Agent(history=…)`.
+"""Limits how much of a long conversation an agent's model is sent: `Agent(history=…)`.
 
     Agent(name="support", model=…, history=LastRounds(20))
     Agent(name="support", model=…, history=LastTokens(30_000))
@@ -44,7 +44,7 @@ class LastTokens:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Once a conversation is longer than ``over`` tokens, all but its newest ``keep`` tokens are summarised.
+    """A history of which all but the newest ``keep`` tokens are summarised, once it is longer than ``over`` tokens.
 
     ``model`` writes the summary: an adapter, or its name and the model's; None for the agent's own. It is written once,
     kept in the journal, and gone on from when the rest has grown to ``over`` tokens again. Where it can't be written,
@@ -69,7 +69,7 @@ class Summary:
 
     @property
     def adapter(self) -> Adapter | None:
-        """What writes it, also where it was given by name."""
+        """The adapter that writes the summary, also where it was given by name; None for the agent's own."""
         return None if isinstance(self.model, str) else self.model
 
 

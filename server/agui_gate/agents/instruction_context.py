@@ -1,4 +1,4 @@
-"""What instructions may depend on: `Agent(instructions=…)` as a function."""
+"""The context that instructions may depend on: `Agent(instructions=…)` as a function."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ class About(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Situation:
-    """In which situation the model is asked. Made anew for each request to it.
+    """The situation in which the model is asked. Made anew for each request to it.
 
     ``principal`` is who asks, as the server knows them. The rest is the client's word, or a tool's: ``context`` and
     ``forwarded_props`` came with the run (``forwarded_props`` is {} where there were none). ``state`` is a copy of the

@@ -1,4 +1,4 @@
-"""What a function may be called with: the JSON Schema that models see, and the two readings of a call's arguments.
+"""The signature of a tool's function: the JSON Schema that models see, and the two readings of a call's arguments.
 
 * Sloppy (`read`), for tools that run whenever a model asks: models say "5" where a number is meant.
 * Exact (`judged`, `exactly`), for tools with a gate. The arguments are validated once, as the schema says. What comes
@@ -35,7 +35,8 @@ class Signature:
 
     @classmethod
     def of(cls, name: str, fn: Callable[..., Any], injected: type) -> tuple["Signature", str | None]:
-        """That of ``fn``, and the name of the parameter that is annotated with ``injected``, which is no argument.
+        """Returns the signature of ``fn``, and the name of the parameter annotated with ``injected``, which is no
+        argument.
 
         Raises `ConfigurationError` for a signature that can't be a tool.
         """
@@ -67,7 +68,8 @@ class Signature:
         return _fields_of(self._guarded(lambda: self._model.model_validate(dict(arguments))))
 
     def judged(self, arguments: Mapping[str, Any]) -> str:
-        """What will run: canonical JSON of all arguments, validated exactly and with defaults. Raises `ToolError`.
+        """Returns what will run: canonical JSON of all arguments, validated exactly and with defaults. Raises
+        `ToolError`.
 
         What a default is made of anew for each call is made here, once. What was judged already stays as it is.
         """
@@ -128,7 +130,7 @@ class Signature:
         return self._guarded(lambda: self._model.model_validate_json(text, strict=True))
 
     def _read_again(self, read: Any) -> tuple[str, Any]:
-        """What was read, as JSON, and as that reads.
+        """Returns what was read, as JSON, and as that reads.
 
         A default of None within a model may be no value of its type (``text: str = None``): then it is left out.
         """
@@ -142,7 +144,7 @@ class Signature:
         return sparse, self._exact(sparse)
 
     def _written(self, read: Any, *, sparse: bool = False) -> str:
-        """What was read, as canonical JSON; ``sparse``: without None in objects where nobody said so."""
+        """Returns what was read, as canonical JSON; ``sparse``: without None in objects where nobody said so."""
         try:
             values = read.model_dump(mode="json", by_alias=True, warnings="none")
             if sparse:
@@ -202,7 +204,7 @@ def _different(left: Any, right: Any) -> list[str]:
 
 
 def _says(schema: Any, rule: str, value: object) -> bool:
-    """Whether a schema has this rule anywhere."""
+    """Returns whether a schema has this rule anywhere."""
     if isinstance(schema, dict):
         return schema.get(rule) == value or any(_says(part, rule, value) for part in schema.values())
     return isinstance(schema, list | tuple) and any(_says(part, rule, value) for part in schema)

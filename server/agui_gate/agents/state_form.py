@@ -22,7 +22,7 @@ class Unfit(ValueError):
 
 
 class StateForm:
-    """How the state of one agent's threads is read and written. Without a ``model`` it is a dict, and anything fits."""
+    """Reads and writes the state of one agent's threads. Without a ``model`` it is a dict, and anything fits."""
 
     def __init__(self, model: "type[BaseModel] | None" = None) -> None:
         self.model = model
@@ -43,7 +43,9 @@ class StateForm:
         return b"null" if self.model is None else guarded(lambda model: model(), self.model)
 
     def shown(self, kept: Any) -> Any:
-        """What a thread's clients are shown of the state that is kept. Where there is none: the model's defaults."""
+        """Returns what a thread's clients are shown of the state that is kept. Where there is none: the model's
+        defaults.
+        """
         return (msgspec.json.decode(self.default()) or {}) if kept is None else kept
 
 
@@ -51,8 +53,9 @@ DICT = StateForm()
 
 
 def guarded(read: Any, model: "type[BaseModel]", called: str = "state") -> bytes:
-    """What ``read`` makes, as JSON. Validators are other people's code: whatever they raise, it doesn't fit. ``called``
-    is what people know the value as.
+    """Returns what ``read`` makes, as JSON. Validators are other people's code: whatever they raise, it doesn't fit.
+
+    ``called`` is what people know the value as.
     """
     from pydantic import ValidationError
 
@@ -69,7 +72,7 @@ def guarded(read: Any, model: "type[BaseModel]", called: str = "state") -> bytes
 
 
 def written(live: Any) -> bytes:
-    """What tools have made of the state, as JSON. Raises ValueError for what is not JSON."""
+    """Returns what tools have made of the state, as JSON. Raises ValueError for what is not JSON."""
     try:
         if isinstance(live, dict):
             return encoded(live)

@@ -18,11 +18,11 @@ _TOLD = (
     "Write nothing before it and nothing after it."
 )
 MOST_CHARACTERS = 2_000
-"""Of what is said about an answer that doesn't fit."""
+"""Characters of the message about an answer that doesn't fit."""
 
 
 class OutputForm:
-    """What the answers of one agent have to be. Making it is as slow as making the model's schema.
+    """The form that the answers of one agent have to have. Making it is as slow as making the model's schema.
 
     Raises what Pydantic raises for a model that has no JSON Schema.
     """
@@ -32,7 +32,7 @@ class OutputForm:
         name = _NO_NAME.sub("_", model.__name__)[:64]
         self.spec = OutputSpec(name, model.model_json_schema())
         self.refused = False
-        """Whether the provider refused it since the process began."""
+        """True if the provider refused it since the process began."""
 
     @property
     def told(self) -> str:

@@ -1,4 +1,4 @@
-"""Who takes part in a conversation: the agent that clients post to, alone or with those that it passes work to."""
+"""The team of a conversation: the agent that clients post to, alone or with those that it passes work to."""
 
 from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -43,7 +43,7 @@ class Team:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the entry agent passes work to nobody."""
+        """True if the entry agent passes work to nobody."""
         return len(self.members) == 1
 
     def member(self, name: str) -> Member | None:
@@ -51,7 +51,9 @@ class Team:
         return self.members.get(name) if name else self.first
 
     def asker(self, agent: str, task: str) -> str:
-        """Who is named where ``agent`` asks a person, in ``task``: "" where the entry agent does, in no task."""
+        """Returns the name to show where ``agent`` asks a person, in ``task``: "" where the entry agent does, in no
+        task.
+        """
         return agent if task or agent != self.entry.name else ""
 
     def delegate(self, agent: str, tool: str) -> "Tool | None":

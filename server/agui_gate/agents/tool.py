@@ -36,7 +36,7 @@ _FIELD_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
-    """What has to happen before a tool runs: a person agrees.
+    """A condition before a tool runs: a person agrees.
 
     The arguments of a gated tool are validated once, exactly as its schema says, and defaults are filled in. That one
     value is what ``when`` gets, what people see, what is recorded, and what runs. Arguments that don't fit are an error
@@ -85,15 +85,15 @@ class Shown(NamedTuple):
 
 
 Told = ev.Event | Shown
-"""What a tool tells."""
+"""An event or an activity that a tool tells its client."""
 
 Tell = Callable[[Told], None]
-"""Where that goes."""
+"""Takes what a tool tells."""
 
 
 @dataclass(kw_only=True, slots=True)
 class ToolContext:
-    """What a tool may know about the call it serves. A parameter annotated with this class is injected.
+    """The context of a call, for its tool. A parameter annotated with this class is injected.
 
     It is the same whichever way the call was approved. ``thread_id`` is the id under which `GET /threads/{id}` has the
     thread. ``run_id`` is the client's id of the run in which the model made the call. A person may have agreed to it in
@@ -111,7 +111,7 @@ class ToolContext:
     idempotency_key: str
     state: Any = field(default_factory=dict)
     tell: Tell | None = field(default=None, repr=False)
-    """Where `activity` and `emit` go. None goes nowhere, for contexts that tests make."""
+    """The function that takes what `activity` and `emit` tell. None tells nobody, for contexts that tests make."""
     _emitter: "Emitter | None" = field(default=None, init=False, repr=False, compare=False)
 
     def activity(self, kind: str, content: dict[str, Any]) -> Awaitable[None]:
@@ -154,7 +154,7 @@ class ToolContext:
 
 
 class _Done:
-    """To be awaited, or not."""
+    """An awaitable without a result, which need not be awaited."""
 
     def __await__(self) -> Generator[None]:
         yield from ()
@@ -232,7 +232,7 @@ class Tool:
 
     @property
     def takes_context(self) -> bool:
-        """Whether a `ToolContext` is injected. Without it a tool can't touch the shared state."""
+        """True if a `ToolContext` is injected. Without it a tool can't touch the shared state."""
         return bool(self._context_name)
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Tool:
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether every provider takes this as a tool's name: up to 64 ASCII letters, digits, _ and -."""
+    """Returns whether every provider takes this as a tool's name: up to 64 ASCII letters, digits, _ and -."""
     return name.isascii() and len(name) <= 64 and name.replace("_", "").replace("-", "").isalnum()
 
 

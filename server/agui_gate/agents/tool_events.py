@@ -1,4 +1,4 @@
-"""What a tool tells the client while it works, besides its result.
+"""Checks and tells the client what a tool reports while it works, besides its result.
 
 The protocol's own types (`ag_ui.core`) come in, checked; ours go out, to be put into the run's stream. A message id is
 the call's own: on the wire it begins with the id of the call. So no tool can write over a message, or over what another
@@ -33,13 +33,13 @@ MAX_EVENT = 1024 * 1024
 """Bytes of what one event carries, as JSON; and of all that a call's activities show."""
 
 MAX_LEVELS = 64
-"""How deep an activity, or the shared state, may nest: as deep as what comes in."""
+"""Levels that an activity, or the shared state, may nest: as many as what comes in may."""
 
 MAX_ACTIVITIES = 100
-"""How many activities one call may show."""
+"""Activities that one call may show."""
 
 OURS = "agui-gate:"
-"""How the names of the server's own CUSTOM events begin."""
+"""The beginning of the names of the server's own CUSTOM events."""
 
 _encode = msgspec.json.encode
 
@@ -48,15 +48,17 @@ _BESIDES = ("timestamp", "raw_event", "metadata", "subagent_run_id")
 
 
 class Emitter:
-    """For one call. ``tell`` takes each event in order; with None nobody listens, and everything is checked still."""
+    """Emits the events of one call. ``tell`` takes each in order; with None nobody listens, and everything is checked
+    still.
+    """
 
     def __init__(self, call_id: str, tell: Tell | None) -> None:
         self._call_id = call_id
         self._tell = tell
         self._shown: dict[str, ActivityEntry] = {}
-        """What each activity shows, by the id that the tool has for it."""
+        """The activities as they are shown, by the id that the tool has for each."""
         self._sizes: dict[str, int] = {}
-        """In bytes, how much that is."""
+        """The size of each activity, in bytes."""
         self._state: bytes | None = None
         """The shared state as this call told it last, as JSON."""
 
@@ -121,7 +123,7 @@ class Emitter:
         return ev.StateDelta(operations) if known else ev.StateSnapshot(_json(new))
 
     def _put(self, new: Any, state: Any) -> None:
-        """In the same object, which other tools may be at work with."""
+        """Puts ``new`` into the same object, which other tools may be at work with."""
         if not isinstance(new, dict):
             raise ValueError("the shared state is an object")
         _encoded(new)

@@ -32,7 +32,7 @@ class ToolSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it, as in "the tools of docs"."""
+        """The source's name for people, as in "the tools of docs"."""
         ...
 
     async def tools(self) -> Sequence[Tool]:
@@ -109,7 +109,7 @@ class SchemaTool(Tool):
         return canonical(whole)
 
     def exactly(self, judged: str) -> dict[str, Any]:
-        """As `validate`."""
+        """Returns the keyword arguments, as `validate` does."""
         return self.validate(parse_object(judged) or {})
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class SchemaTool(Tool):
         return True
 
     def _take_signature(self) -> None:
-        """There is no signature to take: the schema is given."""
+        """Takes no signature: the schema is given."""
 
     def _check_gate(self, gate: Gate) -> None:
         """A message is for all the tools that a gate is given to: a place that one of them can't fill is left alone."""
@@ -144,7 +144,7 @@ log = structlog.get_logger("agui_gate.tools")
 
 
 def identity(source: ToolSource) -> str:
-    """What tells a source from any other: more than its name, where it says more."""
+    """Returns what tells a source from any other: more than its name, where it says more."""
     return str(getattr(source, "identity", None) or source.name)
 
 
@@ -159,7 +159,7 @@ class Names:
         self._warned: set[tuple[str, str]] = set()
 
     def reserve(self, transfers: Iterable[str]) -> None:
-        """No source gets these names: they are tools that hand off to another agent."""
+        """Reserves names that no source gets: they are tools that hand off to another agent."""
         self._transfers = tuple(transfers)
 
     def share(self, found: Sequence[Found]) -> list[list[Tool]]:
@@ -177,7 +177,7 @@ class Names:
         return shared
 
     def _takes(self, name: str, source: ToolSource, takers: dict[str, str]) -> bool:
-        """Whether ``source`` gets ``name``; it is taken then."""
+        """Returns whether ``source`` gets ``name``; it is taken then."""
         if name not in takers:
             takers[name] = source.name
             return True
