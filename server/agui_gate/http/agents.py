@@ -59,7 +59,7 @@ def capabilities(team: Team) -> Json:
 
 
 def _others(team: Team) -> Json:
-    """Whom the entry agent passes work to."""
+    """Returns how the entry agent passes work to others."""
     agent = team.entry
     delegates = [tool.agent for tool in agent.by_name.values() if tool.agent is not None]
     subagents = [_said(name=one.name, description=one.description or None) for one in delegates]
@@ -72,7 +72,7 @@ def _others(team: Team) -> Json:
 
 
 def _known_of_all(team: Team) -> Abilities:
-    """What holds whoever of the team answers."""
+    """Returns the abilities that hold whoever of the team answers."""
     first, *others = (abilities_of(agent.adapter) for agent in team.agents)
     differing = (
         name for name in first.__struct_fields__ for one in others if getattr(one, name) != getattr(first, name)
@@ -89,8 +89,9 @@ def _input(known: Abilities) -> Json:
 
 
 def _asking(team: Team) -> Json:
-    """Whether people are asked, by whomever of the team. Edits are those in an answer to an interrupt (`editedArgs`),
-    so not those of cards.
+    """Returns whether people are asked, by whomever of the team.
+
+    Edits are those in an answer to an interrupt (`editedArgs`), so not those of cards.
     """
     agents = team.agents
     gates = [tool.gate for agent in agents for tool in agent.by_name.values() if tool.gate]

@@ -93,7 +93,10 @@ def _which(query: QueryParams) -> Which:
 
 
 def _way(payload: Any) -> Way:
-    """How the decision says it was made. Only what can't be told apart here may be said: no answer in a run."""
+    """Returns the way in which the decision says it was made.
+
+    Only what can't be told apart here may be said: no answer in a run.
+    """
     way = payload.get("way", "http") if isinstance(payload, dict) else "http"
     if way not in ("http", "shell"):
         raise InvalidRequest("Not a decision: 'way' must be http or shell.", well_formed=True)

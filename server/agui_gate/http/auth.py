@@ -1,4 +1,4 @@
-"""Who is asking, and whether this server may answer at all.
+"""Authenticates requests, and refuses those that this server may not answer at all.
 
 Loopback may ask, everybody else has to be known (docs/operations.md#authentication). Without ``auth`` the server
 answers only loopback clients that ask for a loopback Host. If they send an Origin, it has to be a loopback one or an
@@ -33,25 +33,25 @@ log = structlog.get_logger("agui_gate.auth")
 
 
 _CONFIGURE = "Without auth the server accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app."
-"""What to do about a server that is open to loopback only, whatever shut somebody out."""
+"""The advice for a server that is open to loopback only, whatever shut somebody out."""
 
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
-"""How the headers begin by which a proxy says that it passed a request on."""
+"""The beginnings of headers by which a proxy says that it passed a request on."""
 
 TEST_CLIENT = ("testclient", 50_000)
-"""What Starlette's test client says for an address: it calls in this process, so there is nobody else."""
+"""The address that Starlette's test client gives: it calls in this process, so there is nobody else."""
 
 AUTH_THREADS = 16
 """Calls of a sync ``auth`` that run at the same time. The others wait."""
 
 AUTH_SECONDS = 20.0
-"""How long ``auth`` may take, waiting for a thread included. Over it: 503."""
+"""Seconds that ``auth`` may take, waiting for a thread included. Over it: 503."""
 
 ADMISSION = "agui_gate.admission"
-"""Where a request's scope has its `Admission`."""
+"""The key in a request's scope under which its `Admission` is kept."""
 
 ENDED = "The token that opened this stream is no longer valid."
-"""Why a stream ends whose token has expired, or was taken back."""
+"""The message with which a stream ends whose token has expired, or was taken back."""
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -60,13 +60,13 @@ QUOTED = 100
 
 
 def admission_of(scope: Scope) -> "Admission | None":
-    """That of the request with this scope; None where nobody has to be known."""
+    """Returns the admission of the request with this scope; None where nobody has to be known."""
     found: Admission | None = scope.get(ADMISSION)
     return found
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether ``host`` (a name or an address, without a port) means this machine alone."""
+    """Returns whether ``host`` (a name or an address, without a port) means this machine alone."""
     if host is None:
         return False
     name = host.strip("[]").rstrip(".").lower()
@@ -90,18 +90,18 @@ class Guard:
 
     @property
     def loopback_only(self) -> bool:
-        """No auth is configured: loopback only."""
+        """True if no auth is configured: loopback only."""
         return self._auth is None
 
     def allows_origin(self, origin: str) -> bool:
-        """Whether a page of ``origin`` may read our answers."""
+        """Returns whether a page of ``origin`` may read our answers."""
         return "*" in self._origins or self._names_origin(origin)
 
     def _names_origin(self, origin: str) -> bool:
         return origin in self._origins or (self.loopback_only and is_loopback(_hostname(origin)))
 
     def allows_credentials(self) -> bool:
-        """Whether a browser may send its own, such as cookies: never where every page may ask."""
+        """Returns whether a browser may send its own, such as cookies: never where every page may ask."""
         return "*" not in self._origins
 
     async def principal(self, request: Request) -> str:
@@ -130,7 +130,8 @@ class Guard:
 
     @staticmethod
     async def _ask(auth: Auth, request: Request) -> str | None:
-        """What ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go on.
+        """Returns what ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go
+        on.
 
         A sync one runs in a thread: it may look into a database, and others must not wait for that.
         """
@@ -166,7 +167,7 @@ class Guard:
             raise Forbidden(f"This request asks for the Host {_quoted(host)}, not for localhost. {_CONFIGURE}")
 
     def _about_origin(self, request: Request, origin: str) -> str:
-        """One hint: what has to be configured so that this page may ask."""
+        """Returns one hint: what has to be configured so that this page may ask."""
         said = f"This request comes from a page of {_quoted(origin)}"
         if self._auth is None:
             return f"{said}. {_CONFIGURE} A page on another host also needs its origin in AGUI_GATE_CORS_ORIGINS."
@@ -186,7 +187,7 @@ class Guard:
 
 
 class Admission:
-    """Whether who opened a stream may still read it: ``ask`` asks ``auth`` once more about the same request.
+    """Checks whether who opened a stream may still read it: ``ask`` asks ``auth`` once more about the same request.
 
     A token may expire, or be taken back, while a stream is open. So it is asked every `AGAIN_SECONDS`, and before an
     approval is handed out for which it wasn't asked in the last `FRESH_SECONDS`.
@@ -202,7 +203,7 @@ class Admission:
         self._asked_at = time.monotonic()
 
     async def stands(self) -> bool:
-        """Whether ``auth`` still names the same principal. One that can't say names nobody."""
+        """Returns whether ``auth`` still names the same principal. One that can't say names nobody."""
         try:
             found = await self._ask()
         except (AguiGateError, HTTPException):
@@ -229,7 +230,7 @@ class Bearer:
         self._known = [(principal, token.encode()) for principal, token in tokens.items()]
 
     def __call__(self, request: Request) -> str | None:
-        """Whose token it is, or None."""
+        """Returns the principal whose token it is, or None."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -246,7 +247,7 @@ def _is_async(auth: Any) -> bool:
 
 
 async def _in_thread(auth: Auth, request: Request) -> Any:
-    """What a sync ``auth`` returns. Raises `Unavailable` if all threads are taken for too long."""
+    """Returns what a sync ``auth`` returns. Raises `Unavailable` if all threads are taken for too long."""
     threads = tool_threads(AUTH_THREADS, "auth")
     try:
         async with threads.slot("", AUTH_SECONDS) as slot:
@@ -256,7 +257,7 @@ async def _in_thread(auth: Auth, request: Request) -> Any:
 
 
 def _quoted(header: str | None) -> str:
-    """What a client sent, in a sentence of ours."""
+    """Returns what a client sent, quoted and cut, for a sentence of ours."""
     return repr((header or "")[:QUOTED])
 
 

@@ -24,11 +24,11 @@ _RAISED = {
     429: RateLimited("Too many requests. Try again in a moment."),
     503: Unavailable("This is not available right now. Try again in a moment."),
 }
-"""What an application's own auth may raise, by its status. Its headers are sent along."""
+"""The errors that an application's own auth may raise, by status. Their headers are sent along."""
 
 
 def error_response(status: int, code: str, message: str) -> Response:
-    """The shape."""
+    """Returns an error as a JSON response of that shape."""
     return JSONResponse({"error": {"code": code, "message": message}}, status)
 
 

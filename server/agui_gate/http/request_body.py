@@ -25,8 +25,10 @@ MAX_BODY = defaults.MAX_BODY_BYTES
 """Bytes, unless the settings say otherwise."""
 
 BODY_SECONDS = defaults.BODY_SECONDS
-"""How long a body may take to arrive, unless the application's state says otherwise (`body_seconds`). Somebody who
-sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it another second.
+"""Seconds that a body may take to arrive, unless the application's state says otherwise (`body_seconds`).
+
+Somebody who sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it
+another second.
 """
 
 SLOWEST = 16 * 1024
@@ -82,7 +84,7 @@ async def _read(request: Request, limit: int, bound: asyncio.Timeout) -> bytes:
 
 
 def is_json(declared: str) -> bool:
-    """Whether a Content-Type is one of JSON."""
+    """Returns whether a Content-Type is one of JSON."""
     kind = declared.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
@@ -118,7 +120,7 @@ async def json_value(body: bytes) -> Any:
 
 
 async def decoded(function: Callable[[bytes], T], body: bytes) -> T:
-    """What ``function`` makes of ``body``. Raises `TooLarge`."""
+    """Returns what ``function`` makes of ``body``. Raises `TooLarge`."""
     return await off_loop(_decoded, function, body) if len(body) > LARGE else function(body)
 
 

@@ -101,5 +101,5 @@ class ExtraRoutes(BaseRoute):
         await scope["agui_gate.route"].handle(scope, receive, send)
 
     def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
-        """They have no names."""
+        """Raises `NoMatchFound`: these routes have no names."""
         raise NoMatchFound(name, path_params)

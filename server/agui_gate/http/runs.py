@@ -26,14 +26,16 @@ _EVENT_ID = re.compile(r"([A-Za-z0-9_]{1,64}):([0-9]{1,15})")
 
 
 def stops_alone(agent: Agent, request: Request) -> bool:
-    """Whether the run that this request begins is stopped when nobody reads it: see docs/http-api.md#disconnecting."""
+    """Returns whether the run of this request is stopped when nobody reads it: see docs/http-api.md#disconnecting."""
     if agent.on_disconnect == "auto":
         return not knows_us(request)
     return agent.on_disconnect == "cancel"
 
 
 def knows_us(request: Request) -> bool:
-    """Whether the client was written for this server: it says how it leaves (docs/http-api.md#disconnecting)."""
+    """Returns whether the client was written for this server: it says how it leaves
+    (docs/http-api.md#disconnecting).
+    """
     return request.headers.get(LEAVING, "").strip().lower() == "continue"
 
 

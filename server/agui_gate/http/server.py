@@ -1,4 +1,4 @@
-"""What routes share: the engine, who asks, and what they sent. Extensions see the part of it that is promised."""
+"""The server that routes share: the engine, who asks, and what they sent. Extensions see the part that is promised."""
 
 from collections.abc import Mapping
 from typing import Any

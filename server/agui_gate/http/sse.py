@@ -25,7 +25,7 @@ SEND_TIMEOUT = defaults.SEND_TIMEOUT
 """Seconds a reader may take to accept bytes, unless the application's state says otherwise (`send_timeout`)."""
 
 HANG_UP_SECONDS = 1.0
-"""How long the server may take to notice that a connection was hung up on."""
+"""Seconds that the server may take to notice that a connection was hung up on."""
 
 PING_INTERVAL = 15.0
 """Seconds between comments on an idle stream."""
@@ -37,7 +37,7 @@ HEADERS = {
 }
 
 ASKING = (b'"confirm_changes"', b'"interrupt"')
-"""What the frames have that ask a person: a card, or an interrupt."""
+"""Byte strings in the frames that ask a person: a card, or an interrupt."""
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -52,7 +52,7 @@ class EventStream(Response):
         self._on_close = on_close
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        """These and no others: a stream has no length."""
+        """Sets these headers and no others: a stream has no length."""
         self.raw_headers = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,7 +143,7 @@ class _Bound:
         self._begun = None
 
     def stop(self) -> None:
-        """No more sends."""
+        """Stops the clock: no more sends follow."""
         if self._handle is not None:
             self._handle.cancel()
 

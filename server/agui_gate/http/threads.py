@@ -83,7 +83,7 @@ class ThreadRoutes:
         return json_response({"id": thread_id, "deleted": True})
 
     async def _named(self, request: Request) -> tuple[str, str]:
-        """Who asks, and for which thread; with the engine started."""
+        """Returns the principal who asks, and the thread's id; the engine is started."""
         principal = await self._guard.principal(request)
         thread_id: str = request.path_params["id"]
         check_id(thread_id, "thread_id")
@@ -92,7 +92,7 @@ class ThreadRoutes:
 
 
 def limit_of(query: QueryParams) -> int:
-    """How long a page of a list is to be. Raises `InvalidRequest`."""
+    """Returns how long a page of a list is to be. Raises `InvalidRequest`."""
     text = query.get("limit", str(PAGE))
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 0 < int(text) <= MAX_PAGE):
         raise InvalidRequest(f"limit must be a number from 1 to {MAX_PAGE}.", well_formed=True)

@@ -54,7 +54,7 @@ def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
 
 
 def tombstone_view(left: Tombstone) -> dict[str, Any]:
-    """What is kept of a call whose thread was deleted."""
+    """Returns what is kept of a call whose thread was deleted."""
     decided_at = left.decided_at and iso(left.decided_at)
     decision = {"approved": left.approved, "by": left.decided_by, "at": decided_at, "way": left.way}
     return {
@@ -101,7 +101,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
 
 
 def window_view(entries: Sequence[Entry]) -> dict[str, Any] | None:
-    """What the model was sent last of the conversation, where that was less than all of it (`Agent(history=…)`).
+    """Returns what the model was sent last of the conversation, if that was less than all of it (`Agent(history=…)`).
 
     ``from`` and ``then`` are ids of messages.
     """
@@ -123,7 +123,7 @@ async def thread_response(thread: Thread, agents: Agents, reservation: Reservati
 async def large_response(
     thread: Thread, reservation: Reservation, made: Callable[P, bytes], *args: P.args, **more: P.kwargs
 ) -> Response:
-    """What is ``made`` of a thread: JSON. Off the loop where the thread is long."""
+    """Returns what is ``made`` of a thread, as a JSON answer. It is made off the loop where the thread is long."""
     body = await if_large(heaviness(thread), made, *args, **more)
     return LargeResponse(body, media_type="application/json", reservation=reservation)
 
