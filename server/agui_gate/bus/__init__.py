@@ -1,4 +1,4 @@
-"""Where the events of runs are kept, for the run's life and a while after. `open_bus` makes one from its URL."""
+"""The buses that keep the events of runs, for the run's life and a while after. `open_bus` makes one from its URL."""
 
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus

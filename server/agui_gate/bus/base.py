@@ -27,7 +27,7 @@ class Messages(Protocol):
     """A conversation's messages as JSON, as they were at one moment."""
 
     def __call__(self) -> msgspec.Raw:
-        """Them, made the first time that somebody asks."""
+        """Returns the messages, made the first time that somebody asks."""
         ...
 
     async def prepare(self) -> None:
@@ -67,10 +67,10 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Publisher(Protocol):
-    """Where one run says its frames. Nothing waits here, and nothing fails: what can't be kept is lost to readers."""
+    """Takes the frames of one run. Nothing waits here, and nothing fails: what can't be kept is lost to readers."""
 
     def append(self, frame: bytes) -> None:
-        """The next frame."""
+        """Adds the next frame."""
         ...
 
     def opened(self, opening: Opening) -> None:
@@ -78,17 +78,17 @@ class Publisher(Protocol):
         ...
 
     def end(self) -> None:
-        """No more frames will come; what there is goes after a while. Safe to call twice."""
+        """Ends the run's frames: no more will come; what there is goes after a while. Safe to call twice."""
         ...
 
     @property
     def followed_elsewhere(self) -> bool:
-        """Whether somebody reads it in another process and doesn't just watch, as far as is known here."""
+        """True if somebody reads it in another process and doesn't just watch, as far as is known here."""
         ...
 
 
 class Reader(Protocol):
-    """One reader of one run."""
+    """Reads one run."""
 
     async def read(self) -> bytes:
         """Whole frames, as many as are ready, in one piece; waits if none are. Empty at the end. Raises `FellBehind`.

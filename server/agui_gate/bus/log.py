@@ -27,7 +27,7 @@ LIMIT = defaults.EVENTS_BYTES
 """Bytes kept of one run, unless the settings say otherwise."""
 
 PATIENCE = 4
-"""How many times the limit is kept for those who are reading."""
+"""The number by which the limit is multiplied for frames that somebody still has to read."""
 
 KEPT_BLOCKS = 4
 """Blocks that stay whatever their size: a frame may be larger than the limit, and its readers have not seen it yet."""
@@ -43,7 +43,7 @@ class _Block:
 
 
 class EventLog:
-    """One run's frames, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once.
+    """The frames of one run, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once.
 
     The first frame that it is given has the number ``first``.
     """
@@ -107,7 +107,7 @@ class EventLog:
         self.opening = opening
 
     def end(self) -> None:
-        """No more frames will come."""
+        """Ends the log: no more frames will come."""
         if not self.ended:
             self.ended = True
             self._wake()
@@ -135,17 +135,22 @@ class EventLog:
         return future
 
     def wait_no_more(self, future: asyncio.Future[None]) -> None:
-        """Who waited goes on for another reason: a run may say nothing for long, and readers come and go."""
+        """Stops one from waiting who goes on for another reason: a run may say nothing for long, and readers come and
+        go.
+        """
         with suppress(ValueError):
             self._waiting.remove(future)
 
     def leave(self, reader: "LogReader") -> None:
-        """It reads no more."""
+        """Removes a reader that reads no more."""
         self.readers.discard(reader)
         self._forget_opening()
 
     def _forget_opening(self) -> None:
-        """Who comes after the end is told what stands, not what stood; and an opening keeps a whole thread."""
+        """Drops the opening after the end: who comes then is told what stands, not what stood; and an opening keeps a
+        whole
+        thread.
+        """
         if self.ended and not self.readers:
             self.opening = None
 
@@ -157,7 +162,7 @@ class EventLog:
         return self._last
 
     def _wanted(self) -> bool:
-        """Whether the oldest block has to stay for somebody who reads."""
+        """Returns whether the oldest block has to stay for somebody who reads."""
         end = self._blocks[1].first
         return self._size <= PATIENCE * self._limit and any(reader.position < end for reader in self.readers)
 
@@ -169,7 +174,9 @@ class EventLog:
 
 
 class LogReader:
-    """One reader of a log; after which frame it begins. ``position`` is the next frame that it reads. `close` it."""
+    """A reader of one log, from the frame after a given one. ``position`` is the next frame that it reads. `close`
+    it.
+    """
 
     __slots__ = ("_closed", "_log", "_ping", "_wake", "position")
 
@@ -199,7 +206,7 @@ class LogReader:
         return b""
 
     def _take(self) -> bytes:
-        """What is ready now."""
+        """Returns the frames that are ready now."""
         data, self.position = self._log.read(self.position)
         return data
 
@@ -222,7 +229,7 @@ class LogReader:
 
 
 class LateReader(LogReader):
-    """One that comes late: see `Bus.join`. ``tell`` makes frames of the opening."""
+    """A reader that comes late: see `Bus.join`. ``tell`` makes frames of the opening."""
 
     __slots__ = ("_joined", "_tell", "_told")
 

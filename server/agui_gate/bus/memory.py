@@ -11,13 +11,13 @@ from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
 from agui_gate.config import defaults
 
 KEPT_SECONDS = defaults.EVENTS_SECONDS
-"""How long the events of a run that ended can be read again."""
+"""Seconds for which the events of a run that ended can be read again."""
 
 KEPT_BYTES = 64 * 1024 * 1024
 """Bytes kept of all runs that ended. Whoever has the most of them loses the oldest first, and nobody else's."""
 
 LOG_BYTES = 1024
-"""What a log counts by itself, however little it holds."""
+"""Bytes that a log counts by itself, however little it holds."""
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -56,10 +56,10 @@ class MemoryBus:
         self._listening: list[Hear] = []
 
     async def start(self) -> None:
-        """Nothing to connect to."""
+        """Does nothing: there is nothing to connect to."""
 
     async def aclose(self) -> None:
-        """Nothing to send."""
+        """Does nothing: there is nothing to send."""
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> EventLog:
         """See `Bus`."""

@@ -26,21 +26,21 @@ from agui_gate.stores.postgres.literals import MARK, bind, literal
 from agui_gate.stores.sql.operations import Statement
 
 CHANNEL = "agui_gate"
-"""Of what every process is told; that of one process has its address at the end."""
+"""The channel of notes to every process; the channel to one process has its address at the end."""
 
 PIECES = 32
 """The most that one read gives of one run."""
 
 RUNNING_SECONDS = 24 * 3600
-"""How long a run that says nothing is kept: its process may be dead."""
+"""Seconds for which a run that says nothing is kept: its process may be dead."""
 
 OPENING_SECONDS = 60
 
 AT_ONCE = 200
-"""How many runs are dropped in one transaction."""
+"""Runs that are dropped in one transaction."""
 
 HEAR_SECONDS = 5.0
-"""How long it may take at the start until a note comes back."""
+"""Seconds that it may take at the start until a note comes back."""
 
 _NOW = b"CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
 _MARKED = literal(MARK)[1:-1]

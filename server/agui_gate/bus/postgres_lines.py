@@ -18,10 +18,10 @@ from agui_gate.stores.postgres.link import connect
 from agui_gate.stores.sql.operations import Result
 
 QUIET_SECONDS = 10.0
-"""After so long without a note PostgreSQL is asked whether it is there."""
+"""Seconds without a note after which PostgreSQL is asked whether it is there."""
 
 ANSWER_SECONDS = 5.0
-"""How long it has for an answer to that."""
+"""Seconds that it has for an answer to that."""
 
 BACKOFF = (0.1, 2.0)
 """Seconds between tries to hear again: the first, and the longest."""
@@ -34,7 +34,7 @@ class RefusedByPostgres(Exception):
 
 
 class Line:
-    """One connection, made when it is needed and again when it broke, for one question at a time."""
+    """A connection, made when it is needed and again when it broke, for one question at a time."""
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo

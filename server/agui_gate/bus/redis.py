@@ -33,14 +33,14 @@ from agui_gate.errors import Unusable
 
 PREFIX = b"agui-gate:"
 RUNNING_SECONDS = 24 * 3600
-"""How long a run that says nothing is kept: its process may be dead."""
+"""Seconds for which a run that says nothing is kept: its process may be dead."""
 OPENING_SECONDS = 60
 ENDED_SECONDS = 10
-"""How long a run that has ended is kept at least, so that those who read it come to its end."""
+"""Seconds for which a run that has ended is kept at least, so that those who read it come to its end."""
 PIECES = 128
 """The most that one read gives of one run."""
 QUIET_SECONDS = 10.0
-"""After so long without a note the server is asked whether it is there; it has as long again to answer."""
+"""Seconds without a note after which the server is asked whether it is there; it has as long again to answer."""
 BACKOFF = (0.1, 2.0)
 """Seconds between tries to hear again: the first, and the longest."""
 
@@ -51,7 +51,7 @@ log = structlog.get_logger("agui_gate.bus")
 
 
 class _Known(msgspec.Struct, array_like=True):
-    """What is kept beside a run's frames."""
+    """The fields that are kept beside a run's frames."""
 
     run: Run
     next: int
@@ -244,12 +244,12 @@ class _Hearing:
         return note is not None
 
     async def _answers(self, heard: Any) -> bool:
-        """Whether the server is there."""
+        """Returns whether the server is there."""
         await heard.ping()
         return await self._one(heard)
 
     def _heard(self) -> None:
-        """From now on notes are heard."""
+        """Notes that notes are heard from now on."""
         self._wait = BACKOFF[0]
         if self.begun.done():
             log.info("bus_back", bus=self._where)

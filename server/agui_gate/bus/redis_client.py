@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from redis.exceptions import RedisError
 
 CONNECTIONS = 8
-"""For what is asked and sent; one more hears the notes."""
+"""Connections for what is asked and sent; one more hears the notes."""
 
 SOCKET_SECONDS = 5.0
-"""How long the server may take for an answer, or to be connected to."""
+"""Seconds that the server may take for an answer, or to be connected to."""
 
 
 def client_of(url: str, where: str) -> Any:
@@ -48,7 +48,7 @@ def client_of(url: str, where: str) -> Any:
 
 
 def without_secrets(url: str) -> str:
-    """How the server is called in messages. Raises `Unusable` for what is no URL of one."""
+    """Returns how the server is called in messages. Raises `Unusable` for what is no URL of one."""
     with suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in ("redis", "rediss") and (parts.path.strip("/") or "0").isdecimal():
@@ -63,7 +63,7 @@ def away(error: Exception) -> Unavailable:
 
 
 def refusal(where: str, error: "RedisError | OSError") -> str:
-    """One sentence that says what to do. It repeats nothing but the server's name and its own words."""
+    """Returns a sentence that says what to do. It repeats nothing but the server's name and its own words."""
     from redis import exceptions
 
     match error:

@@ -1,1 +1,1 @@
-"""What the buses for several processes have in common, whatever carries their frames."""
+"""The parts that buses for several processes have in common, whatever carries their frames."""

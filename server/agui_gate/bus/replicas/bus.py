@@ -38,19 +38,19 @@ from agui_gate.bus.replicas.wire import Head, Run, Wire
 from agui_gate.errors import Unavailable
 
 ASK_SECONDS = 1.0
-"""How long the process of a run has for an answer."""
+"""Seconds that the process of a run has for an answer."""
 
 UNKNOWN_SECONDS = 0.5
 """The same, for a run of which nothing is kept: it would be soon (`sender.LAZY`), if there were one."""
 
 CALL_SECONDS = 3.0
-"""How long the wire has for one."""
+"""Seconds that the wire has for one call."""
 
 CLOSE_SECONDS = 2.0
-"""How long closing waits for what isn't sent yet."""
+"""Seconds that closing waits for what isn't sent yet."""
 
 EXPIRE_SECONDS = 60.0
-"""How often what is over its time is looked for on the wire."""
+"""Seconds between two looks on the wire for what is over its time."""
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class SharedBus:
 
     @asynccontextmanager
     async def _following(self, head: Head) -> AsyncIterator[None]:
-        """Its process was told that it is followed from here: whoever doesn't get that far says so."""
+        """Withdraws, where its body fails, the word to the run's process that it is followed from here."""
         try:
             yield
         except BaseException:
@@ -193,7 +193,7 @@ class SharedBus:
     # --- asking, and being told ---------------------------------------------------------------------------------------
 
     async def _head(self, run_key: str) -> Head | None:
-        """What is known of the run; if that is nothing, its process may not have sent it yet."""
+        """Returns what is known of the run; if that is nothing, its process may not have sent it yet."""
         head = await self._call(self._wire.find(run_key))
         if head is None:
             await self._ask(run_key, "", UNKNOWN_SECONDS)

@@ -22,10 +22,10 @@ from agui_gate.bus.replicas.wire import Head, Said, Wanted, Wire
 from agui_gate.errors import Unavailable
 
 LOOK_SECONDS = 2.0
-"""How often a run is looked at of which nothing is heard."""
+"""Seconds between two looks at a run of which nothing is heard."""
 
 READ_SECONDS = 5.0
-"""How long one read may take."""
+"""Seconds that one read may take."""
 
 RETRY_SECONDS = 0.25
 """The wait after a read that failed."""
@@ -75,11 +75,11 @@ class Follower:
         return reader
 
     def keeps(self, run_key: str) -> bool:
-        """Whether somebody here reads the run who keeps it going."""
+        """Returns whether somebody here reads the run who keeps it going."""
         return any(log.readers - log.watchers for log in self._logs.get(run_key, ()))
 
     def leave(self, head: Head) -> None:
-        """Who read the run, or was about to, doesn't. Its process is told if nobody here keeps it going now."""
+        """Ends the reading of the run by somebody here. Its process is told if nobody here keeps it going now."""
         key = head.run.run_key
         if key not in self._logs:
             self._tell(head.run.address, Left(self._address, key))
@@ -87,13 +87,13 @@ class Follower:
             self._tell(head.run.address, Watches(self._address, key))
 
     def came(self, run_key: str) -> None:
-        """There is more to read of the run."""
+        """Takes the word that there is more to read of the run."""
         for log in self._logs.get(run_key, ()):
             log.heard = True
             self._stir(log)
 
     def opened(self, run_key: str) -> None:
-        """There is another opening of the run."""
+        """Takes the word that there is another opening of the run."""
         self._openings.add(run_key)
         self._wake.set()
 
@@ -140,7 +140,7 @@ class Follower:
         return True
 
     def _left(self, log: FollowedLog) -> None:
-        """One who read the log doesn't any more."""
+        """Removes one who doesn't read the log any more."""
         logs = self._logs.get(log.key, [])
         if not log.readers and log in logs:
             logs.remove(log)
@@ -199,7 +199,7 @@ class Follower:
             log.heard = False
 
     async def _read_what_is_new(self) -> None:
-        """What is told of while that goes on is read with the next round: this one may not have seen it."""
+        """Reads what is new. What is told of meanwhile is read with the next round: this one may not have seen it."""
         while self._openings:
             key = self._openings.pop()
             try:

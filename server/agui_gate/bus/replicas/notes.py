@@ -1,4 +1,4 @@
-"""What processes tell each other by the notes of a wire, and how that is written: many in one payload.
+"""The notes by which processes tell each other something over a wire, and how they are written: many in one payload.
 
 A note that another version knows and this one doesn't is passed over.
 """
@@ -34,14 +34,14 @@ class Ask(_Tagged, frozen=True, tag="ask"):
 
 
 class Answer(_Tagged, frozen=True, tag="answer"):
-    """It was sent. ``opening``: the number of the opening, or `NO_OPENING`, or `NOT_TO_BE_HAD`."""
+    """The answer to `Ask`: it was sent. ``opening`` is the opening's number, or `NO_OPENING`, or `NOT_TO_BE_HAD`."""
 
     token: int
     opening: int = NO_OPENING
 
 
 class Came(_Tagged, frozen=True, tag="came"):
-    """There is more to read of the run."""
+    """The run has said more, which can be read."""
 
     run_key: str
 
@@ -53,14 +53,14 @@ class Opened(_Tagged, frozen=True, tag="opened"):
 
 
 class Left(_Tagged, frozen=True, tag="left"):
-    """Nobody at ``address`` reads the run any more."""
+    """The run has no readers at ``address`` any more."""
 
     address: str
     run_key: str
 
 
 class Watches(_Tagged, frozen=True, tag="watches"):
-    """Who reads the run at ``address`` doesn't keep it going any more."""
+    """The run's readers at ``address`` don't keep it going any more."""
 
     address: str
     run_key: str
@@ -110,7 +110,7 @@ def _within_bounds(written: list[bytes]) -> Iterator[list[bytes]]:
 
 
 def unpack(payload: bytes) -> Iterator[Word]:
-    """What a payload says, as far as this version understands it."""
+    """Yields what a payload says, as far as this version understands it."""
     try:
         written = _several.decode(payload)
     except msgspec.MsgspecError:

@@ -21,15 +21,15 @@ class Given:
         self._made = made
 
     def __call__(self) -> msgspec.Raw:
-        """Them."""
+        """Returns the messages."""
         return self._made
 
     async def prepare(self) -> None:
-        """They are ready."""
+        """Does nothing: the messages are ready."""
 
 
 class FollowedLog(EventLog):
-    """What a run of another process says, from frame ``first`` on. ``on_left`` is told when a reader has left."""
+    """The log of a run of another process, from frame ``first`` on. ``on_left`` is told when a reader has left."""
 
     __slots__ = ("_on_left", "head", "heard", "told", "watchers")
 
@@ -37,7 +37,7 @@ class FollowedLog(EventLog):
         super().__init__(limit, first=first)
         self._on_left = on_left
         self.watchers: set[LogReader] = set()
-        """Those of the readers who don't keep the run going."""
+        """The readers who don't keep the run going."""
         self.head = head
         self.heard = True
         """Since it was looked at last."""
@@ -75,7 +75,7 @@ class FollowedLog(EventLog):
 
 
 class JoinedReader(LogReader):
-    """One that comes late: see `Bus.join`. ``later`` is called if it needs an opening later than ``opening``."""
+    """A reader that comes late: see `Bus.join`. ``later`` is called if it needs an opening later than ``opening``."""
 
     __slots__ = ("_is_lost", "_later", "_opening", "_tell", "_told")
 

@@ -44,7 +44,7 @@ SEND_BYTES = 1024 * 1024
 """About how much is sent at once."""
 
 SEND_SECONDS = 5.0
-"""How long one send may take before it is tried again, on another connection."""
+"""Seconds that one send may take before it is tried again, on another connection."""
 
 SLOWEST = 1024 * 1024
 """Bytes a second: for what is large there is longer, as nothing else is sent before it."""
@@ -53,10 +53,10 @@ RETRY_SECONDS = (0.1, 2.0)
 """The first and the longest wait before another try."""
 
 WORDS = 10_000
-"""How many notes wait at most. The oldest are lost."""
+"""Notes that wait at most. The oldest are lost."""
 
 DONE = 1000
-"""How many runs are remembered after all of them was sent, to answer those who ask a moment too late."""
+"""Runs that are remembered after all of them was sent, to answer those who ask a moment too late."""
 
 log = structlog.get_logger("agui_gate.bus")
 
@@ -122,7 +122,7 @@ class Sender:
             self.tell(ask.address, Answer(ask.token, NOT_TO_BE_HAD), now=True)
 
     def left(self, word: Left | Watches) -> None:
-        """Nobody there follows the run any more, or nobody who keeps it going."""
+        """Takes the word that nobody there follows the run any more, or nobody who keeps it going."""
         out = self._runs.get(word.run_key)
         if out is None or word.address not in out.followers:
             return
@@ -144,12 +144,12 @@ class Sender:
             log.warning("bus_lost", runs=lost, means="They have ended. Other processes can't read their events again.")
 
     def has_ended_run(self, principal: str, thread_id: str) -> bool:
-        """Whether the end of a run of the thread isn't sent yet."""
+        """Returns whether the end of a run of the thread isn't sent yet."""
         runs = (out.run for out in self._runs.values() if out.log.ended)
         return any((run.principal, run.thread_id) == (principal, thread_id) for run in runs)
 
     async def flush(self, seconds: float) -> None:
-        """Until everything is sent that was said. Raises `Unavailable` if that takes longer."""
+        """Waits until everything is sent that was said. Raises `Unavailable` if that takes longer."""
         self._idle.clear()
         self._sweep()
         try:
@@ -206,7 +206,7 @@ class Sender:
             self._stir(out)
 
     def _stir(self, out: Outgoing) -> None:
-        """There may be something to send of the run."""
+        """Has a run looked at, of which there may be something to send."""
         if out.is_over:
             return
         self._idle.clear()
@@ -245,7 +245,7 @@ class Sender:
             await asyncio.sleep(min(PACE + EACH * len(batches), PACE_MOST))
 
     def _collect(self) -> tuple[list[Batch], list[Note]]:
-        """What is sent together. Of what is too much for once, the rest comes next."""
+        """Returns what is sent together. Of what is too much for once, the rest comes next."""
         stirred, self._stirred = self._stirred, {}
         said, self._words = self._words, {}
         words = list(said)
@@ -292,7 +292,7 @@ class Sender:
             del self._done[next(iter(self._done))]
 
     async def _send(self, batches: list[Batch], notes: list[Note]) -> None:
-        """Until it goes well."""
+        """Sends these until it goes well."""
         wait, longest = RETRY_SECONDS
         while not await self._sent(batches, notes):
             if wait == RETRY_SECONDS[0]:

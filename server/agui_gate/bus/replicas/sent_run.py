@@ -1,4 +1,4 @@
-"""One run of this process, as it is sent: how far, to whom, and what of it is still kept at the other end."""
+"""Sends one run of this process: notes how far, to whom, and what of it is still kept at the other end."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Outgoing(LogReader):
         self._keep, self._kept, self._kept_bytes = keep, deque[tuple[int, int]](), 0
         self._said = False
         self.followers: dict[str, bool] = {}
-        """By their address; whether somebody there keeps the run going."""
+        """The followers, by address; True if somebody there keeps the run going."""
         self.answers: list[tuple[str, Answer]] = []
         self.listens = False
         """The log is going to say when there is more."""
@@ -61,12 +61,14 @@ class Outgoing(LogReader):
         self.log.followed_elsewhere = any(self.followers.values())
 
     def left(self, address: str) -> None:
-        """Nobody there does any more."""
+        """Removes a follower: nobody there follows the run any more."""
         del self.followers[address]
         self.log.followed_elsewhere = any(self.followers.values())
 
     def take(self, size: int) -> Iterator[Batch]:
-        """What is to be sent next, up to about ``size`` bytes. The last batch that there is says that it has ended."""
+        """Yields what is to be sent next, up to about ``size`` bytes. The last batch that there is says that it has
+        ended.
+        """
         while size > 0 and (batch := self._next()) is not None:
             size -= len(batch.data)
             self._said = True
@@ -77,16 +79,16 @@ class Outgoing(LogReader):
 
     @property
     def is_over(self) -> bool:
-        """Everything was taken, to the end."""
+        """True if everything was taken, to the end."""
         return self._closed
 
     @property
     def has_more(self) -> bool:
-        """There is something left to take."""
+        """True if there is something left to take."""
         return not self._said or self.position < self.log.next_seq or (self._at_end and not self._closed)
 
     def words(self, *, taken: bool) -> Iterator[tuple[str, Word]]:
-        """What to tell those who follow with what was ``taken``, and those who asked once that was all."""
+        """Yields what to tell those who follow with what was ``taken``, and those who asked once that was all."""
         if taken:
             came = Came(self.run.run_key)
             yield from ((address, came) for address in self.followers)

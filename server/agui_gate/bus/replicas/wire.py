@@ -1,4 +1,4 @@
-"""What carries frames and notes from process to process: the seam between a bus that is shared and its server.
+"""The wire that carries frames and notes from process to process: the seam between a shared bus and its server.
 
 A wire is simple. It keeps what it is given, under the numbers that it is given, and brings notes to addresses. When to
 send, what to keep, who follows, and what to do while the server is away: that is the same for every wire, and isn't its
@@ -23,7 +23,7 @@ READ_BYTES = 1024 * 1024
 
 
 class Run(msgspec.Struct, frozen=True):
-    """Whose run it is. ``address`` is that of the process that runs it."""
+    """A run, and whose it is. ``address`` is that of the process that runs it."""
 
     run_key: str
     principal: str
@@ -33,7 +33,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What is to be kept of a run: the frames from ``first`` up to ``next`` (not included), in one piece.
+    """Frames of a run that are to be kept: from ``first`` up to ``next`` (not included), in one piece.
 
     It may be none of them: then it says that there is such a run, or that it has ended. Frames before ``keep`` may go;
     a piece that has later ones too stays. What ``ended`` stays for as long as the wire was told when it was made.
@@ -58,7 +58,7 @@ class Note(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What is known of a run: the frames from ``first`` up to ``next`` (not included) are kept."""
+    """The state of a run on the wire: the frames from ``first`` up to ``next`` (not included) are kept."""
 
     run: Run
     first: int
@@ -113,7 +113,7 @@ class Wire(Protocol):
         ...
 
     async def read(self, wanted: Sequence[Wanted]) -> Sequence[Said | None]:
-        """What runs have said, in one round trip; None for those of which nothing is kept."""
+        """Returns what runs have said, in one round trip; None for those of which nothing is kept."""
         ...
 
     async def put_opening(self, run_key: str, seq: int, data: bytes) -> None:
