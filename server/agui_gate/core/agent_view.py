@@ -1,4 +1,4 @@
-"""What one agent sees of a journal that several write: pure, and before the sanitizer.
+"""Selects what one agent sees of a journal that several write: pure, and before the sanitizer.
 
 A thread has one journal, whoever of a team speaks (docs/adr/0022-one-journal-per-team.md). Each agent is told of it
 what it may know, in a form that its model can take:
@@ -31,7 +31,9 @@ from agui_gate.core.transcript import (
 
 
 class Viewpoint(NamedTuple):
-    """Who looks: an agent, in a task. Both are spelled as in `TurnEntry`: "" is the entry agent, the conversation."""
+    """An agent in a task, who looks at a journal. Both are spelled as in `TurnEntry`: "" is the entry agent, the
+    conversation.
+    """
 
     agent: str = ""
     task: str = ""
@@ -42,7 +44,7 @@ ALONE = Viewpoint()
 
 
 class Audience(NamedTuple):
-    """For whom a transcript is made: ``who`` looks, and the ``prompt`` of its task, if it has one.
+    """The audience for which a transcript is made: ``who`` looks, and the ``prompt`` of its task, if it has one.
 
     ``vendor``: whose handles of files its model can use (`abilities.NamesVendor`).
     """
@@ -53,7 +55,7 @@ class Audience(NamedTuple):
 
 
 def seen(entries: Sequence[Entry], who: Viewpoint, prompt: str = "") -> list[Entry]:
-    """What ``who`` sees of ``entries``. ``prompt`` is what its task says, if it has one.
+    """Returns what ``who`` sees of ``entries``. ``prompt`` is what its task says, if it has one.
 
     What is seen can be looked at again from there, and stays as it is. Linear.
     """

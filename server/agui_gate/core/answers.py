@@ -20,11 +20,13 @@ from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.reply_schema import NotUnderstood, read
 
 Target = Literal["approval", "call", "card"]
-"""What an answer's id is the id of."""
+"""The kind of thing whose id an answer names."""
 Choice = Literal["approve", "reject", "cancel"]
-"""What an answer says. To cancel is to leave the call undone without denying it."""
+"""The choice that an answer makes. To cancel is to leave the call undone without denying it."""
 Way = Literal["card", "resume", "message", "http", "shell"]
-"""How an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band, …"""
+"""The way in which an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band,
+…
+"""
 
 
 MAX_REASON = 10_000
@@ -32,7 +34,7 @@ MAX_REASON = 10_000
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody said about one gated call, before it was checked against the record.
+    """An answer to one gated call, as somebody gave it, before it was checked against the record.
 
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
@@ -122,7 +124,9 @@ def from_function_approval(item: Any) -> Answer | None:
 
 
 def looks_like_answer(content: str) -> bool:
-    """Whether a tool message's content is JSON with an approval's member (docs/clients.md#answers-as-tool-messages)."""
+    """Returns whether a tool message's content is JSON with an approval's member
+    (docs/clients.md#answers-as-tool-messages).
+    """
     if len(content) > 10_000 or '"a' not in content:
         return False
     value = parse_object(content)

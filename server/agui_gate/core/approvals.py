@@ -54,14 +54,16 @@ from agui_gate.errors import IllegalMove
 Style = Literal["card", "interrupt"]
 
 Runner = Literal["here", "provider", "agent"]
-"""Who runs an approved call: a tool of ours; the provider, which held it back; or another agent, as a task of its."""
+"""The runner of an approved call: a tool of ours; the provider, which held it back; or another agent, as a task of
+its.
+"""
 
 LOCAL = "local"
 """The principal of an open loopback server, and of the shell."""
 
 
 class State(StrEnum):
-    """Where a gated call is in its life."""
+    """The state of a gated call."""
 
     PENDING = "pending"
     CLAIMED = "claimed"
@@ -116,7 +118,7 @@ def sources(to: State) -> tuple[State, ...]:
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person decided about one call. ``edited_arguments`` is canonical JSON of all arguments, or None.
+    """A person's decision about one call. ``edited_arguments`` is canonical JSON of all arguments, or None.
 
     ``by`` is the principal, ``way`` how the answer came; it is None for what was decided before that was recorded.
     """
@@ -177,32 +179,32 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def is_pending(self) -> bool:
-        """Whether nobody has decided it, and nothing else has: a person may, unless it has expired meanwhile."""
+        """True if nobody has decided it, and nothing else has: a person may, unless it has expired meanwhile."""
         return self.state is State.PENDING
 
     @property
     def is_held(self) -> bool:
-        """Whether the provider runs the call: there is no tool of ours to run then."""
+        """True if the provider runs the call: there is no tool of ours to run then."""
         return self.runner == "provider"
 
     @property
     def opens_task(self) -> bool:
-        """Whether it delegates a task, so that what was asked is whether that may begin."""
+        """True if it delegates a task, so that what was asked is whether that may begin."""
         return self.runner == "agent"
 
     @property
     def is_begun(self) -> bool:
-        """Whether it opens a task that somebody agreed to. What comes of that is in the journal, and not in here."""
+        """True if it opens a task that somebody agreed to. What comes of that is in the journal, and not in here."""
         return self.opens_task and self.state in (State.CLAIMED, State.DONE)
 
     @property
     def is_asked_again(self) -> bool:
-        """Whether it was asked before an older backup was restored, and once more since."""
+        """True if it was asked before an older backup was restored, and once more since."""
         return self.was not in ("", self.id)
 
     @property
     def is_agreed(self) -> bool:
-        """Whether it is held, somebody approved it, and the provider is not told so yet."""
+        """True if it is held, somebody approved it, and the provider is not told so yet."""
         return self.is_held and self.state in (State.CLAIMED, State.GIVEN_BACK)
 
     @property
@@ -212,15 +214,15 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return self.arguments if edited is None else edited
 
     def expired_at(self, now: int) -> bool:
-        """Whether it can no longer be decided at ``now``."""
+        """Returns whether it can no longer be decided at ``now``."""
         return self.expires_at is not None and self.expires_at <= now
 
     def waits_at(self, now: int) -> bool:
-        """Whether it waits for a person at ``now``: it is pending, and has not expired."""
+        """Returns whether it waits for a person at ``now``: it is pending, and has not expired."""
         return self.is_pending and not self.expired_at(now)
 
     def overdue_at(self, now: int) -> bool:
-        """Whether its record has to be moved to ``expired`` at ``now``."""
+        """Returns whether its record has to be moved to ``expired`` at ``now``."""
         return self.is_pending and self.expired_at(now)
 
 

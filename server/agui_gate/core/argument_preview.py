@@ -51,7 +51,7 @@ def laid_over(state: Any, place: Place, arguments: Mapping[str, Any]) -> Any:
 
 
 def found(state: Any, place: Place) -> tuple[Any, ...]:
-    """What is at ``place``, in a tuple that is empty where nothing is."""
+    """Returns what is at ``place``, in a tuple that is empty where nothing is."""
     for name in place:
         if not isinstance(state, dict) or name not in state:
             return ()

@@ -1,4 +1,4 @@
-"""What happened to gated calls, as a chain of events that can be checked.
+"""The audit trail of gated calls, a chain of events that can be checked.
 
 Theory of operation
 -------------------
@@ -181,12 +181,12 @@ def replaced(approval: Approval, run_key: str) -> Happened:
 
 
 def deleted(approval: Approval, run_key: str) -> Happened:
-    """Its thread was deleted, while it was in that state."""
+    """Returns the event of a thread's deletion, for an approval that was in that state then."""
     return _about(approval, "deleted", run_key=run_key, body={"state": approval.state.value})
 
 
 def late(gone: Event, to: State, output: Output) -> Happened:
-    """What came of a call whose thread was ``deleted`` meanwhile, by that event."""
+    """Returns the outcome of a call whose thread was ``deleted`` meanwhile, by that event."""
     return Happened(
         kind=cast(Kind, to.value),
         principal=gone.principal,
@@ -236,8 +236,10 @@ def _about(
 
 
 def is_as_agreed(approval: Approval, events: Iterable[tuple[str, str]], *, told: bool = True) -> bool:
-    """Whether its arguments are those that were asked about, and agreed to if it was. ``events``: kinds and bodies of
-    its events of these two kinds. Without a question in the trail there was none, unless it was not ``told`` there.
+    """Returns whether its arguments are those that were asked about, and agreed to if it was.
+
+    ``events``: kinds and bodies of its events of these two kinds. Without a question in the trail there was none,
+    unless it was not ``told`` there.
     """
     said = {kind: parse_object(body) or {} for kind, body in events}
     asked, agreed = said.get("asked"), said.get("approved")
@@ -275,7 +277,7 @@ Why = Literal["missing", "added", "changed", "not_the_head"]
 
 
 class Break(msgspec.Struct, frozen=True):
-    """Where a chain is broken: events before ``seq`` are ``missing``, or that event was ``added`` or ``changed``.
+    """A place where a chain is broken: events before ``seq`` are ``missing``, or that one was ``added`` or ``changed``.
 
     ``not_the_head``: it is not the event that the head of the chain was, which was kept elsewhere; or there is none.
     """
@@ -297,7 +299,7 @@ class Chains:
         self._last = Head("")
 
     def check(self, event: Event) -> list[Break]:
-        """What is wrong with the next event. The chain is then followed from it on."""
+        """Returns what is wrong with the next event. The chain is then followed from it on."""
         if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
             self._last = Head(event.thread, tenant=event.tenant)
         found: list[Why] = []
@@ -314,5 +316,5 @@ class Chains:
         return [Break(event.thread, event.seq, why, event.tenant) for why in found]
 
     def missing(self) -> list[Break]:
-        """After the last event: the heads that were kept, and whose events were not there."""
+        """Returns what is missing after the last event: the heads that were kept, and whose events were not there."""
         return [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]

@@ -1,4 +1,4 @@
-"""What the audit trail says of each approval, held against the ledger: somebody who can write to the one may have.
+"""Compares the audit trail with the ledger: somebody who can write to the one may have.
 
 The trail alone can be whole while the ledger says something else: other arguments, another person, another result.
 """
@@ -13,13 +13,13 @@ from agui_gate.core.audit import Event, digest
 from agui_gate.core.json_text import parse_object
 
 Differs = Literal["arguments", "decision", "state", "output", "not_asked", "no_record"]
-"""In what a record differs from what the trail says of it. ``no_record``: there is none."""
+"""The part of a record that differs from what the trail says of it. ``no_record``: there is none."""
 
 _STATES: frozenset[str] = frozenset(State)
 
 
 class Account(msgspec.Struct):
-    """What one chain says of one approval, up to some event."""
+    """The account that one chain gives of one approval, up to some event."""
 
     seq: int
     arguments: object = None
@@ -30,7 +30,7 @@ class Account(msgspec.Struct):
     is_gone: bool = False
 
     def apply(self, event: Event) -> None:
-        """Its next event."""
+        """Takes its next event."""
         self.seq, body = event.seq, parse_object(event.body) or {}
         if event.kind == "asked":
             self.arguments = body.get("arguments")
@@ -44,7 +44,7 @@ class Account(msgspec.Struct):
                 self.decision = (event.by, event.way)
 
     def contradictions(self, approval: Approval) -> list[Differs]:
-        """Where the record says otherwise."""
+        """Returns the parts of the record that say otherwise."""
         decision, output = approval.decision, approval.output
         said = ("", "") if decision is None else (decision.by, decision.way or "")
         equal: dict[Differs, bool] = {
@@ -64,7 +64,7 @@ class Ledger:
         self._accounts: dict[str, Account] = {}
 
     def apply(self, event: Event) -> None:
-        """Its next event."""
+        """Takes the next event."""
         self._accounts.setdefault(event.approval_id, Account(event.seq)).apply(event)
 
     def differences(self, approvals: Iterable[Approval]) -> list[tuple[str, int, Differs]]:

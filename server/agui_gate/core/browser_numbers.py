@@ -1,5 +1,6 @@
-"""What a page can carry. JavaScript reads a JSON number as a double. So integers beyond ±(2^53 - 1) change their last
-digits on the way: …993 is shown, and comes back, as …992.
+"""Converts integers that a page can't carry. JavaScript reads a JSON number as a double.
+
+So integers beyond ±(2^53 - 1) change their last digits on the way: …993 is shown, and comes back, as …992.
 
 So such integers go to pages as text (`for_browser`, `schema_for_browser`) and are integers again when they come back
 (`from_browser`). This is about decoded values. Where JSON goes as a text of its own, every digit is in it, and it is
@@ -29,7 +30,7 @@ def for_browser(value: Any) -> Any:
 
 
 def from_browser(value: Any, shown: Any, schema: Mapping[str, Any]) -> Any:
-    """What a page means by ``value``, an edit of what was ``shown``.
+    """Returns what a page means by ``value``, an edit of what was ``shown``.
 
     A text of digits is an integer if two things are so. One was shown as this very text, and ``schema`` (the tool's
     JSON Schema) asks for a number and for no text. Anything else stays as it is.
@@ -47,7 +48,7 @@ def _is_unsafe(value: Any) -> bool:
 
 
 def _restored(value: Any, shown: Any, places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Any:
-    """As `from_browser`; ``places`` are the parts of the schema that are about ``value``."""
+    """Restores integers as `from_browser` does; ``places`` are the parts of the schema that are about ``value``."""
     match value:
         case str():
             return _number_in(value, shown, places, root)

@@ -1,11 +1,11 @@
-"""What a message from outside consists of, and what all structs of a transcript have in common (`transcript.py`)."""
+"""The content of a message from outside, and what all structs of a transcript have in common (`transcript.py`)."""
 
 from typing import Literal, dataclass_transform
 
 import msgspec
 
 More = str | None
-"""What came in with something and says nothing to a model: JSON, shown again as it came. See
+"""The rest that came in with something and says nothing to a model: JSON, shown again as it came. See
 `protocol/message_shapes.py`."""
 
 

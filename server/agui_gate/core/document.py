@@ -22,14 +22,14 @@ class Document:
 
     @property
     def text(self) -> bytes:
-        """As JSON, without space between its parts."""
+        """The document as JSON, without space between its parts."""
         if self._text is None:
             self._text = msgspec.json.encode(self._value)
         return self._text
 
     @property
     def value(self) -> Any:
-        """As a value."""
+        """The document as a value."""
         if self._value is _UNMADE:
             self._value = msgspec.json.decode(self.text)
         return self._value
@@ -43,5 +43,5 @@ class Document:
 
     @property
     def raw(self) -> Raw:
-        """Its text, to be put into another one as it is."""
+        """The document's text, to be put into another one as it is."""
         return Raw(self.text)

@@ -12,7 +12,7 @@ from typing import Any, Literal, dataclass_transform
 import msgspec
 
 PROTOCOL_VERSION = "1.0"
-"""What RUN_STARTED says, to everybody (VER-1)."""
+"""The version that RUN_STARTED tells everybody (VER-1)."""
 METADATA = "agui-gate"
 """Our key in AG-UI's ``metadata`` (META-1)."""
 
@@ -80,7 +80,7 @@ class ToolCallEnd(Event, tag="TOOL_CALL_END"):
 
 
 class ToolCallResult(Event, tag="TOOL_CALL_RESULT"):
-    """What a call came to. This is what ends a chip."""
+    """The result of a call. This is what ends a chip."""
 
     message_id: str
     tool_call_id: str
@@ -157,7 +157,7 @@ class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
 
 
 class ActivitySnapshot(Event, tag="ACTIVITY_SNAPSHOT"):
-    """What a tool is doing. The same message id again replaces what was shown."""
+    """The state of an activity of a tool. The same message id again replaces what was shown."""
 
     message_id: str
     activity_type: str
@@ -176,7 +176,7 @@ class ActivityDelta(Event, tag="ACTIVITY_DELTA"):
 
 
 class Custom(Event, tag="CUSTOM"):
-    """Anything else, under a namespaced name."""
+    """An event of any other kind, under a namespaced name."""
 
     name: str
     value: Any
@@ -194,7 +194,7 @@ class SubagentStarted(Event, tag="SUBAGENT_STARTED"):
 
 
 class SubagentSuccess(Event, tag="success"):
-    """It has done its task."""
+    """The outcome of a sub-agent that has done its task."""
 
 
 class SubagentSuspended(Event, tag="suspended"):
@@ -248,7 +248,7 @@ class CancelledOutcome(Event, tag="cancelled"):
 
 
 Finished = InterruptOutcome | SuccessOutcome
-"""How a run comes to its own end."""
+"""The outcome of a run that comes to its own end."""
 
 Outcome = Finished | CancelledOutcome
 

@@ -51,7 +51,7 @@ from agui_gate.core.transcript import (
 
 
 class Dropped(NamedTuple):
-    """What a branch took out of a journal.
+    """The part of a journal that a branch took out.
 
     ``entries``: all that stood behind it. ``calls``: the ids of the calls in it. ``outlives``: what is to be added
     again at once. ``replaced``: what outlives it too, and belongs behind the message that is answered anew.
@@ -86,12 +86,14 @@ class Journal:
         self.messages = MessagesShown()
         self.replaced: list[ReplacedEntry] = []
         self.windows: dict[Viewpoint, WindowEntry] = {}
-        """What the models were sent last of the conversation; nothing for those that were always sent all of it."""
+        """The windows that the models were sent last; nothing for those that were always sent all of the
+        conversation.
+        """
         self.newest_turn: TurnEntry | None = None
         self.has_state_entries = False
-        """Whether tools have changed the shared state."""
+        """True if tools have changed the shared state."""
         self.previews: dict[str, tuple[str, ...]] = {}
-        """Where pages show arguments of calls that waited, or do, by call id."""
+        """The places where pages show arguments of calls that waited, or do, by call id."""
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
         self._newest_place = -1
@@ -104,9 +106,9 @@ class Journal:
         self._reported: set[str] = set()
         self._actions: set[str] = set()
         self.heirs: dict[str, str] = {}
-        """By task: the agent that it was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
+        """The agent that each task was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
         self.alone = True
-        """Whether all of it was said by the entry agent to the user: there is no team to tell apart."""
+        """True if all of it was said by the entry agent to the user: there is no team to tell apart."""
         for entry in entries:
             self.note(entry)
 
@@ -168,7 +170,7 @@ class Journal:
                 self.previews[entry.call_id] = entry.place
 
     def _note_handed_off(self, entry: HandedOffEntry) -> None:
-        """Who answers from here on has a continuation of its own, or none (S22)."""
+        """Notes a hand-off. Who answers from here on has a continuation of its own, or none (S22)."""
         self.heirs[entry.task] = entry.agent
         if not entry.task:
             self.ref = None
@@ -205,8 +207,10 @@ class Journal:
         return Dropped(gone, calls, outlives, [entry for entry in gone if isinstance(entry, ReplacedEntry)])
 
     def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
-        """Whether ``entry`` stays although a branch dropped it: it was given later to a call or a message that stays,
-        or to one of these ``cards``."""
+        """Returns whether ``entry`` stays although a branch dropped it.
+
+        It was given later to a call or a message that stays, or to one of these ``cards``.
+        """
         match entry:
             case ResultEntry() | ActivityEntry():
                 return entry.call_id in self._calls
@@ -221,7 +225,7 @@ class Journal:
     # --- what is open, and who is waited for ----------------------------------------------------------------------
     @property
     def has_team(self) -> bool:
-        """Whether other agents than the entry agent took part, or are to: by a hand-off or by a task."""
+        """True if other agents than the entry agent took part, or are to: by a hand-off or by a task."""
         return not self.alone or bool(self.heirs or self._delegations)
 
     def standing_turns(self) -> Sequence[TurnEntry]:
@@ -256,7 +260,9 @@ class Journal:
         return [call for turn in self.standing_turns() for call in turn.calls if self._is_open_task(call)]
 
     def _is_open_task(self, call: CallPart) -> bool:
-        """Where people were asked whether it may begin, they have agreed."""
+        """Returns whether the call is a task at work. Where people were asked whether it may begin, they have
+        agreed.
+        """
         record = self.approvals.get(call.id)
         return call.kind == "task" and call.id not in self._results and (record is None or record.is_begun)
 
@@ -272,7 +278,7 @@ class Journal:
         return found
 
     def waits_in(self, task: str) -> bool:
-        """Whether a call that was made in ``task`` itself has no outcome, so that its agent can't go on."""
+        """Returns whether a call that was made in ``task`` itself has no outcome, so that its agent can't go on."""
         calls = (call for turn in self._standing.get(task, ()) for call in turn.told_calls)
         return any(call.kind != "hosted" and not self.has_outcome(call.id) for call in calls)
 
@@ -290,23 +296,23 @@ class Journal:
         return self._delegations.get(task)
 
     def depth(self, task: str) -> int:
-        """How many tasks ``task`` is inside of, with itself."""
+        """Returns how many tasks ``task`` is inside of, with itself."""
         return 1 + self.depth(self._tasks.get(task, "")) if task else 0
 
     def pending(self) -> list[Approval]:
-        """What waits for a person, oldest first."""
+        """Returns the approvals that wait for a person, oldest first."""
         return [a for a in self._unfinished.values() if a.is_pending]
 
     def unfinished(self) -> Iterable[Approval]:
-        """What is decided neither way for good, or at work."""
+        """Returns the approvals that are decided neither way for good, or are at work."""
         return self._unfinished.values()
 
     def claimed(self) -> list[Approval]:
-        """What is run here, or was, by a process that died."""
+        """Returns the approvals that are run here, or were, by a process that died."""
         return [a for a in self._unfinished.values() if a.state is State.CLAIMED and not a.is_held]
 
     def agreed(self) -> list[Approval]:
-        """What waits for the provider: held calls that it is to be told to run."""
+        """Returns the approvals that wait for the provider: held calls that it is to be told to run."""
         return [a for a in self._unfinished.values() if a.is_agreed]
 
     def passed(self) -> list[Approval]:
@@ -314,8 +320,9 @@ class Journal:
         return [a for a in self._unfinished.values() if a.state is State.PASSED]
 
     def consents(self) -> dict[str, bool]:
-        """What the next request tells the provider about the calls that it holds, by call id. Nothing about those that
-        it was told about before.
+        """Returns what the next request tells the provider about the calls that it holds, by call id.
+
+        Nothing about those that it was told about before.
 
         A call that nobody was asked about is one that nobody agreed to.
         """
@@ -326,19 +333,20 @@ class Journal:
 
     @property
     def waits(self) -> bool:
-        """Whether anything waits for a person or for the client."""
+        """True if anything waits for a person or for the client."""
         return bool(self.pending() or self.open_calls())
 
     def awaits_model(self, transcript: Transcript, task: str = "") -> bool:
-        """Whether the model that works on ``task`` has something to answer at the end of ``transcript``, which was made
-        of this journal. That is a message of the user's, or outputs that it has not seen.
+        """Returns whether the model that works on ``task`` has something to answer at the end of ``transcript``.
+
+        The transcript was made of this journal. To answer is a message of the user's, or outputs that it has not seen.
         """
         if not transcript or isinstance(transcript[-1], UserTurn):
             return bool(transcript)
         return any(call.kind != "hosted" for turn in self._standing.get(task, ()) for call in turn.told_calls)
 
     def is_answered(self, place: int) -> bool:
-        """Whether the model's answer to the entry at ``place`` is there, or is waiting for somebody.
+        """Returns whether the model's answer to the entry at ``place`` is there, or is waiting for somebody.
 
         Outputs that the model has not seen yet mean that the answer is still under way.
         """
@@ -350,11 +358,12 @@ class Journal:
         return any(not self.has_outcome(c.id) and (c.kind != "task" or self.waits) for c in turn.awaited)
 
     def has_turn_after(self, place: int) -> bool:
-        """Whether the model has said something after the entry at ``place``."""
+        """Returns whether the model has said something after the entry at ``place``."""
         return self._newest_place > place
 
     def reference(self, agent: str = "") -> ConversationRef | None:
-        """What a provider remembers of this thread, for ``agent``: nothing, unless it said the newest turn (S22).
+        """Returns what a provider remembers of this thread, for ``agent``: nothing, unless it said the newest turn
+        (S22).
 
         There is one reference, whosever it is. Adapters leave another's alone.
         """
@@ -366,11 +375,11 @@ class Journal:
         return self._calls.get(call_id)
 
     def knows_call(self, call_id: str) -> bool:
-        """Whether the journal has a call of this id, a result for one, or what the user did under it."""
+        """Returns whether the journal has a call of this id, a result for one, or what the user did under it."""
         return call_id in self._calls or call_id in self._results or call_id in self._actions
 
     def has_result(self, call_id: str) -> bool:
-        """Whether the journal has a result for this call."""
+        """Returns whether the journal has a result for this call."""
         return call_id in self._results
 
     def result(self, call_id: str) -> ResultEntry | None:
@@ -378,16 +387,18 @@ class Journal:
         return self._results.get(call_id)
 
     def has_outcome(self, call_id: str) -> bool:
-        """Whether it is known what came of this call, or at least what was decided. Not so of a task at work."""
+        """Returns whether it is known what came of this call, or at least what was decided. Not so of a task at
+        work.
+        """
         approval = self.approvals.get(call_id)
         return call_id in self._results or not (approval is None or approval.is_pending or approval.is_begun)
 
     def shows(self, call_id: str) -> bool:
-        """Whether the client shows this gated call and has not been told its outcome."""
+        """Returns whether the client shows this gated call and has not been told its outcome."""
         return call_id not in self._reported and call_id in self._calls
 
     def was_reported(self, call_id: str) -> bool:
-        """Whether a stream has told the result of this call of ours."""
+        """Returns whether a stream has told the result of this call of ours."""
         return call_id in self._calls and (call_id in self._results or call_id in self._reported)
 
     def unreported(self) -> list[Approval]:
@@ -396,9 +407,9 @@ class Journal:
         return begun + [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
 
     def is_action(self, call_id: str) -> bool:
-        """Whether this call is what the user did in a component."""
+        """Returns whether this call is what the user did in a component."""
         return call_id in self._actions
 
     def has_issued(self, name: str) -> bool:
-        """Whether a model of ours has called something of this name that is not the client's."""
+        """Returns whether a model of ours has called something of this name that is not the client's."""
         return name in self._issued

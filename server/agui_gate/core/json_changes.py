@@ -36,7 +36,9 @@ MAX_PARTS = 256
 """Parts of one pointer."""
 
 MAX_LEVELS = 512
-"""How deep a copy, or what is moved, may come to nest: again and again, it would be deeper than anybody can write."""
+"""Levels that a copy, or what is moved, may come to nest: again and again, it would be deeper than anybody can
+write.
+"""
 
 SHOWN = 200
 """Characters of a pointer that an error tells."""
@@ -130,7 +132,7 @@ class _Changing:
         return found
 
     def _parent(self, path: str) -> tuple[Any, str]:
-        """What holds the place, to be changed, and its name there."""
+        """Returns the container of the place, to be changed, and the place's name in it."""
         *outer, name = self._names(path)
         parent: Any = self.root
         for part in outer:
@@ -171,20 +173,21 @@ def _place(name: str, length: int, path: str) -> int:
 
 
 Operation = dict[str, Any]
-"""One change: ``op`` (add, remove or replace), ``path``, and but for remove ``value``."""
+"""A change: ``op`` (add, remove or replace), ``path``, and but for remove ``value``."""
 
 MAX_DEPTH = 64
-"""From this depth on a value that has changed is told whole."""
+"""Levels from which on a value that has changed is told whole."""
 
 MOST_WORK = 25_000
 """Microseconds, about. What would take longer is told whole."""
 
 PER_KB_MADE = 10.0
-"""What of that it takes to make a value of a text, and the text of that again."""
+"""Microseconds, about, for each KiB of a text to make its value, and the text of that again."""
 
 PER_KB, PER_MEMBER, PER_ANCHOR, PER_PLACE, PER_OPERATION = 1.0, 0.1, 1.0, 4.0, 2.0
-"""What of that a text takes that is divided, for its length and for each member; an element that may be an anchor; a
-place where something has changed; and an operation.
+"""Microseconds, about, to divide a text: for each KiB and each member; for an element that may be an anchor; for a
+place
+where something has changed; and for an operation.
 """
 
 MOST_ANCHORS = 5_000
@@ -207,7 +210,7 @@ class TooDifferent(ValueError):
 
 
 class _Longer(Exception):
-    """Than the new value itself."""
+    """Raised where changes are longer than the new value itself."""
 
 
 def difference(old: Any, new: Any, path: str = "", *, small: bool = True) -> list[Operation]:
@@ -220,7 +223,7 @@ def difference(old: Any, new: Any, path: str = "", *, small: bool = True) -> lis
 
 
 def changes(old: Document, new: Document, path: str = "", *, small: bool = True) -> list[Operation]:
-    """As `difference`, of documents."""
+    """Returns the operations of `difference`, for documents."""
     if old.text == new.text:
         return []
     found = _Found(math.inf if small else None)
@@ -239,7 +242,9 @@ def pointer(*names: str) -> str:
 
 
 def is_safe(operations: Sequence[Operation]) -> bool:
-    """Whether every client follows these: none changes the whole, or goes through what is no name of its own."""
+    """Returns whether every client follows these: none changes the whole, or goes through what is no name of its
+    own.
+    """
     return all(o["path"] and _UNSAFE.isdisjoint(o["path"].split("/")) for o in operations)
 
 
@@ -280,7 +285,7 @@ class _Found(list[Operation]):
             self._put("replace", path, new.text)
 
     def _says_other(self, old: Document, new: Document) -> bool:
-        """Whether it is not the same in another spelling: ``1e2`` and ``100.0``, or characters."""
+        """Returns whether it is not the same in another spelling: ``1e2`` and ``100.0``, or characters."""
         self._worked((len(old.text) + len(new.text)) / 1024 * PER_KB_MADE)
         return _encode(_decode(old.text)) != _encode(_decode(new.text))
 
@@ -315,7 +320,7 @@ class _Found(list[Operation]):
                 self._put("add", path + pointer(name), bytes(new[name]))
 
     def _lists(self, old: list[Raw], new: list[Raw], path: str, depth: int) -> None:
-        """From the end to the beginning, so that the places of what is still to come don't move."""
+        """Compares two lists, from the end to the beginning, so that the places of what is still to come don't move."""
         for s in reversed(self._stretches(old, new)):
             both = min(s.old_end - s.old, s.new_end - s.new)
             for at in range(s.old_end - 1, s.old + both - 1, -1):
@@ -327,7 +332,9 @@ class _Found(list[Operation]):
                 self.compare(was, value, f"{path}/{s.old + at}", depth + 1)
 
     def _stretches(self, old: list[Raw], new: list[Raw]) -> list["_Stretch"]:
-        """What lies between the elements that stay: at the beginning, at the end, and around the anchors in between."""
+        """Returns what lies between the elements that stay: at the beginning, at the end, and around the anchors in
+        between.
+        """
         shorter = min(len(old), len(new))
         first = _alike(old, new, shorter)
         last = _alike(old[::-1], new[::-1], shorter - first)
@@ -336,7 +343,9 @@ class _Found(list[Operation]):
         return [_Stretch(i + 1, next_i, j + 1, next_j) for (i, j), (next_i, next_j) in pairwise(anchors)]
 
     def _anchors(self, old: list[Raw], new: list[Raw], first: int) -> list[tuple[int, int]]:
-        """Where elements stand that each side has once: as many as possible that are in the same order on both."""
+        """Returns the places of elements that each side has once: as many as possible that are in the same order on
+        both.
+        """
         if not old or not new or len(old) + len(new) == 2 or max(len(old), len(new)) > MOST_ANCHORS:
             return []
         self._worked(PER_ANCHOR * (len(old) + len(new)))
@@ -367,7 +376,7 @@ def _common(old: dict[str, Raw], new: dict[str, Raw]) -> tuple[list[str], list[R
 
 
 def _unlike(old: Sequence[Raw], new: Sequence[Raw]) -> Iterator[int]:
-    """Where two lists of one length differ."""
+    """Yields the places where two lists of one length differ."""
     for begin in range(0, len(new), PIECE):
         if old[begin : begin + PIECE] != new[begin : begin + PIECE]:
             yield from (at for at in range(begin, min(begin + PIECE, len(new))) if old[at] != new[at])
@@ -383,7 +392,7 @@ class _Stretch(NamedTuple):
 
 
 def _alike(old: Sequence[Raw], new: Sequence[Raw], most: int) -> int:
-    """How many elements are the same, from the beginning on; ``most`` at most."""
+    """Returns how many elements are the same, from the beginning on; ``most`` at most."""
     at = 0
     while at + PIECE <= most and old[at : at + PIECE] == new[at : at + PIECE]:
         at += PIECE

@@ -67,7 +67,7 @@ def canonical(text_or_value: Any) -> str:
 
 
 MAX_TOKENS = 50_000
-"""Of a text that is to be completed. It is arguments that a model never ended."""
+"""Tokens of a text that is to be completed. It is arguments that a model never ended."""
 
 
 def completion(text: str) -> str | None:
@@ -84,7 +84,9 @@ def completion(text: str) -> str | None:
 
 
 def so_far(text: str) -> Any:
-    """What a JSON text says of which only the beginning may have come; None where it ends before a value or in a name.
+    """Returns the value of a JSON text of which only the beginning may have come.
+
+    None where it ends before a value or in a name.
 
     A number, or a text, may go on. None as well for what `completion` can't complete. Linear.
     """
@@ -106,7 +108,7 @@ def object_or_empty(text: str) -> str:
 
 
 class _Lacks(NamedTuple):
-    """What a text lacks at its end: of its last token, a placeholder that is needed then, and what closes it."""
+    """The end that a text lacks: of its last token, a placeholder that is needed then, and what closes it."""
 
     token: str
     need: str
@@ -114,7 +116,7 @@ class _Lacks(NamedTuple):
 
 
 def _lacks(text: str) -> _Lacks | None:
-    """What a text lacks if it is the beginning of a JSON text. None for one of too many tokens."""
+    """Returns what a text lacks if it is the beginning of a JSON text. None for one of too many tokens."""
     closers: list[str] = []
     last, need, named = "", "0", False
     for number, match in enumerate(_TOKEN.finditer(text)):
@@ -140,7 +142,7 @@ def _is_json(text: str) -> bool:
 
 
 def _token_rest(token: str) -> str:
-    """What the last token lacks."""
+    """Returns what the last token lacks."""
     if token[0] == '"':
         whole = len(token) > 1 and _CHARACTERS.fullmatch(token, 1, len(token) - 1) is not None and token[-1] == '"'
         return "" if whole else _string_rest(token)
@@ -150,7 +152,9 @@ def _token_rest(token: str) -> str:
 
 
 def _string_rest(token: str) -> str:
-    """What an open string lacks: the rest of an escape, the second half of a surrogate pair, the closing quote."""
+    """Returns what an open string lacks: the rest of an escape, the second half of a surrogate pair, the closing
+    quote.
+    """
     match = _CHARACTERS.match(token, 1)
     assert match is not None  # it matches nothing, too
     escape = token[match.end() :]
@@ -203,8 +207,9 @@ def _members(value: Any) -> Iterable[Any]:
 
 
 def encoded(value: Any) -> bytes:
-    """What people's code made, as JSON. Raises ValueError for what is not: NaN and infinities too, of which the encoder
-    would make null.
+    """Returns what people's code made, as JSON.
+
+    Raises ValueError for what is not: NaN and infinities too, of which the encoder would make null.
     """
     try:
         text = _as_it_is(value)
@@ -232,7 +237,7 @@ def check_finite(value: Any) -> None:
 
 
 def is_deeper(value: Any, levels: int) -> bool:
-    """Whether ``value`` nests deeper than ``levels``. Level by level: no recursion to run out of."""
+    """Returns whether ``value`` nests deeper than ``levels``. Level by level: no recursion to run out of."""
     level = [value]
     for _ in range(levels):
         level = [
@@ -252,7 +257,7 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
 def has_more(text: bytes, most: int, marks: bytes) -> bool:
-    """Whether a JSON text has more than ``most`` of these marks outside of its strings."""
+    """Returns whether a JSON text has more than ``most`` of these marks outside of its strings."""
     number = _count(text, marks)
     if number > most:  # those in strings are none
         number -= sum(_count(string[0], marks) for string in _STRING.finditer(text))
@@ -264,7 +269,9 @@ def _count(text: bytes, marks: bytes) -> int:
 
 
 def is_text_deeper(text: bytes, levels: int) -> bool:
-    """As `is_deeper`, of JSON that was encoded here. Most texts aren't, which is seen without making their values.
+    """Returns what `is_deeper` does, for JSON that was encoded here.
+
+    Most texts aren't deeper, which is seen without making their values.
 
     Each value is put in a line of its own, indented by its level. No string has a line's end in it.
     """

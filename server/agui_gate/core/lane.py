@@ -1,4 +1,4 @@
-"""What one agent says on a run's stream: the entry agent, or a sub-agent of it.
+"""A lane of a run's stream: what one agent says there, the entry agent or a sub-agent of it.
 
 All lanes of a stream share what is known of it: which ids are taken, and which calls owe their results. What is open,
 each has for itself. So two sub-agents may speak at once.
@@ -22,7 +22,7 @@ ENDED = ("abort", "It was ended before it was done.")
 
 
 class Stream:
-    """What the lanes of one stream share."""
+    """The state that the lanes of one stream share."""
 
     __slots__ = ("emit", "is_open", "lanes", "owed", "resulted", "running", "seen", "seen_calls")
 
@@ -40,7 +40,7 @@ class Stream:
 
 
 class Lane:
-    """What one agent says. Its methods may be called in any order: what would be illegal is repaired or dropped."""
+    """The lane of one agent. Its methods may be called in any order: what would be illegal is repaired or dropped."""
 
     __slots__ = ("_calls", "_emit", "_names", "_owner", "_reasoning", "_stream", "_texts")
 
@@ -129,18 +129,18 @@ class Lane:
             self._emit(ev.ToolCallStart(call_id, name, parent_id, self._owner))
 
     def call_args(self, call_id: str, delta: str) -> None:
-        """A piece of its arguments."""
+        """Streams a piece of the call's arguments."""
         if delta and call_id in self._calls:
             self._emit(ev.ToolCallArgs(call_id, delta, self._owner))
 
     def call_end(self, call_id: str) -> None:
-        """Its arguments are complete."""
+        """Ends the call's arguments: they are complete."""
         if call_id in self._calls:
             self._calls.discard(call_id)
             self._emit(ev.ToolCallEnd(call_id, self._owner))
 
     def result(self, call_id: str, message_id: str, content: str, metadata: dict[str, Any] | None = None) -> None:
-        """What the call came to: once per call of this run; calls of earlier runs may get theirs here too."""
+        """Shows the call's result: once per call of this run; calls of earlier runs may get theirs here too."""
         stream = self._stream
         if not stream.is_open or not call_id or call_id in stream.resulted:
             return
@@ -159,7 +159,7 @@ class Lane:
             task.failed(*ENDED)
 
     def leave_open(self, call_ids: Sequence[str]) -> None:
-        """These calls get their results later: a person or the client owes them."""
+        """Leaves calls open that get their results later: a person or the client owes them."""
         for call_id in call_ids:
             if call_id in self._stream.owed:
                 self._stream.owed[call_id] = None
@@ -182,7 +182,7 @@ class Lane:
             self.call_end(call_id)
 
     def _begin(self, entity_id: str) -> bool:
-        """Whether a new entity may open now under this id; takes the id."""
+        """Returns whether a new entity may open now under this id; takes the id."""
         if not self._stream.is_open or not entity_id or entity_id in self._stream.seen:
             return False
         self._stream.seen.add(entity_id)
@@ -190,7 +190,7 @@ class Lane:
 
 
 class SubagentLane(Lane):
-    """What a sub-agent says."""
+    """The lane of a sub-agent."""
 
     __slots__ = ("_about", "_parent")
 
@@ -200,7 +200,7 @@ class SubagentLane(Lane):
 
     @property
     def id(self) -> str:
-        """Its ``subagentRunId``."""
+        """The ``subagentRunId`` of the sub-agent."""
         return self._about.subagent_run_id
 
     def announce(self) -> None:
@@ -216,12 +216,12 @@ class SubagentLane(Lane):
         self._emit(event)
 
     def done(self) -> None:
-        """It has done its task."""
+        """Ends the sub-agent, which has done its task."""
         self.announce()
         self._end(ev.SubagentFinished(self.id, ev.SubagentSuccess()))
 
     def failed(self, code: str, message: str) -> None:
-        """It has failed, or was ended before its task was done."""
+        """Ends the sub-agent, which has failed, or was ended before its task was done."""
         self.announce()
         self._end(ev.SubagentError(self.id, message, code))
 

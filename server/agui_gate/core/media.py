@@ -1,4 +1,4 @@
-"""Whether an attachment can be what it says that it is, without looking further than its first bytes.
+"""Checks whether an attachment can be what it says that it is, without looking further than its first bytes.
 
 Providers refuse a request for one picture that they can't read, and clients send their whole history with every run.
 So what can't be read is told to the model as a note in its place, and never sent (`LeftOutEntry`).
@@ -38,7 +38,7 @@ _TIDY = {ord("-"): "+", ord("_"): "/", **dict.fromkeys(map(ord, " \n\r\t"))}
 
 
 def problem(media: Media) -> str | None:
-    """Why no provider could take this attachment, as the end of a sentence; None if it looks well."""
+    """Returns why no provider could take this attachment, as the end of a sentence; None if it looks well."""
     media = normal(media)
     match media.source:
         case "data":
@@ -51,12 +51,12 @@ def problem(media: Media) -> str | None:
 
 
 def placeholder(media: Media, reason: str) -> str:
-    """What the model is told in its place."""
+    """Returns the note that the model is told in its place."""
     return f"[{media.kind} left out: {reason}]"
 
 
 def is_foreign(media: Media, vendor: str) -> bool:
-    """Whether it is a handle of another provider's than ``vendor``: only whose it is can read it (IN-4).
+    """Returns whether it is a handle of another provider's than ``vendor``: only whose it is can read it (IN-4).
 
     A handle that doesn't say whose it is may be anybody's, and so may one for a provider that has no name here.
     """
@@ -84,7 +84,7 @@ def normal(media: Media) -> Media:
 
 
 def _unpacked(media: Media) -> Media:
-    """What a data URL holds, which some clients send as data and others as an address."""
+    """Returns what a data URL holds, which some clients send as data and others as an address."""
     head, comma, value = media.value[5:].partition(",")
     label, *options = head.split(";")
     if not comma or "base64" not in options:
@@ -132,7 +132,7 @@ def _data_problem(media: Media) -> str | None:
 
 
 def _label_problem(media: Media) -> str | None:
-    """Whether what the label says can be true. Where the bytes are recognised, it is theirs already."""
+    """Returns a problem if what the label says can't be true. Where the bytes are recognised, it is theirs already."""
     label = media.mime_type
     if _recognise(media.value) is not None:
         return None

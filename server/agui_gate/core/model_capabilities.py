@@ -1,4 +1,4 @@
-"""What a model can do, as far as somebody who knows has said so (CAP-2).
+"""The capabilities of a model, as far as somebody who knows has said so (CAP-2).
 
 Three know something: an adapter, what its API can carry and what it was set to ask for; a profile, what a kind of
 server refuses; and whoever chose the model, all the rest. What nobody said is None, and is not claimed.
@@ -13,25 +13,25 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """True, False, or None where it isn't known. What reads or thinks is the model, with the adapter before it."""
 
     reasoning: bool | None = None
-    """Whether it thinks before it answers."""
+    """True if it thinks before it answers."""
     reasoning_shown: bool | None = None
-    """Whether its thoughts are streamed, as text."""
+    """True if its thoughts are streamed, as text."""
     reasoning_sealed: bool | None = None
-    """Whether they come sealed too, to be sent back."""
+    """True if they come sealed too, to be sent back."""
     image: bool | None = None
     audio: bool | None = None
     video: bool | None = None
     pdf: bool | None = None
     file: bool | None = None
-    """Whether it reads documents of other kinds."""
+    """True if it reads documents of other kinds."""
     runs_code: bool | None = None
-    """Whether code is run, by the provider or by the model's tools."""
+    """True if code is run, by the provider or by the model's tools."""
     sandboxed: bool | None = None
     asks: bool | None = None
-    """Whether the provider asks people before it runs some of its own tools."""
+    """True if the provider asks people before it runs some of its own tools."""
 
     def updated(self, newer: "Abilities | None") -> "Abilities":
-        """These, with what ``newer`` knows in their place."""
+        """Returns these, with what ``newer`` knows in their place."""
         names = () if newer is None else newer.__struct_fields__
         known = {name: value for name in names if (value := getattr(newer, name)) is not None}
         return msgspec.structs.replace(self, **known)
@@ -43,12 +43,12 @@ class Declares(Protocol):
 
     @property
     def abilities(self) -> Abilities:
-        """What can be claimed."""
+        """The abilities that can be claimed."""
         ...
 
 
 def abilities_of(adapter: object) -> Abilities:
-    """What an adapter declares; nothing, if it declares nothing."""
+    """Returns what an adapter declares; nothing, if it declares nothing."""
     return adapter.abilities if isinstance(adapter, Declares) else Abilities()
 
 
@@ -66,6 +66,6 @@ class NamesVendor(Protocol):
 
 
 def vendor_of(adapter: object) -> str:
-    """Whose handles of files this adapter can use; "" if it doesn't say."""
+    """Returns the vendor whose handles of files this adapter can use; "" if it doesn't say."""
     vendor = getattr(adapter, "vendor", "")  # asked once a run: `isinstance` of a Protocol takes ten times as long
     return vendor if isinstance(vendor, str) else ""

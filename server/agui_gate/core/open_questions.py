@@ -73,7 +73,9 @@ def _is_no(answer: Answer) -> bool:
 
 
 def _value(answer: Answer, wanted: Any) -> tuple[Any, str | None]:
-    """What is to be told, and what is wrong with it. A page may send an answer that is no object as an object."""
+    """Returns what is to be told, and what is wrong with it. A page may send an answer that is no object as an
+    object.
+    """
     value = YES if answer.given is None else answer.given
     if answer.edited is not None:
         value = answer.edited.get(ANSWER)

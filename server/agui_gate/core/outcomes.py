@@ -91,7 +91,7 @@ def left_unfinished(name: str) -> Output:
 
 
 def not_saved(error: NotSaved) -> Output:
-    """What is told of a call while what came of it could not be saved."""
+    """Returns what is told of a call while what came of it could not be saved."""
     if not error.ran:
         return NOT_STARTED
     return status("unknown", "It ran, but its result could not be saved yet. It does not run again.")
@@ -107,5 +107,5 @@ def completed(approval: Approval) -> Approval:
 
 
 def on_cards(approval: Approval) -> Output | None:
-    """What cards say that ask about ``approval``, once it is decided."""
+    """Returns what cards say that ask about ``approval``, once it is decided."""
     return BEGUN if approval.is_begun else approval.output

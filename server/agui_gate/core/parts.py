@@ -1,11 +1,11 @@
-"""What a turn consists of: text, reasoning and calls, and what a call came to (`transcript.py`)."""
+"""The parts of a turn: text, reasoning and calls, and the outputs of calls (`transcript.py`)."""
 
 from typing import Any, Literal
 
 from agui_gate.core.content import Content, More, Struct
 
 CallKind = Literal["server", "gated", "client", "hosted", "held", "task"]
-"""Who resolves a call: the server at once, the server after a person agreed, or the client; or the provider itself.
+"""The kind of a call, by who resolves it: the server (at once, or after a person agreed), the client, or the provider.
 
 ``task``: a sub-agent of ours, whose turns are in the same journal (`TurnEntry.task`). It may take several runs.
 
@@ -14,7 +14,9 @@ what a person decides is told to it with the next request (`SettledCall.consent`
 """
 
 Shown = Literal["at_once", "after_turn", "when_decided", "when_done"]
-"""When a call was streamed to the client: as the model said it, or held back because its tool has a gate. Then it is
+"""The time at which a call was streamed to the client.
+
+That is as the model said it, or held back because its tool has a gate. Then it is
 shown after its turn where the gate lets it go free, and else when it is decided. A call that delegates a task may be
 held back until that is done. Whether it is held back is the dialect's to say (`protocol/dialects/`).
 """
@@ -27,7 +29,7 @@ Only the adapter whose `origin` made the turn reads it back; everyone else leave
 
 
 class ConversationRef(Struct):
-    """What a provider remembers of this thread: at most one of two typed ids, never a guessed string.
+    """A provider's reference to this thread's conversation: at most one of two typed ids, never a guessed string.
 
     ``turn_id`` is the assistant turn that was committed with it. The provider knows everything up to and including that
     turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it: always the
@@ -83,17 +85,17 @@ class CallPart(Struct, tag="call", tag_field="type"):
 
     @property
     def local(self) -> bool:
-        """Whether it is resolved on our side, so that the model has to be given its output."""
+        """True if it is resolved on our side, so that the model has to be given its output."""
         return self.kind not in ("hosted", "held")
 
     @property
     def is_held(self) -> bool:
-        """Whether the provider runs it, and has held it back until it is told that it may."""
+        """True if the provider runs it, and has held it back until it is told that it may."""
         return self.kind == "held"
 
 
 class Output(Struct):
-    """What a call came to: the text that the model and the user get.
+    """The output of a call: the text that the model and the user get.
 
     What a client reports may be more: ``parts`` if it is a list (``content`` is their text then), and ``error``, which
     stands beside the content.

@@ -43,7 +43,7 @@ Status = Literal["ok", "missing", "name_mismatch", "arguments_mismatch"]
 
 
 class PendingApproval:
-    """One approval that waits. ``arguments`` is canonical JSON, or None if any will do. Immutable.
+    """An approval that waits. ``arguments`` is canonical JSON, or None if any will do. Immutable.
 
     Equal to a string that is its ``name``, as well as to an entry that is the same in all three.
     """
@@ -56,7 +56,7 @@ class PendingApproval:
         self.arguments = arguments
 
     def check(self, name: str, arguments: Arguments) -> Status:
-        """What `PendingApprovalRegistry.consume` would say of an answer about ``name`` and ``arguments``."""
+        """Returns what `PendingApprovalRegistry.consume` would say of an answer about ``name`` and ``arguments``."""
         return self._check(name, _given(arguments))
 
     def _check(self, name: str, given: str | None) -> Status:
@@ -82,7 +82,9 @@ class PendingApproval:
 
 
 class Consumed(NamedTuple):
-    """What `PendingApprovalRegistry.consume` came to. ``entry`` is None if missing; after a mismatch it still waits."""
+    """The result of `PendingApprovalRegistry.consume`. ``entry`` is None if missing; after a mismatch it still
+    waits.
+    """
 
     status: Status
     entry: PendingApproval | None
@@ -232,12 +234,12 @@ class ApprovalIndex:
         return None
 
     def is_old(self, some_id: str, *targets: Target) -> bool:
-        """Whether this names a question of before a backup was restored, which is asked again."""
+        """Returns whether this names a question of before a backup was restored, which is asked again."""
         keys = [_key(target, some_id) for target in targets]
         return any(key in self._old for key in keys) and not any(key in self._pending for key in keys)
 
     def check(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
-        """Whether an answer that found ``approval`` is about it: `consume` without using it up.
+        """Returns whether an answer that found ``approval`` is about it: `consume` without using it up.
 
         ``name`` and ``arguments`` (JSON) are what the answer says that it is about. None says nothing.
         """
@@ -247,7 +249,7 @@ class ApprovalIndex:
         return self._pending[key].check(*_given_or_recorded(approval, name, arguments))
 
     def consume(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
-        """As `check`; and what is ``ok`` is found no more, under none of its keys."""
+        """Checks as `check` does; and what is ``ok`` is found no more, under none of its keys."""
         return self._pending.consume(
             _key("approval", approval.id), *_given_or_recorded(approval, name, arguments)
         ).status

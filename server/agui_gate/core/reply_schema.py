@@ -1,4 +1,4 @@
-"""What a person may reply to a question about a call: one model.
+"""The model of what a person may reply to a question about a call.
 
 `read` checks replies with it, and the JSON Schema that clients are shown is made from it (`schema`). So what is
 advertised and what is accepted can't disagree.
@@ -29,7 +29,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, rename={"edited": "edited
 
 
 class NotUnderstood(ValueError):
-    """What came is no reply; the text says why."""
+    """Raised for what is no reply; the text says why."""
 
 
 _EXPECTED = {

@@ -1,4 +1,4 @@
-"""From loose entries to a settled transcript: the only place that makes one.
+"""Makes a settled transcript of loose entries: the only place that does.
 
 Whatever went in, what comes out obeys every provider's pairing rules: each call sits in its turn with exactly one
 output, in order of issue. What goes in may be a journal with a crash in it, or a client's history that was cut,
@@ -65,35 +65,35 @@ NOT_EXECUTED = _note(
     "Not executed: the conversation went on before this call could run. Nobody denied it; "
     "call the tool again if it is still needed."
 )
-"""For a server-side call with neither an outcome nor a result."""
+"""The note for a server-side call with neither an outcome nor a result."""
 
 NOT_ANSWERED = _note(
     "The client gave no result, so treat this call as not executed. Nobody denied it; "
     "call the tool again if it is still needed."
 )
-"""For a client tool's call without a result."""
+"""The note for a client tool's call without a result."""
 
 MALFORMED = _note(
     "Not executed: the arguments were not a complete JSON object. Nobody denied it; "
     "call the tool again with valid arguments if it is still needed."
 )
-"""For a call whose arguments were cut off or never were JSON."""
+"""The note for a call whose arguments were cut off or never were JSON."""
 
 
 NO_RESULT = _note("The provider gave no result. Whether the call took effect is not known.")
-"""For a call that the provider ran itself."""
+"""The note for a call that the provider ran itself, and gave no result of."""
 
 
 UNVERIFIED = "[The client reports this result. This server did not run the call and can't verify it.]"
-"""Before a result that only a client knows, of a call that isn't the client's own."""
+"""The note before a result that only a client knows, of a call that isn't the client's own."""
 
 UNFIT = (
     "[The application could not use the answer above: {}. Answer again, with nothing but JSON that fits the schema.]"
 )
-"""After an answer that has not the form that was asked for."""
+"""The note after an answer that has not the form that was asked for."""
 
 _Notes = Mapping[int | None, str]
-"""By the number of a message's part; None stands for the whole message."""
+"""The notes for a message, by the number of its part; None stands for the whole message."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 Outcomes = Mapping[tuple[str, str], Outcome]
-"""By (turn id, call id). It wins over any result among the entries, for which a client may have to be believed."""
+"""The outcomes by (turn id, call id). They win over results among the entries, which may be a client's word."""
 
 Settled = tuple[UserTurn | AssistantTurn, ...]
 
@@ -233,7 +233,7 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
 
 
 class _LeftOut:
-    """What the model is told as notes: by message and part, and by call."""
+    """The notes that the model is told in the place of what is left out: by message and part, and by call."""
 
     def __init__(self, entries: Sequence[Entry], vendor: str) -> None:
         self.messages: dict[str, dict[int | None, str]] = {}
@@ -299,7 +299,7 @@ def _part(part: Content, instead: str | None, vendor: str) -> Content:
 
 
 def _action_turn(entry: ActionEntry, notes: _Notes, vendor: str) -> UserTurn:
-    """What the client says that the user did: in the user's name, since no model made that call."""
+    """Returns what the client says that the user did: in the user's name, since no model made that call."""
     done = f"{entry.name} {entry.arguments}: {told(entry.output, vendor).content}"
     text = notes.get(None) or f"[The client reports what the user did; this server can't verify it: {done}]"
     return UserTurn(entry.call_id, (Text(text),))

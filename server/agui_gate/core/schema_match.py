@@ -1,4 +1,4 @@
-"""Whether a value fits a JSON Schema of somebody else's, as far as that can be told quickly.
+"""Checks whether a value fits a JSON Schema of somebody else's, as far as that can be told quickly.
 
 What isn't known here (patterns, formats, documents elsewhere) is for whoever made the schema to check. A schema that
 takes too long is one that nothing fits.
@@ -15,7 +15,7 @@ from agui_gate.core.schemas import target
 MAX_STEPS = 20_000
 MAX_LEVELS = 60
 BYTES_A_STEP = 64
-"""Of what one part of a schema has to be compared with, however often that part is referred to."""
+"""Bytes that count as one step, of what a part of a schema is compared with, however often it is referred to."""
 
 _LONG = ("type", "enum", "const", "required", "$ref")
 _encode = msgspec.json.encode
@@ -39,11 +39,11 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 class _TooLong(Exception):
-    """It can't be told quickly."""
+    """The check takes too long."""
 
 
 def misfit(value: Any, schema: Any) -> str | None:
-    """What is wrong with ``value``, without a word of it; None if nothing is."""
+    """Returns what is wrong with ``value``, without a word of it; None if nothing is."""
     if is_deeper(value, MAX_LEVELS) or is_deeper(schema, MAX_LEVELS):
         return "it nests too deep"
     try:
@@ -53,7 +53,7 @@ def misfit(value: Any, schema: Any) -> str | None:
 
 
 class _Check:
-    """One check; ``root`` is what references point into."""
+    """Checks one value; ``root`` is what references point into."""
 
     def __init__(self, root: Any) -> None:
         self._root: Rules = root if isinstance(root, Mapping) else {}
@@ -120,7 +120,7 @@ def _weight(value: Any, rules: Rules) -> int:
 
 
 def _plain(value: Any, rules: Rules, where: str) -> Iterator[str]:
-    """What one part of a schema says of the value itself."""
+    """Yields what one part of a schema says of the value itself."""
     kinds = rules.get("type", [])
     kinds = [kind for kind in ([kinds] if isinstance(kinds, str) else _list(kinds)) if isinstance(kind, str)]
     if kinds and not any(kind in _TYPES and _TYPES[kind](value) for kind in kinds):

@@ -1,4 +1,4 @@
-"""What a JSON Schema says about a place in a value. Nothing is fetched or validated, and no schema is trusted."""
+"""Finds what a JSON Schema says about a place in a value. Nothing is fetched or validated, and no schema is trusted."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -7,10 +7,10 @@ from typing import Any
 from agui_gate.core.json_text import canonical
 
 MAX_REFERENCES = 100
-"""How many references and alternatives of one place are followed."""
+"""References and alternatives of one place that are followed."""
 
 MAX_DEPTH = 64
-"""As `agui_gate.core.json_text`."""
+"""Levels of nesting, as in `agui_gate.core.json_text`."""
 
 
 def of_arguments(schema: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def kinds_of(place: Mapping[str, Any]) -> list[str]:
 
 
 def below(places: list[Mapping[str, Any]], step: str | int, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the schema says about a member or an item of what ``places`` are about."""
+    """Returns what the schema says about a member or an item of what ``places`` are about."""
     found = (_inner(place, step) for place in alternatives(places, root))
     return [inner for inner in found if isinstance(inner, Mapping)]
 
@@ -64,7 +64,7 @@ def alternatives(places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> It
 
 
 def target(reference: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a reference within the schema points at."""
+    """Returns what a reference within the schema points at."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     found: Any = root

@@ -1,4 +1,4 @@
-"""What must not be shown: credentials in addresses and headers, and the words of peers' exceptions.
+"""Hides what must not be shown: credentials in addresses and headers, and the words of peers' exceptions.
 
 A peer may put anything into its errors, the key that it was sent as well. So of an exception that a client of HTTP or
 of a database raises, the type and the place are told, and nothing that it says.
@@ -38,7 +38,7 @@ def masked(text: str) -> str:
 
 
 def traceback_of(error: BaseException, seen: frozenset[int] = frozenset()) -> str:
-    """Where ``error`` came from, and what before it. Only what peers can't have written is quoted."""
+    """Returns where ``error`` came from, and what before it. Only what peers can't have written is quoted."""
     seen |= {id(error)}
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     parts = []

@@ -43,7 +43,7 @@ class LastEvent(NamedTuple):
 
 
 class LastEvents(Protocol):
-    """How a run ends, as one client reads it. RUN_FINISHED or RUN_ERROR, whatever their members are."""
+    """The last events of a run, as one client reads them. RUN_FINISHED or RUN_ERROR, whatever their members are."""
 
     def finished(
         self, run: RunName, outcome: ev.Finished | None, owed: Sequence[str], usage: tuple[Any, ...], result: Any
@@ -55,7 +55,7 @@ class LastEvents(Protocol):
 
 
 class Sequencer(Lane):
-    """One run's stream, and what the agent says on it that clients post to.
+    """The stream of one run, and what the agent says on it that clients post to.
 
     ``emit`` takes each event in order; it must not raise.
     """
@@ -69,18 +69,18 @@ class Sequencer(Lane):
         self._begun = False
 
     def started(self) -> None:
-        """RUN_STARTED."""
+        """Begins the stream with RUN_STARTED."""
         if not self._begun:
             self._begun = self._stream.is_open = True
             self._emit(ev.RunStarted(*self._run, ev.PROTOCOL_VERSION))
 
     @property
     def has_subagents(self) -> bool:
-        """Whether a sub-agent was announced that has not ended."""
+        """True if a sub-agent was announced that has not ended."""
         return bool(self._stream.running)
 
     def knows(self, task: str) -> bool:
-        """Whether the sub-agent of this id has a lane on this stream."""
+        """Returns whether the sub-agent of this id has a lane on this stream."""
         return task in self._stream.lanes
 
     # --- the end ------------------------------------------------------------------------------------------------

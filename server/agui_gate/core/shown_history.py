@@ -26,11 +26,11 @@ from agui_gate.core.transcript import (
 )
 
 REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
-"""What is said to a card that is still open when its question is asked again: no answer, and no outcome."""
+"""The text to a card that is still open when its question is asked again: no answer, and no outcome."""
 
 
 def is_answerable(said: Collection[str]) -> bool:
-    """Whether an answer to a card counts to which this was ``said`` so far."""
+    """Returns whether an answer to a card counts to which this was ``said`` so far."""
     return all(text == REPLACED for text in said)
 
 
@@ -69,11 +69,11 @@ class CardsShown:
 
     @property
     def approvals(self) -> Mapping[str, str]:
-        """Which record each asks about, by its id."""
+        """The approvals that the cards ask about: the record's id by the card's."""
         return self._approvals
 
     def said(self, card_id: str) -> Collection[str]:
-        """What was said to it so far."""
+        """Returns what was said to it so far."""
         return self._said.get(card_id, ())
 
     def open_of(self, *approval_ids: str) -> list[CardEntry]:
@@ -89,7 +89,7 @@ class MessagesShown:
         self._users: dict[str, int] = {}
         self._unnamed: dict[tuple[Content, ...], list[int]] = {}
         self.unnamed = 0
-        """How many users' messages came without an id."""
+        """The number of users' messages that came without an id."""
 
     def note_turn(self, turn: TurnEntry) -> None:
         """Take a turn: its texts, its reasoning, and the messages that show its calls."""
@@ -111,7 +111,7 @@ class MessagesShown:
         return message_id in self._ids
 
     def place_of(self, message_id: str) -> int | None:
-        """Where the user's message with this id stands in the journal, the latest one."""
+        """Returns the place in the journal of the user's message with this id, the latest one."""
         return self._users.get(message_id)
 
     def places_of(self, content: tuple[Content, ...]) -> Sequence[int]:

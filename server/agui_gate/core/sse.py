@@ -50,7 +50,7 @@ class SSESplitter:
         return payloads
 
     def flush(self) -> list[bytes]:
-        """What an unterminated last frame holds; the stream is over."""
+        """Returns what an unterminated last frame holds; the stream is over."""
         payloads = self._frames([b"".join(self._partial), b""])
         self._partial.clear()
         return payloads
@@ -88,7 +88,7 @@ class SSESplitter:
 
 
 def _added(data: bytes | bytearray, line: bytes) -> bytearray:
-    """One more line. In place: an event may have a million of them."""
+    """Adds one more line. In place: an event may have a million of them."""
     lines = data if isinstance(data, bytearray) else bytearray(data)
     lines += b"\n"
     lines += line

@@ -1,4 +1,4 @@
-"""Why a run was stopped before it was complete, though nothing failed (LIFE-4).
+"""The reasons for which a run was stopped before it was complete, though nothing failed (LIFE-4).
 
 How a stream says it is its dialect's: see `protocol/dialects/`.
 """
@@ -9,7 +9,7 @@ from agui_gate.errors import LimitReached, ShuttingDown
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """What the client is told. ``reason`` is the provider's own word, where it was the provider.
+    """The reason as the client is told it. ``reason`` is the provider's own word, where it was the provider.
 
     ``silent``: nothing was said before, so that a client that knows no stops has to be told an error.
     """
@@ -26,7 +26,7 @@ DRAINED = Stop(ShuttingDown.code, ShuttingDown().message)
 """The process ends."""
 
 _FILTERS = frozenset({"content_filter", "refusal"})
-"""What providers call it when the reason is the meaning of what was said."""
+"""Stop reasons of providers that are about the meaning of what was said."""
 
 
 def at_limit(error: LimitReached) -> Stop:

@@ -1,4 +1,4 @@
-"""What a store has kept, as it is read again: also what a newer version, or a fork, has written.
+"""Reads what a store has kept, also what a newer version, or a fork, has written.
 
 A store may hold more than this version knows, and that must not make a thread unreadable:
 

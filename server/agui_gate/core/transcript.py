@@ -1,4 +1,4 @@
-"""What was said on a thread, in the three forms it takes.
+"""The record of what was said on a thread, in the three forms it takes.
 
 *Entries* are loose: the thread's journal as it is stored, or a client's history as it came in. They are appended one by
 one: a user's message, an assistant's turn, a result, a card. Any order, any gaps.
@@ -56,7 +56,7 @@ class KeptEntry(Struct, tag="kept", tag_field="type"):
 
 
 class TurnEntry(Struct, tag="turn", tag_field="type"):
-    """One assistant turn: what one provider response said.
+    """A turn of the assistant: what one provider response said.
 
     ``origin`` is the adapter that made it ("" when a client's history did). ``ref`` is set when the provider
     committed it. ``cut`` marks a turn whose stream did not finish: its complete text is kept, its calls are not.
@@ -92,7 +92,7 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
 
     @property
     def silent(self) -> bool:
-        """Whether a transcript has nothing of it."""
+        """True if a transcript has nothing of it."""
         for part in self.parts:  # noqa: SIM110  (it is asked of each turn of a history, twice)
             if _is_told(part, self.cut):
                 return False
@@ -100,7 +100,9 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
 
 
 def _is_told(part: TextPart | ReasoningPart | CallPart, cut: bool) -> bool:
-    """Whether the model hears of this part, in a turn that may have been ``cut``. Reasoning alone says nothing."""
+    """Returns whether the model hears of this part, in a turn that may have been ``cut``. Reasoning alone says
+    nothing.
+    """
     if isinstance(part, CallPart):
         return part.name != CARD_TOOL and (not cut or part.kind == "hosted")
     return isinstance(part, TextPart) and bool(part.text) and not part.text.isspace()
@@ -145,7 +147,7 @@ class CardClosedEntry(Struct, tag="card_closed", tag_field="type"):
 
     @property
     def by_client(self) -> bool:
-        """Whether ``content`` is what the client said."""
+        """True if ``content`` is what the client said."""
         return self.said is None and not self.retired
 
 
@@ -159,7 +161,7 @@ class ReportedEntry(Struct, tag="reported", tag_field="type"):
 
 
 class PassedEntry(Struct, tag="passed", tag_field="type"):
-    """Of older journals: a note that is in the ledger now, as the states ``passed`` and ``given_back``.
+    """An entry of older journals: a note that is in the ledger now, as the states ``passed`` and ``given_back``.
 
     The migration that brought these states has read it. It is decoded still, and means nothing.
     """
@@ -169,7 +171,7 @@ class PassedEntry(Struct, tag="passed", tag_field="type"):
 
 
 class HandedOffEntry(Struct, tag="handed_off", tag_field="type"):
-    """From here on ``agent`` answers in ``task`` ("": the conversation with the user).
+    """A hand-off: from here on ``agent`` answers in ``task`` ("": the conversation with the user).
 
     ``agent`` is spelled as in `TurnEntry`. ``call_id`` is the call that transferred it.
     """
@@ -215,9 +217,11 @@ class LeftOutEntry(Struct, tag="left_out", tag_field="type"):
 
 
 class WindowEntry(Struct, tag="window", tag_field="type"):
-    """From here on the model of ``agent`` is sent less than all (`Agent(history=…)`): the conversation from the message
-    ``start`` on, and of that round only the answers from the turn ``then`` on. ``summary`` is told in the place of the
-    rest. All empty: it is sent the whole again.
+    """A window: from here on the model of ``agent`` is sent less than all (`Agent(history=…)`).
+
+    That is the conversation from the message ``start`` on, and of that round only the answers from the turn ``then``
+    on.
+    ``summary`` is told in the place of the rest. All empty: it is sent the whole again.
     """
 
     start: str = ""
@@ -228,7 +232,7 @@ class WindowEntry(Struct, tag="window", tag_field="type"):
 
 
 class ActionEntry(Struct, tag="action", tag_field="type"):
-    """What the client says that the user did in a component: a call that no model made, and its result.
+    """An action of the user's in a component, as the client says: a call that no model made, and its result.
 
     ``message_id`` is the assistant's message that shows the call, ``result_id`` the tool message. Nothing of it can be
     verified here, and the model is told so.
@@ -253,7 +257,8 @@ class StateEntry(Struct, tag="state", tag_field="type"):
 
 
 class ActivityEntry(Struct, tag="activity", tag_field="type"):
-    """What the tool of this call shows on the page: an activity of this ``kind``. Display only: no model gets it.
+    """An activity that the tool of this call shows on the page, of this ``kind``. Display only: no model gets it.
+
     What a model shows beside its answer has the id of its turn for the call's, here and in `StateEntry`.
 
     Of several with one ``message_id`` the newest content counts, in the place of the first.
@@ -330,7 +335,7 @@ class SettledCall(Struct, tag="call", tag_field="type"):
 
     @property
     def edited(self) -> bool:
-        """Whether a person changed the arguments before it ran."""
+        """True if a person changed the arguments before it ran."""
         return self.arguments != self.part.arguments
 
 
@@ -341,7 +346,7 @@ class UserTurn(Struct, tag="user", tag_field="type"):
     content: tuple[Content, ...]
     role: Role = "user"
     is_note: bool = False
-    """It says something about the answer before it, and begins nothing."""
+    """True if it says something about the answer before it, and begins nothing."""
 
 
 class AssistantTurn(Struct, tag="assistant", tag_field="type"):

@@ -63,7 +63,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     @property
     def reported(self) -> bool:
-        """Whether there is any count."""
+        """True if there is any count."""
         counts = (self.input_tokens, self.output_tokens, self.cached_input_tokens, self.reasoning_tokens)
         return counts != (None, None, None, None) or self.cache_write_input_tokens is not None
 
@@ -74,7 +74,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 def token_count(said: Any) -> int | None:
-    """What is said, if that can be a number of tokens; else None."""
+    """Returns what is said, if that can be a number of tokens; else None."""
     if isinstance(said, float) and said.is_integer():
         said = int(said)
     return said if type(said) is int and 0 <= said <= MOST else None

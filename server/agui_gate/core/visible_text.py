@@ -32,7 +32,9 @@ def _is_hidden(character: str) -> bool:
 
 
 def _is_idle(character: str, previous: str, following: str) -> bool:
-    """What makes an emoji of a sign, where it stands behind none: in a number, say, or behind another one."""
+    """Returns whether it is the character that makes an emoji of a sign, but behind none: in a number, or behind
+    another.
+    """
     if character != "\ufe0f" or following == "\u20e3":  # 1️⃣
         return False
     return previous.isascii() or previous == "\ufe0f" or (previous.isalnum() and previous != "\u2139")

@@ -1,4 +1,4 @@
-"""How much work a peer may cause: one budget for a run, counted and not measured, so that it is the same everywhere.
+"""Limits how much work a peer may cause: one budget for a run, counted and not measured, so it is the same everywhere.
 
 A few bytes may cause any amount of work: a patch of a long list changes little of it, and goes through all of it. So
 limits of bytes don't bound it. Whatever goes through a value or a list that a peer made takes from the budget first.
@@ -11,7 +11,7 @@ RUN = 4_000_000.0
 """Microseconds, about, that one run of a peer's may take besides what each of its bytes takes anyway."""
 
 EVENT = 250_000.0
-"""And one of its events."""
+"""Microseconds, about, that one event of such a run may take."""
 
 COPIED = 16 * 1024 * 1024
 """Bytes of JSON that copies within a value may add: forty of them could make as much of a small value as there is room
@@ -19,8 +19,8 @@ for.
 """
 
 PER_VALUE, PER_BYTE, PER_COPIED, PER_MOVED, PER_LEVEL = 0.2, 0.002, 0.005, 0.001, 1.0
-"""What of that it takes to look at a value; at a byte of a text; to copy an element of a list or an object with all
-the others; to move it by one place; and to go down by one level.
+"""Microseconds, about, to look at a value; at a byte of a text; to copy an element of a list or an object with all the
+others; to move it by one place; and to go down by one level.
 """
 
 
@@ -42,7 +42,7 @@ class Work:
         self._event = self._left_of_event = event
 
     def begin(self) -> None:
-        """The next event."""
+        """Begins the next event."""
         self._left_of_event = self._event
 
     def spend(self, microseconds: float) -> None:
@@ -57,7 +57,7 @@ class Work:
         self.spend(len(held) * PER_COPIED)
 
     def moves(self, held: Sized) -> None:
-        """What a list holds makes room for one more, or closes up."""
+        """Spends the work of moving what a list holds: it makes room for one more, or closes up."""
         self.spend(len(held) * PER_MOVED)
 
     def size_of(self, value: Any, most: float) -> float:
@@ -80,7 +80,7 @@ class Work:
 
 
 def is_deeper(value: Any, levels: int, work: Work) -> bool:
-    """Whether a JSON value nests deeper than ``levels``. Level by level: no recursion to run out of."""
+    """Returns whether a JSON value nests deeper than ``levels``. Level by level: no recursion to run out of."""
     level = [value] if isinstance(value, dict | list) else []
     while level:
         if levels == 0:
@@ -93,7 +93,7 @@ def is_deeper(value: Any, levels: int, work: Work) -> bool:
 
 
 def same(one: Any, other: Any, work: Work) -> bool:
-    """Whether two JSON values are equal. Numbers are by what they are worth, and booleans are no numbers."""
+    """Returns whether two JSON values are equal. Numbers are by what they are worth, and booleans are no numbers."""
     left = [(one, other)]
     while left:
         a, b = left.pop()
