@@ -1,4 +1,4 @@
-"""What the tools at work on a thread show on its page: its activities.
+"""Keeps the activities that the tools at work on a thread show on its page.
 
 What begins to be shown is in the journal at once, so that its place there is the one in the stream. A change counts
 here alone. When the call has ended, the journal gets what was shown last. It is all saved with the next commit.
@@ -23,7 +23,7 @@ Keep = Callable[[Iterable[Entry]], None]
 
 
 class Activities(ThreadPart):
-    """Of one open thread. ``keep`` adds to its journal, where ``has_room`` says that it may."""
+    """The activities of one open thread. ``keep`` adds to its journal, where ``has_room`` says that it may."""
 
     def __init__(self, keep: Keep, has_room: Callable[[Entry], bool]) -> None:
         self._keep, self._has_room = keep, has_room
@@ -51,11 +51,11 @@ class Activities(ThreadPart):
         return [entry for entry in ended if self._kept.pop(entry.message_id, None) is not entry]
 
     def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
-        """What the call showed last stays."""
+        """Keeps what the call showed last."""
         self.over(call_id)
 
     def takes(self, told: Told, emit: Emit) -> bool:
-        """Takes activities."""
+        """Takes activities, and no other events."""
         if not isinstance(told, Shown):
             return False
         self.show(told.entry)
@@ -63,7 +63,7 @@ class Activities(ThreadPart):
         return True
 
     def entries(self) -> list[Entry]:
-        """What is shown right now, and is not in the journal like that."""
+        """Returns what is shown right now, and is not in the journal like that."""
         if not self._shown:
             return []
         return [entry for name, entry in self._shown.items() if self._kept.get(name) is not entry]

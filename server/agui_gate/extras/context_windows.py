@@ -1,4 +1,4 @@
-"""What of a long conversation one request sends (`agui_gate/agents/history.py`), and the summary of what it doesn't.
+"""Cuts a long conversation for one request (`agui_gate/agents/history.py`), and summarises what it doesn't send.
 
 A conversation is cut between *rounds*. A round begins with what the user says and has all that is said and done until
 the user speaks again. So a call is never parted from its result, and no reasoning from what follows it: they are inside
@@ -51,7 +51,7 @@ INSTRUCTIONS = (
 PREFACE = "[The conversation so far is too long to be shown. These are notes of what came before:]"
 
 MOST_CHARACTERS = 20_000
-"""Of one message or result that is summarised: its beginning."""
+"""Characters of one message or result that are summarised: its beginning."""
 MOST_SUMMARY = 20_000
 """Characters of a summary that are kept."""
 PIECES = 50
@@ -59,9 +59,9 @@ PIECES = 50
 
 BYTES_PER_TOKEN = 4
 TURN_TOKENS = 8
-"""What a turn counts by itself, however little it says."""
+"""Tokens that a turn counts by itself, however little it says."""
 MEDIA_TOKENS = 1_000
-"""What an image or a file counts."""
+"""Tokens that an image or a file counts."""
 
 T = TypeVar("T")
 
@@ -69,8 +69,11 @@ log = structlog.get_logger("agui_gate.windowing")
 
 
 class Window(NamedTuple):
-    """What is sent of a transcript: from the message ``start`` on. ``then``: of that round only the answers from the
-    turn of this id on, as the round itself was too long; "" for all of them.
+    """The part of a transcript that is sent: from the message ``start`` on.
+
+    ``then``: of that round only the answers from the turn of this id on, as the round itself was too long; "" for all
+    of
+    them.
     """
 
     start: str
@@ -78,7 +81,7 @@ class Window(NamedTuple):
 
 
 WHOLE = Window("")
-"""Nothing is left out."""
+"""The window that leaves nothing out."""
 
 
 class ContextWindow(TurnStep):
@@ -108,7 +111,7 @@ class ContextWindow(TurnStep):
         return await if_large(len(self._thread.entries), find, transcript, number)
 
     def _cut(self, transcript: Transcript, window: Window, summary: str = "") -> Transcript:
-        """What ``window`` leaves, with the summary before it."""
+        """Returns what ``window`` leaves, with the summary before it."""
         self._continuation.begin_at(window.start, window.then, summary)
         return _with(summary, seen(transcript, window) or transcript)
 
@@ -199,19 +202,19 @@ def _told(turn: UserTurn | AssistantTurn) -> str:
 
 # --- windows ----------------------------------------------------------------------------------------------------------
 def seen(transcript: Transcript, window: Window) -> Transcript | None:
-    """What ``window`` shows of ``transcript``; None if it is not a window of it (any more)."""
+    """Returns what ``window`` shows of ``transcript``; None if it is not a window of it (any more)."""
     places = _places(transcript, window)
     return None if places is None else (*transcript[places[0] : places[1]], *transcript[places[2] :])
 
 
 def left_out(transcript: Transcript, window: Window) -> Transcript:
-    """What ``window`` doesn't show of ``transcript``; nothing if it is not a window of it."""
+    """Returns what ``window`` doesn't show of ``transcript``; nothing if it is not a window of it."""
     places = _places(transcript, window)
     return () if places is None else (*transcript[: places[0]], *transcript[places[1] : places[2]])
 
 
 def _places(transcript: Transcript, window: Window) -> tuple[int, int, int] | None:
-    """Where the window begins, where it leaves something out, and where it goes on."""
+    """Returns the places where the window begins, where it leaves something out, and where it goes on."""
     if window == WHOLE:
         return 0, 0, 0
     start = next((place for place, turn in enumerate(transcript) if _begins(turn, window.start)), None)
@@ -233,7 +236,9 @@ def newest_rounds(transcript: Transcript, number: int) -> Window:
 
 
 def newest_tokens(transcript: Transcript, tokens: int) -> Window:
-    """As many of the newest rounds as are ``tokens`` long, at least one: cut between answers if it is too long."""
+    """Returns as many of the newest rounds as are ``tokens`` long, at least one: cut between answers if it is too
+    long.
+    """
     sizes = [size_of(turn) for turn in transcript]
     starts = rounds(transcript)
     if not starts or sum(sizes) <= tokens:
@@ -261,14 +266,14 @@ def _within(transcript: Transcript, start: int, sizes: Sequence[int], tokens: in
 
 
 def rounds(transcript: Transcript) -> list[int]:
-    """Where rounds begin. What stands before the first message of the user's belongs to none."""
+    """Returns the places where rounds begin. What stands before the user's first message belongs to none."""
     return [
         place for place in range(len(transcript)) if _is_said(transcript, place) and not _follows(transcript, place)
     ]
 
 
 def _follows(transcript: Transcript, place: int) -> bool:
-    """Whether the user has spoken just before: several messages are one."""
+    """Returns whether the user has spoken just before: several messages are one."""
     return place > 0 and _is_said(transcript, place - 1)
 
 
@@ -282,7 +287,7 @@ def _begins(turn: UserTurn | AssistantTurn, message_id: str) -> bool:
 
 
 def longer(transcript: Transcript, tokens: int) -> bool:
-    """Whether a transcript has more than about so many tokens."""
+    """Returns whether a transcript has more than about so many tokens."""
     return sum(map(size_of, transcript)) > tokens
 
 

@@ -34,7 +34,7 @@ log = structlog.get_logger("agui_gate.failpoints")
 
 
 class Place(StrEnum):
-    """What is about to happen, or has just happened."""
+    """A place in the code: what is about to happen there, or has just happened."""
 
     LEASE = "lease"
     """A thread's lease is taken."""
@@ -49,7 +49,7 @@ class Place(StrEnum):
     TOOL = "tool"
     """A tool runs."""
     RESULT = "result"
-    """What came of a claimed call is recorded."""
+    """The outcome of a claimed call is recorded."""
     PASS = "pass"  # noqa: S105  no password: a held call is passed on
     """A held call is passed on to the provider, or comes back."""
     CLOSE = "close"
@@ -69,7 +69,7 @@ class Place(StrEnum):
     DELIVER = "deliver"
     """Notices are taken out of the outbox, or forgotten because they were told."""
     SWEEP = "sweep"
-    """What is old and settled is forgotten: one step of it."""
+    """One step of forgetting what is old and settled."""
     EPOCH = "epoch"
     """A restored backup begins a new epoch."""
     EVENT = "event"
@@ -79,7 +79,7 @@ class Place(StrEnum):
 
 
 class Failpoint(msgspec.Struct, frozen=True):
-    """Where the process ends: the ``number``-th time that it comes to one side of a place."""
+    """The point at which the process ends: the ``number``-th time that it comes to one side of a place."""
 
     side: Side
     place: Place

@@ -19,10 +19,10 @@ from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.tool_execution import call_function, is_cancelled
 
 SECONDS = 10.0
-"""How long a function may take that makes instructions."""
+"""Seconds that a function may take that makes instructions."""
 
 MOST_CHARACTERS = 512 * 1024
-"""Of what it returns."""
+"""Characters of what it returns."""
 
 log = structlog.get_logger("agui_gate.instructions")
 
@@ -52,7 +52,7 @@ def turn_step(speaker: Speaker) -> DynamicInstructions:
 
 
 async def _made(agent: Agent, function: Instructing, run: RunInput, thread: LeasedThread) -> str:
-    """What the agent's instructions are now. Raises `NoInstructions`."""
+    """Returns what the agent's instructions are now. Raises `NoInstructions`."""
     said = await _said(agent, function, _situation(run, thread), thread)
     if not isinstance(said, str) or len(said) > MOST_CHARACTERS:
         what = f"{len(said):,} characters" if isinstance(said, str) else type(said).__name__

@@ -50,22 +50,24 @@ class ProviderApprovals(HeldCalls):
         """Approvals that were passed on here, by a request that was not made yet."""
 
     def of_task(self, task: str) -> "ProviderApprovals":
-        """Only those to calls that were made in this task ("": the conversation)."""
+        """Returns only those to calls that were made in this task ("": the conversation)."""
         of_task = copy.copy(self)
         of_task._task = task
         return of_task
 
     @property
     def passing(self) -> bool:
-        """Whether a request is under way that says yes to something."""
+        """True while a request is under way that says yes to something."""
         return bool(self._passed())
 
     async def recover(self) -> None:
-        """What a process that died had passed on: nobody knows whether it ran."""
+        """Closes what a process that died had passed on: nobody knows whether it ran."""
         await self._gated_calls.close(self._passed(), State.UNKNOWN)
 
     async def branched(self, dropped: Sequence[Approval]) -> None:
-        """Those of ``dropped``, which a branch has dropped, that were agreed to are not passed on any more."""
+        """Closes those of ``dropped``, which a branch has dropped, that were agreed to: they are not passed on any
+        more.
+        """
         await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
 
     async def pass_on(self, agent: Agent) -> None:
@@ -95,7 +97,7 @@ class ProviderApprovals(HeldCalls):
             self._untold.difference_update(a.id for a in self._passed())
 
     async def accepted(self) -> None:
-        """The provider took the request."""
+        """Records that the provider took the request."""
         await self._gated_calls.record_outcome(self._passed(), State.DONE, outcomes.APPROVED)
         self._on_shown()
 
@@ -108,7 +110,7 @@ class ProviderApprovals(HeldCalls):
         await self._lose(self._of_task(self._journal.agreed()), outcomes.TASK_OVER)
 
     async def ended(self) -> None:
-        """As `gave_up`, for all tasks that have ended."""
+        """Closes what `gave_up` does, for all tasks that have ended."""
         tasks = ((a, self._journal.task_of(a.call_id)) for a in self._journal.agreed())
         await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], outcomes.TASK_OVER)
 
@@ -122,7 +124,7 @@ class ProviderApprovals(HeldCalls):
             await self._gated_calls.record_outcome(self._passed(), State.UNKNOWN, outcomes.INTERRUPTED)
 
     async def _not_run(self, passed: Sequence[Approval]) -> None:
-        """These are known not to run by the request that they were passed on with."""
+        """Gives these back, which are known not to run by the request that they were passed on with."""
         try:
             await self._gated_calls.shift(passed, State.GIVEN_BACK)
         except LeaseLost:
@@ -140,7 +142,7 @@ class ProviderApprovals(HeldCalls):
         return [a for a in approvals if self._journal.task_of(a.call_id) == self._task]
 
     def _is_of(self, approval: Approval, agent: Agent) -> bool:
-        """Whether ``agent`` asked, with this very model, and no model has answered since."""
+        """Returns whether ``agent`` asked, with this very model, and no model has answered since."""
         turns = self._journal.standing_turns()
         asked = any(t.id == approval.turn_id and t.origin == agent.adapter.origin for t in turns)
         return asked and approval.agent == agent.name

@@ -1,4 +1,4 @@
-"""What a model tells beside its answer: activities, and the shared state. Only agents of elsewhere do.
+"""Takes activities and the shared state that a model tells besides its answer. Only agents of elsewhere do.
 
 Both go the way of what tools tell (`ctx.activity`, `ctx.state`), in the name of the turn. What doesn't fit is left out,
 with a line in the log: an answer doesn't fail for it.
@@ -68,7 +68,9 @@ class RemoteState(TurnStep):
         self._known = None if state is None else Document(state)
         """The state as the model has it."""
         self._first = self._last = self._shared.kept
-        """What was kept before the newest changes of the model's, with nobody else's between them, and after them."""
+        """The state as kept before the newest changes of the model's, with nobody else's between them, and after
+        them.
+        """
         self._emitter = Emitter(turn_id, self._tell)
         self._budget = BUDGET
         self._back: list[dict[str, Any]] = []
@@ -79,11 +81,11 @@ class RemoteState(TurnStep):
         return {Activity: self.take, StateChanged: self.take}
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
-        """What was told comes after the turn, also after one that was cut off."""
+        """Returns the turn, and what was told after it, also where the turn was cut off."""
         return (turn, *self.end())
 
     def take(self, event: Activity | StateChanged) -> None:
-        """What it tells now."""
+        """Takes what the model tells now."""
         if self._budget < 0:
             return
         try:
@@ -100,7 +102,7 @@ class RemoteState(TurnStep):
             self._warn(type(event).__name__, str(error)[:200])
 
     def _warn(self, what: str, why: str) -> None:
-        """Once for each kind of thing: who tells one that doesn't fit may tell thousands."""
+        """Warns once for each kind of thing: who tells one that doesn't fit may tell thousands."""
         if what not in self._warned:
             self._warned.add(what)
             log.warning("left_out", what=what, why=why)
@@ -159,7 +161,7 @@ def turn_step(speaker: Speaker) -> RemoteState:
 
 
 def _changed(held: Document, known: Document, new: Document) -> Document:
-    """What is held, with what the model has changed; where that can't be told apart, with all it has."""
+    """Returns what is held, with what the model has changed; where that can't be told apart, with all it has."""
     value = held.value if isinstance(held.value, dict) else {}
     try:
         return Document(patched(value, changes(known, new, small=False)))

@@ -1,4 +1,4 @@
-"""What one replica does and others wait for: on each of them, whoever waits hears it.
+"""Tells the other replicas what this one does and they wait for, so that on each of them whoever waits hears it.
 
 What is written here is told to the other replicas by a signal on the bus, and what they tell is passed on here as if it
 had been written here. Signals are hints (`bus/base.py`): whoever is woken looks at the store, and everybody who waits
@@ -15,7 +15,7 @@ from agui_gate.extension import Extension, Hint, Notice
 
 
 class Replicas(Extension):
-    """This replica among the others on ``bus``. ``hear`` is told what they tell."""
+    """Joins this replica with the others on ``bus``. ``hear`` is told what they tell."""
 
     def __init__(self, bus: Bus, hear: Callable[[Hint], None]) -> None:
         self._bus, self._pass_on = bus, hear

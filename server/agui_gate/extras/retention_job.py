@@ -10,7 +10,7 @@ from agui_gate.extension import Extension
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, RetentionStore
 
 STEP_SECONDS = 10.0
-"""From one step to the next."""
+"""Seconds from one step to the next."""
 
 log = structlog.get_logger("agui_gate.engine")
 

@@ -1,4 +1,5 @@
-"""What CopilotKit's provider calls on its `runtimeUrl`: `<CopilotKitProvider runtimeUrl="http://host/copilotkit">`.
+"""Serves what CopilotKit's provider calls on its `runtimeUrl`: `<CopilotKitProvider
+runtimeUrl="http://host/copilotkit">`.
 
 Observed with `@copilotkit/core` and `react-core` 1.74; `@copilotkit/runtime` 1.75 answers the same requests alike. They
 differ from our own routes in these points:
@@ -215,7 +216,7 @@ class CopilotKitRoutes:
 
     # --- small things -------------------------------------------------------------------------------------------
     async def _named(self, request: Request) -> tuple[str, str]:
-        """Who asks, and for which thread; with the engine started."""
+        """Returns the principal who asks, and the thread's id; the engine is started."""
         principal = await self._guard.principal(request)
         thread_id = _thread_id(request)
         await self._engine.start()

@@ -1,4 +1,4 @@
-"""What CopilotKit's client reads and sends, as JSON: see `routes.py`."""
+"""The JSON that CopilotKit's client reads and sends: see `routes.py`."""
 
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -55,7 +55,7 @@ def decoded(body: bytes, kind: type[T], *, well_formed: bool = True) -> T:
 
 
 def limit_of(query: QueryParams) -> int:
-    """How many threads are wanted; more than a page may have means a page. Raises `InvalidRequest`."""
+    """Returns how many threads are wanted; more than a page may have means a page. Raises `InvalidRequest`."""
     text = query.get("limit") or str(PAGE)
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
         raise InvalidRequest("limit must be a positive number.", well_formed=True)

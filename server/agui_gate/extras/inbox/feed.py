@@ -22,22 +22,22 @@ from agui_gate.stores.capabilities import InboxStore
 from agui_gate.stores.cursor import size_of
 
 LOOK_SECONDS = 3.0
-"""How often it looks for what no one in this process has written."""
+"""Seconds between two looks for what no one in this process has written."""
 
 MAX_WATCHERS = 50
-"""How many watch one principal's approvals at once."""
+"""Watchers of one principal's approvals at the same time."""
 
 MAX_FOLLOWED = 1000
-"""How many approvals are followed of one principal: the oldest that wait. Others are told as these go."""
+"""Approvals that are followed of one principal: the oldest that wait. Others are told as these go."""
 
 MAX_AT_WORK = 100
-"""How many calls a new watcher hears of that were approved before it came, and are at work."""
+"""Calls at work that a new watcher hears of: they were approved before it came."""
 
 MAX_BEHIND = 2 * MAX_FOLLOWED
-"""How many news one watcher may not have taken yet. Over it, its stream ends, and its client connects again."""
+"""News that one watcher may not have taken yet. Over it, its stream ends, and its client connects again."""
 
 MAX_BEHIND_BYTES = 16 * 1024 * 1024
-"""How large these may be: a stream that is read slowly keeps them in memory."""
+"""Bytes that these may have: a stream that is read slowly keeps them in memory."""
 
 _APPROVALS = ("approval_pending", "approval_decided")
 
@@ -60,7 +60,7 @@ Told = Approval | Waiting | Gone
 
 
 class Watcher:
-    """One stream. ``known``: what it was told of and may hear of again; ``news``: what it is to be told."""
+    """A stream of news. ``known``: what it was told of and may hear of again; ``news``: what it is to be told."""
 
     def __init__(self) -> None:
         self.news: deque[Approval | Gone] = deque()
@@ -70,7 +70,7 @@ class Watcher:
         self._bytes = 0
 
     def begin(self, known: Iterable[str]) -> None:
-        """It is told what waits now, by itself; and hears of that again, and of what is at work."""
+        """Begins with what waits now, which it is told by itself; it hears of that again, and of what is at work."""
         self.known, self.is_behind, self._bytes = set(known), False, 0
         self.news.clear()
 
@@ -89,7 +89,7 @@ class Watcher:
         self.wake.set()
 
     def take(self) -> Approval | Gone:
-        """The oldest of the news."""
+        """Returns the oldest of the news, and removes it."""
         told = self.news.popleft()
         self._bytes -= _size(told)
         return told
@@ -100,7 +100,8 @@ def _size(told: Approval | Gone) -> int:
 
 
 class Followed:
-    """What is known of one principal's approvals: the ids that wait, as the store gave them (None: nobody looked yet),
+    """One principal's approvals, as far as they are known: the ids that wait, as the store gave them (None: nobody
+    looked yet),
     and those at work.
     """
 
@@ -215,7 +216,7 @@ class Inbox(Extension):
                 log.exception("look_failed")
 
     async def _look(self, principals: Collection[str]) -> None:
-        """One look, for all who watch these. One at a time: what was read before another one ended is old."""
+        """Looks once, for all who watch these. One look at a time: what was read before another one ended is old."""
         async with self._lock:
             for principal, waiting in (await self._store.waiting_ids(principals, MAX_FOLLOWED)).items():
                 if (followed := self._followed.get(principal)) is not None:
@@ -239,12 +240,12 @@ class Inbox(Extension):
         followed.waiting = waiting
 
     async def _at_work(self, principal: str) -> list[Approval]:
-        """What somebody is at work at, or was: its process may have died. The newest page of it."""
+        """Returns the calls that somebody is at work at, or was: its process may have died. The newest page of them."""
         page = await self._store.list_approvals(principal, limit=MAX_AT_WORK, which="claimed")
         return [record for record in page.approvals if not record.is_agreed]
 
     async def _records(self, principal: str, approval_ids: Sequence[str]) -> AsyncIterator[Approval]:
-        """These records, a page at a time."""
+        """Yields these records, a page at a time."""
         while approval_ids:
             found, approval_ids = await self._store.read_approvals(principal, approval_ids)
             for record in found:

@@ -25,10 +25,10 @@ from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up
 from agui_gate.http.views import Agents, listed_view
 
 RETRY_MS = 3000
-"""After which a browser connects again by itself."""
+"""Milliseconds after which a browser connects again by itself."""
 
 END_SECONDS = 2.0
-"""How long a stream may take to end by itself once the server stops. Its watcher ends with the engine."""
+"""Seconds that a stream may take to end by itself once the server stops. Its watcher ends with the engine."""
 
 log = structlog.get_logger("agui_gate.http")
 

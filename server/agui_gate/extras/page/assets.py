@@ -47,7 +47,7 @@ BUILT_HEADERS = HEADERS | {
 }
 
 KEPT = {"cache-control": "public, max-age=31536000, immutable"}
-"""For files whose name has the hash of what is in them."""
+"""Headers of files whose name has the hash of what is in them."""
 
 
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
@@ -84,7 +84,7 @@ def page_routes(built: Path = BUILT, page: Path = PAGE) -> list[BaseRoute]:
 
 
 def _takes_gzip(headers: Headers) -> bool:
-    """Whether who asks takes an answer that is compressed."""
+    """Returns whether who asks takes an answer that is compressed."""
     for coding in headers.get("accept-encoding", "").split(","):
         name, _, weight = coding.partition(";")
         if name.strip().lower() == "gzip":
@@ -111,7 +111,7 @@ class PageFiles(StaticFiles):
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """As `StaticFiles` does it, plus the headers."""
+        """Returns the response of `StaticFiles`, plus the headers."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers.update(self._headers)
         response.headers["etag"] = f"W/{response.headers['etag']}"  # the same for both forms of the file
@@ -119,7 +119,7 @@ class PageFiles(StaticFiles):
         return response
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """As `StaticFiles` does it, compressed where that is taken and of use."""
+        """Returns the response of `StaticFiles`, compressed where that is taken and of use."""
         response = await super().get_response(path, scope)
         if not isinstance(response, FileResponse) or not _takes_gzip(Headers(scope=scope)):
             return response

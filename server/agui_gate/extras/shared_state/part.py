@@ -37,7 +37,7 @@ class StatePart(ThreadPart):
 
     @property
     def is_large(self) -> bool:
-        """It is encoded when a call begins, and when it ends."""
+        """True if the state is large: it is encoded when a call begins, and when it ends."""
         return self.shared.is_large
 
     def check(self, run: RunInput, agent: Agent) -> None:
@@ -115,7 +115,7 @@ class StatePart(ThreadPart):
         return state if state != self._saved else None
 
     def saved(self, changes: bytes) -> None:
-        """The store has it."""
+        """Notes that the store has the state."""
         self._saved = changes
 
 

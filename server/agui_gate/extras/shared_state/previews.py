@@ -1,4 +1,4 @@
-"""What a page is shown of calls whose arguments stream to the shared state, and when that is taken back.
+"""Previews on the page the arguments that stream to the shared state, and takes them back.
 
 A preview is taken back as soon as its call has ended, whatever came of it: by then the state holds what the tool really
 did. It stays while a person is asked, so that they see what they agree to. Then the journal has an entry for it, and
@@ -21,7 +21,7 @@ class Previews(TurnStep):
         self._places, self._shared, self._emit = places, state_of(speaker.thread), speaker.lane.other
 
     def taps(self) -> Mapping[type, Tap]:
-        """Follows the arguments of calls."""
+        """Returns the functions that follow the arguments of calls."""
         return {CallBegun: self._begin}
 
     def _begin(self, call: CallBegun) -> None:

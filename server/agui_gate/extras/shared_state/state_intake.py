@@ -1,4 +1,4 @@
-"""What becomes of the shared state that a request brings (docs/state.md#conflicts).
+"""Decides what becomes of the shared state that a request brings (docs/state.md#conflicts).
 
 A state that the page sends replaces what is kept, but for two cases. One that says nothing (`{}`, or none at all)
 changes nothing: clients say that after a reload. And one that is older than what is kept takes nothing back.
@@ -35,7 +35,7 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 class Preview(NamedTuple):
-    """What a page shows of a call's arguments, and where."""
+    """A preview: a call's arguments as a page shows them, and the place where."""
 
     call_id: str
     place: Place
@@ -75,7 +75,7 @@ def check_fit(run: RunInput, journal: Journal, kept: Any, form: StateForm) -> No
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same. To Python, 1 is True; to a browser, 1.0 is 1."""
+    """Returns whether two JSON values are the same. To Python, 1 is True; to a browser, 1.0 is 1."""
     return bool(left == right) and (_sorted(left) == _sorted(right) or canonical(left) == canonical(right))
 
 
@@ -147,6 +147,6 @@ def _is_shown(entry: Entry, ids: Collection[str], results: Collection[str]) -> b
 
 
 def _goes_back(messages: Sequence[Message], journal: Journal) -> bool:
-    """Whether the request ends in a message of the user's that the thread has: to be answered again, or a retry."""
+    """Returns whether the request ends in a user's message that the thread has: to be answered again, or a retry."""
     last = next((message for message in reversed(messages) if message.role not in ("activity", "reasoning")), None)
     return last is not None and last.role == "user" and journal.messages.place_of(last.id or "") is not None

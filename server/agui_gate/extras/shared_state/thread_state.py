@@ -39,13 +39,14 @@ LARGE_STATE = 32 * 1024
 """Bytes of a shared state that takes a while to encode."""
 
 _NOTHING = Document({}, text=b"{}")
-"""What clients are shown where there is no state."""
+"""The state that clients are shown where there is none."""
 
 _encode = msgspec.json.encode
 
 
 class SharedState:
-    """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed.
+    """The shared state of one thread, under its lease. ``stored`` is what the store has. Values handed out are not
+    changed.
 
     Clients send back what they are shown. So it is never longer than ``limit`` bytes, nor deeper than what comes in may
     be: else no request of theirs would be taken any more.
@@ -75,9 +76,9 @@ class SharedState:
         self._told: Document | None = None  # None: nobody knows what the client has
         self._whole = False  # whether this run has told all of it
         self.shown = _NOTHING if stored is None else self._kept
-        """What clients are shown, for whom there always is a state: what is kept, under the previews."""
+        """The state that clients are shown, for whom there always is one: what is kept, under the previews."""
         self.previews: dict[str, tuple[Place, Mapping[str, Any]]] = {}
-        """What clients are shown besides what is kept, by call id: arguments, and where
+        """The arguments that clients are shown besides what is kept, by call id, and their places
         (`core/argument_preview.py`)."""
 
     def take_form(self, form: StateForm) -> None:
@@ -96,26 +97,26 @@ class SharedState:
 
     @property
     def json(self) -> bytes:
-        """What is kept."""
+        """The state that is kept, as JSON."""
         return self._kept.text
 
     @property
     def value(self) -> Any:
-        """What is kept, as a value."""
+        """The state that is kept, as a value."""
         return self._kept.value
 
     def copy(self) -> Any:
-        """What is kept, in the form in which tools have it, for somebody to look at."""
+        """Returns the state that is kept, in the form in which tools have it, for somebody to look at."""
         return self._form.live(_NOTHING.text if self._is_none else self.json)
 
     @property
     def to_save(self) -> bytes:
-        """What the store is to have. Defaults alone are no change."""
+        """The state that the store is to have. Defaults alone are no change."""
         return self._stored if self.json is self._begun else self.json
 
     @property
     def is_large(self) -> bool:
-        """Whether encoding it takes long enough to be noticed where it is done many times."""
+        """True if encoding it takes long enough to be noticed where it is done many times."""
         return len(self.json) > LARGE_STATE
 
     def keep(self, value: Document, form: StateForm | None = None) -> None:
@@ -128,7 +129,7 @@ class SharedState:
         self._keep(after)
 
     def _too_much(self, after: bytes) -> str | None:
-        """What is wrong where no client could send this back."""
+        """Returns the problem where no client could send this back."""
         if len(after) > max(self._limit, len(self.json)):
             return "state_too_large"
         return "state_too_deep" if is_text_deeper(after, MAX_DEPTH) else None
@@ -188,11 +189,11 @@ class SharedState:
     # --- models -----------------------------------------------------------------------------------------------------
     @property
     def kept(self) -> Document:
-        """What is kept: another one after each change."""
+        """The state that is kept: another document after each change."""
         return self._kept
 
     def held(self) -> Document:
-        """What tools have in hand, else what is kept. Raises ValueError if that is no JSON."""
+        """Returns the state that tools have in hand, else what is kept. Raises ValueError if that is no JSON."""
         return self._kept if self._live is None else Document(text=written(self._live))
 
     def put(self, after: Document, form: StateForm | None = None) -> None:
@@ -205,12 +206,12 @@ class SharedState:
 
     # --- previews ---------------------------------------------------------------------------------------------------
     def preview(self, call_id: str, place: Place, arguments: Mapping[str, Any]) -> None:
-        """From now on clients are shown these arguments, until `withdraw`; unless that is too much for them."""
+        """Shows clients these arguments from now on, until `withdraw`; unless that is too much for them."""
         self.previews[call_id] = place, arguments
         self._show()
 
     def withdraw(self, call_id: str) -> None:
-        """And now no longer."""
+        """Takes back the arguments that `preview` has shown."""
         if self.previews.pop(call_id, None) is not None:
             self._show()
 
@@ -269,5 +270,5 @@ class SharedState:
         return ev.StateSnapshot(self.shown.raw)
 
     def told(self) -> msgspec.Raw:
-        """What clients that follow have by now: where one that comes later has to begin."""
+        """Returns what clients that follow have by now: where one that comes later has to begin."""
         return (self.shown if self._told is None else self._told).raw

@@ -51,5 +51,5 @@ class Delegation(Tool):
 
 
 async def _delegate(task: str) -> str:
-    """What its schema is made of."""
+    """Gives the tool its schema; it is never called."""
     raise ConfigurationError("an agent as a tool works only as a tool of another agent")

@@ -35,7 +35,7 @@ from agui_gate.turns.call_kinds import CallKind, End
 from agui_gate.turns.model_turn import Turns
 
 MAX_DEPTH = 8
-"""How deep tasks can be inside each other. Agents may name each other in circles."""
+"""Levels that tasks can be inside each other. Agents may name each other in circles."""
 
 
 class Tasks(CallKind):
@@ -85,7 +85,7 @@ class Tasks(CallKind):
         self._scope.tell(result)
 
     async def _output(self, call: CallPart) -> Output | None:
-        """What came of it; None while something in it waits, also where nobody could go on with it now."""
+        """Returns the task's output; None while something in it waits, also where nobody could go on with it now."""
         try:
             agent, prompt = self._delegated(call)
         except ToolError as error:
@@ -97,7 +97,9 @@ class Tasks(CallKind):
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
-        """Who works on the task of ``call``, and what it is. Raises `ToolError` where nobody can, saying why."""
+        """Returns who works on the task of ``call``, and its prompt. Raises `ToolError` where nobody can, saying
+        why.
+        """
         journal = self._thread.journal
         turn = journal.delegation(call.id)
         delegate = self._members.team.delegate(turn.agent, call.name) if turn else None
@@ -116,7 +118,9 @@ class Tasks(CallKind):
         return delegate.agent, prompt
 
     def _may_have_run(self, call: CallPart) -> bool:
-        """Whether a person agreed to it before an older backup was restored, in which nothing of it had begun."""
+        """Returns whether a person agreed to it before an older backup was restored, in which nothing of it had
+        begun.
+        """
         journal = self._thread.journal
         record = journal.approvals.get(call.id)
         return record is not None and record.was == record.id and not self._has_begun(call)
@@ -205,7 +209,9 @@ class Tasks(CallKind):
         self._end_idle(lambda call: self._scope.result(call, outcomes.TASK_SUPERSEDED), waited)
 
     def _is_due(self, call: CallPart) -> bool:
-        """Whether a person has agreed to a task that the user's own agent delegates, and nothing of it has begun."""
+        """Returns whether a person has agreed to a task that the user's own agent delegates, and nothing of it has
+        begun.
+        """
         journal = self._thread.journal
         agreed = call.id in journal.approvals and not journal.task_of(call.id)
         return agreed and call.id not in self._scope.begun and not self._has_begun(call)
@@ -222,7 +228,7 @@ class Tasks(CallKind):
                 end(call)
 
     def _is_inside(self, task: str, others: Set[str]) -> bool:
-        """Whether ``task`` is one of ``others``, or was delegated in one, however deep."""
+        """Returns whether ``task`` is one of ``others``, or was delegated in one, however deep."""
         while task and task not in others:
             task = self._thread.journal.task_of(task)
         return bool(task)

@@ -16,7 +16,7 @@ from agui_gate.extras.teams.delegation import Delegation
 from agui_gate.extras.teams.workflow import Workflow
 
 TRANSFER = "transfer_to_"
-"""How the name of a tool begins that transfers the conversation. The heir's name follows."""
+"""The beginning of the name of a tool that transfers the conversation. The name of the agent that gets it follows."""
 
 
 class Team(agents_team.Team):

@@ -53,13 +53,13 @@ def _workflow(name: str, agents: Sequence[Agent], model: "Workflow") -> Agent:
 
 @dataclass(slots=True)
 class _Flow:
-    """One way through a workflow: what the user said, and what has come of each member that was asked, in order."""
+    """The way through a workflow: what the user said, and what has come of each member that was asked, in order."""
 
     said: list[str] = field(default_factory=list)
     done: list[SettledCall] = field(default_factory=list)
 
     def is_over(self, members: int) -> bool:
-        """Whether nobody is to be asked any more."""
+        """Returns whether nobody is to be asked any more."""
         return len(self.done) >= members or any(call.output.is_error for call in self.done)
 
 
@@ -78,11 +78,11 @@ class Workflow:
         yield [TurnDone()]
 
     async def check(self) -> Sequence[Finding]:
-        """There is nothing to check: its members are asked themselves."""
+        """Returns no findings: its members are asked themselves."""
         return ()
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is nothing to close."""
 
     def _flow(self, transcript: Transcript) -> _Flow:
         """The way that it is on. What was said before a way is over belongs to it."""
