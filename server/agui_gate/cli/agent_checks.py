@@ -1,4 +1,4 @@
-"""What `agui-gate doctor` checks of an agent: its model, the servers of its tools, and, if asked to, one request."""
+"""Checks an agent for `agui-gate doctor`: its model, the servers of its tools, and, if asked to, one request."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError
 
 ASK_SECONDS = 60.0
-"""How long the one request may take."""
+"""Seconds that the one request may take."""
 QUESTION = "This is a connection test. Answer with the one word: well."
 
 
@@ -34,7 +34,7 @@ async def check_agent(agent: Agent, *, ask: bool) -> AsyncIterator[Finding]:
 
 
 def _with_hint(found: Finding) -> Finding:
-    """What can't be told can be asked for."""
+    """Adds the hint that what can't be told can be asked for."""
     if found.ok is not None:
         return found
     return msgspec.structs.replace(found, fix=f"Add --ask, which asks the model. {found.fix}".strip())
@@ -45,7 +45,7 @@ def _of(agent: Agent, found: Finding) -> Finding:
 
 
 async def _asked(agent: Agent) -> Finding:
-    """One turn with the agent's instructions and tools; what it says does not matter, nor is a tool run."""
+    """Asks for one turn with the agent's instructions and tools; what it says does not matter, nor is a tool run."""
     what = "a request with its tools"
     try:
         ready = await agent.ready()

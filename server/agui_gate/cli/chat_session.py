@@ -19,7 +19,7 @@ from agui_gate.core.json_text import parse_object
 from agui_gate.core.transcript import CARD_TOOL
 
 STOP_SECONDS = 8.0
-"""How long a run that was stopped may take to say so."""
+"""Seconds that a run that was stopped may take to say so."""
 TICK = 0.1
 
 Policy = Literal["ask", "yes", "no"]
@@ -27,7 +27,9 @@ Show = Callable[[AnyEvent], None]
 
 
 class Talk:
-    """One thread, and what is printed of it. ``as_json``: events, one a line, and nothing else on stdout."""
+    """A conversation on one thread, and what is printed of it. ``as_json``: events, one a line, and nothing else on
+    stdout.
+    """
 
     def __init__(self, thread: Thread, policy: Policy, *, as_json: bool = False) -> None:
         self.thread, self._policy, self._as_json = thread, policy, as_json
@@ -172,7 +174,7 @@ def _free(question: Question) -> Answer | None:
 
 
 def print_error(error: ClientError, explained: str) -> None:
-    """One line about what went wrong on the way."""
+    """Prints one line about what went wrong on the way."""
     failure(whole(explained), error.code)
 
 

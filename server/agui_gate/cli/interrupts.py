@@ -1,4 +1,4 @@
-"""What Ctrl-C does to a command, which `agui_gate_start` has let it end at once until here.
+"""Handles Ctrl-C in a command. Until here `agui_gate_start` has let it end the process at once.
 
 * `in_order`: it is a `KeyboardInterrupt`, where something begun has to be ended. After it, it ends the process again:
   there is nothing left to lose, and whatever holds up the exit can be left.
@@ -54,7 +54,7 @@ class Runner:
         self._runner.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What ``work`` comes to. Raises `KeyboardInterrupt` if a Ctrl-C ended it.
+        """Runs ``work`` and returns what it comes to. Raises `KeyboardInterrupt` if a Ctrl-C ended it.
 
         Where SIGINT is ignored, or is handled by somebody else, or in another thread, it is left as it is.
         """

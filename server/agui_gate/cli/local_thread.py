@@ -1,4 +1,4 @@
-"""One conversation with an engine of our own, without HTTP."""
+"""A conversation with an engine of our own, without HTTP."""
 
 import asyncio
 import uuid
@@ -27,7 +27,7 @@ from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Thread
 
 STOP_SECONDS = 8.0
-"""How long a stopped run may take to say so."""
+"""Seconds that a stopped run may take to say so."""
 
 _NOT_KNOWN = (State.CLAIMED, State.UNKNOWN)
 
@@ -63,7 +63,7 @@ class LocalThread:
         await self._engine.aclose()
 
     async def known(self) -> bool:
-        """Whether this thread is there."""
+        """Returns whether this thread is there."""
         return await self._engine.store.read_thread(LOCAL, self._thread_id, whole=False) is not None
 
     async def lost(self) -> list[str] | None:
@@ -94,7 +94,7 @@ class LocalThread:
         return await self._run([], list(answers))
 
     async def pending(self) -> list[Approval]:
-        """What waits for a person on this thread, the question ending in what ran before."""
+        """Returns the approvals that wait on this thread, each question ending in what ran before."""
         thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
         found = thread.approvals if thread else []
         return [self._with_earlier(a, thread) for a in found if thread and a.waits_at(thread.now)]

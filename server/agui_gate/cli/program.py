@@ -71,7 +71,7 @@ class Misuse(click.UsageError):
     """click's own complaint about what was typed, in lines that fit."""
 
     def format_message(self) -> str:
-        """Without "Error: ", which click writes before it."""
+        """Returns the message without "Error: ", which click writes before it."""
         return fit(f"Error: {super().format_message()}", sys.stderr).removeprefix("Error: ")
 
 
@@ -93,14 +93,14 @@ class Program(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """As click does, with help texts that fit."""
+        """Makes the context as click does, with help texts that fit."""
         with _fitted():
             return super().make_context(info_name, args, parent, **{"terminal_width": help_width(), **extra})
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does. It doesn't know the names of commands that are not imported."""
+        """Finds the command as click does, which doesn't know the names of commands that are not imported."""
         if args[0] not in COMMANDS and (near := difflib.get_close_matches(args[0], COMMANDS, 1)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
@@ -150,7 +150,7 @@ def _tell(ctx: click.Context, error: Exception) -> NoReturn:
 
 
 def debugging(ctx: click.Context) -> bool:
-    """Whether ``--debug`` was given, before or after the command."""
+    """Returns whether ``--debug`` was given, before or after the command."""
     return bool(ctx.meta.get("agui_gate.debug"))
 
 

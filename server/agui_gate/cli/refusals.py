@@ -1,4 +1,4 @@
-"""What to type where a server refuses a run because of its address or for want of a token."""
+"""Says what to type where a server refuses a run because of its address or for want of a token."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 async def explained(error: ClientError, url: str, headers: Mapping[str, str]) -> str:
-    """What went wrong, in a sentence that ends with what to type, if that is known."""
+    """Returns what went wrong, in a sentence that ends with what to type, if that is known."""
     if not isinstance(error, Refused):
         return error.message
     status = error.http_status
@@ -40,7 +40,7 @@ def _slashed(url: str) -> str:
 
 
 async def _elsewhere(url: str, headers: Mapping[str, str]) -> str:
-    """Where an agent may be: an agui-gate is asked which it has."""
+    """Returns where an agent may be: an agui-gate is asked which it has."""
     parts = urlsplit(url)
     origin = urlunsplit((parts.scheme, parts.netloc, "/", "", ""))
     for place in dict.fromkeys((url, origin)):

@@ -44,13 +44,13 @@ T = TypeVar("T")
 
 
 class Decision(msgspec.Struct):
-    """What is shown of a decision."""
+    """The members of a decision that are shown."""
 
     by: str | None
 
 
 class Record(msgspec.Struct):
-    """What is shown of an approval."""
+    """The members of an approval that are shown."""
 
     id: str
     agent: str
@@ -65,7 +65,7 @@ class Record(msgspec.Struct):
 
 
 class Outcome(msgspec.Struct):
-    """What became of a decision. ``run``: what continues the conversation."""
+    """The outcome of a decision. ``run``: what continues the conversation."""
 
     id: str
     state: str
@@ -127,11 +127,11 @@ class RemoteServer:
         self._runner.__exit__(*raised)
 
     def pending(self) -> list[Json]:
-        """What waits for this principal, oldest first: each fits `Record`."""
+        """Returns the approvals that wait for this principal, oldest first: each fits `Record`."""
         return self._run(self._all_pending())
 
     def decided(self) -> list[Json]:
-        """What was decided last, newest first, as much as one page has: each fits `Record`."""
+        """Returns what was decided last, newest first, as much as one page has: each fits `Record`."""
         return self._run(self._page("/approvals?state=decided&limit=100", MAX_ANSWER))[0]
 
     def decide(self, approval_id: str, payload: Json) -> Json:
@@ -217,7 +217,7 @@ class RemoteServer:
         return self._runner.run(work)
 
     def _failure(self, error: ClientError) -> Exception:
-        """What went wrong on the way."""
+        """Returns the exception for what went wrong on the way."""
         match error:
             case Unreachable(sent=False):
                 return ConfigurationError(
@@ -232,7 +232,7 @@ class RemoteServer:
                 return Failure(f"The server at {self._url} closed the connection before its response was complete.")
 
     def _refusal(self, status: int, said: bytes, *, is_address: bool = True) -> Failure:
-        """What the server said instead of an answer, and what to type if that is known.
+        """Returns the failure that the server answered with, and what to type if that is known.
 
         ``is_address``: where the request names nothing that might not be there, a 404 is about --url.
         """

@@ -27,14 +27,15 @@ model_option = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a TARGET named: agents, or an ASGI application of which these are the agents that could be found."""
+    """The agents that a TARGET named, or an ASGI application of which these are the agents that could be found."""
 
     agents: tuple[Agent, ...]
     app: Any = None
 
 
 def load_target(name: str | None, model: str | None = None) -> Target:
-    """What ``name`` names, with ``model`` (adapter:model) as the model of its agents; without a name, a plain agent.
+    """Loads what ``name`` names, with ``model`` (adapter:model) as the model of its agents; without a name, a plain
+    agent.
 
     Raises `ConfigurationError` that says what is wrong with either and what would be right.
     """
@@ -102,7 +103,7 @@ def _import(name: str) -> Any:
 
 
 def _place(error: Exception) -> str:
-    """Where it happened, and what. A syntax error happens in the import system, but is somewhere else."""
+    """Returns where it happened, and what. A syntax error happens in the import system, but is somewhere else."""
     kind = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"{os.path.basename(error.filename)} line {error.lineno}: {kind}: {error.msg}"

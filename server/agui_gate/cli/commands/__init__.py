@@ -1,1 +1,1 @@
-"""One module a command, each imported when it is used (see `program`)."""
+"""The commands, one module each, imported when it is used (see `program`)."""

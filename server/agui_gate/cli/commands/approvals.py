@@ -31,7 +31,7 @@ MAX_SEEN = 10_000
 """Events of which `watch` remembers that they were shown."""
 
 AGAIN_SECONDS = 3.0
-"""How often `watch` looks whether a server that went away is back."""
+"""Seconds after which `watch` looks again whether a server that went away is back."""
 
 HELP = """List, approve and reject the pending calls of a running server.
 
@@ -198,7 +198,10 @@ def _records(told: Sequence[Json]) -> list[Record]:
 
 
 def _found(server: RemoteServer, wanted: str) -> Record | None:
-    """What is meant: something that waits, or else what was decided lately, of which the server says what is true."""
+    """Returns the approval that is meant.
+
+    That is something that waits, or else what was decided lately, of which the server says what is true.
+    """
     return _find(_records(server.pending()), wanted) or _find(_records(server.decided()), wanted)
 
 

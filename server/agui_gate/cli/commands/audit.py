@@ -27,7 +27,7 @@ from agui_gate.stores.cursor import to_cursor
 
 PAGE = 500
 EVERY_SECONDS = 2.0
-"""How often a command that takes long says how far it is, on a terminal."""
+"""Seconds after which a command that takes long says again how far it is, on a terminal."""
 
 HELP = """Verify and export the audit trail: what happened to each approval, and who decided it, where.
 
@@ -125,7 +125,7 @@ def heads(store: str | None, config: Path | None) -> None:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a chain is broken. ``thread`` is the store's key of it, and ``thread_id`` the client's."""
+    """A place where a chain is broken. ``thread`` is the store's key of it, and ``thread_id`` the client's."""
 
     principal: str
     thread_id: str
@@ -135,7 +135,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct):
-    """What `verify` found."""
+    """The findings of `verify`."""
 
     events: int = 0
     chains: int = 0

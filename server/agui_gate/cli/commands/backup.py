@@ -14,7 +14,7 @@ from agui_gate.config.settings import load_settings
 from agui_gate.errors import ConfigurationError
 
 EVERY_SECONDS = 2.0
-"""How often a copy that takes long says how far it is."""
+"""Seconds after which a copy that takes long says again how far it is."""
 
 HELP = """Copy the store to FILE while servers use it.
 

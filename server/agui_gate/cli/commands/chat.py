@@ -23,7 +23,7 @@ from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.run_input import check_id
 
 MAX_ROUNDS = 50
-"""How often in a row questions are answered; an agent that never stops asking ends there."""
+"""Rounds of questions answered in a row; an agent that never stops asking ends there."""
 
 HELP = """Chat with any AG-UI server: agui-gate, or another framework's.
 
@@ -120,7 +120,9 @@ def _check(message: str | None, thread: str | None) -> None:
 
 
 class Session:
-    """From the first word to the exit code. The loop runs only while the agent does: questions are asked outside."""
+    """A session, from the first word to the exit code. The loop runs only while the agent does: questions are asked
+    outside.
+    """
 
     def __init__(self, runner: Runner, talk: Talk, again: str, explain: Explain) -> None:
         self._runner, self._talk, self._again, self._explain = runner, talk, again, explain

@@ -12,7 +12,7 @@ from agui_gate.cli.terminal.console import short
 from agui_gate.cli.terminal.layout import fit
 
 COMMAND = "curl -sN "
-"""What a line begins with that somebody will copy. It is told whole: it is ASCII, with what the server said in JSON."""
+"""The beginning of a line that somebody will copy. It is told whole: it is ASCII, with what the server said in JSON."""
 
 WIDTH = 500
 """Characters of a line, of which a server may have said a part."""

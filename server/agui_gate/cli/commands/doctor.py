@@ -197,14 +197,14 @@ def _check_place(url: str) -> None:
 
 
 def _named(count: int, calls: Sequence[Named]) -> str:
-    """How many calls, and which: the first of them."""
+    """Returns how many calls, and which: the first of them."""
     which = [f"{call.tool} ({call.id}, thread {call.thread_id} of {call.principal})" for call in calls[:MOST_NAMED]]
     more = [f"{count - len(which):,} more"] if count > len(which) else []
     return printable(f"{count:,} call{'' if count == 1 else 's'}: {', '.join([*which, *more])}")
 
 
 def _held(tally: Tally, now: int) -> str:
-    """What a store holds, and how old it is."""
+    """Returns what a store holds, and how old it is."""
     if not tally.threads and not tally.events:
         return "it is empty"
     parts = [

@@ -23,7 +23,7 @@ from agui_gate.errors import Interrupted, InvalidRequest
 from agui_gate.protocol.run_input import check_id
 
 MAX_ROUNDS = 50
-"""How often approvals are asked for and the run goes on; a model that never stops asking ends there."""
+"""Rounds in which approvals are asked for and the run goes on; a model that never stops asking ends there."""
 
 HELP = """Run TARGET (module:object) once and print its answer. With --model, TARGET is optional: a plain agent
 without tools answers.
@@ -105,8 +105,9 @@ def command(
 
 
 class Ending(NamedTuple):
-    """How the command ends, and the calls that were left pending. ``lost``: the conversation's last run was lost with
-    its process, and these tools were running.
+    """The end of the command, with the calls that were left pending.
+
+    ``lost``: the conversation's last run was lost with its process, and these tools were running.
     """
 
     code: int
@@ -130,7 +131,7 @@ def _check(message: str | None, thread: str | None) -> None:
 
 
 def _run(local: LocalThread, asker: Asker, message: str | None) -> Ending:
-    """Everything between opening and closing the engine.
+    """Does everything between opening and closing the engine.
 
     The loop runs only while the agent does: questions are asked outside of it, where Ctrl-C ends them at once.
     """

@@ -1,1 +1,1 @@
-"""What `agui-gate demo` serves: an agent and the shop it works in."""
+"""The demo that `agui-gate demo` serves: an agent and the shop it works in."""

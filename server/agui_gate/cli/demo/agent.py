@@ -37,7 +37,7 @@ def support_agent(model: Adapter) -> Agent:
 
 
 def shop_tools(shops: Shops) -> list[Tool]:
-    """What can be done in the shops: looked up freely, changed behind a gate."""
+    """Returns the tools for the shops: orders are looked up freely, and changed behind a gate."""
 
     @tool
     async def search_orders(customer: str, ctx: ToolContext) -> list[dict[str, Any]]:

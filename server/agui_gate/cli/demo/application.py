@@ -1,4 +1,4 @@
-"""What `agui-gate demo` serves: provider, agents and page in one process."""
+"""The application that `agui-gate demo` serves: provider, agents and page in one process."""
 
 import asyncio
 import socket

@@ -28,7 +28,7 @@ class Order:
 
     @property
     def left(self) -> float:
-        """What can still be refunded."""
+        """The amount that can still be refunded."""
         return round(self.amount - self.refunded, 2)
 
     def cancel(self) -> None:
@@ -97,7 +97,7 @@ class Shop:
 
     @staticmethod
     def _problem(order: Order, amount: float) -> str | None:
-        """Why this amount can't be refunded."""
+        """Returns why this amount can't be refunded; None if it can."""
         if not amount > 0:
             return f"A refund has to be more than 0 €, and {amount:.2f} € is not."
         if order.left == 0:

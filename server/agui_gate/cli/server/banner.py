@@ -1,4 +1,4 @@
-"""What a server says when it is up: the address, who may connect, the agents, and how to try it."""
+"""Prints what a server says when it is up: the address, who may connect, the agents, and how to try it."""
 
 import sys
 import textwrap

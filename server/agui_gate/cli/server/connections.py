@@ -45,7 +45,7 @@ MOST = 10_000
 """Connections that are served at most, unless the settings say otherwise."""
 
 LINGER_SECONDS = 2.0
-"""How long a client may go on with a body after its answer, and how long a connection may take to close."""
+"""Seconds that a client may go on with a body after its answer, and that a connection may take to close."""
 
 CHUNK = 12
 """Bytes around a chunk of a body."""
@@ -54,7 +54,7 @@ PIPELINED = 64
 """Requests that may wait behind one another on a connection."""
 
 COUNTED = hasattr(_Protocol, "on_url")
-"""Whether the parser is httptools, which has no bounds. h11 has one of its own (`h11_max_incomplete_event_size`)."""
+"""True if the parser is httptools, which has no bounds. h11 has one of its own (`h11_max_incomplete_event_size`)."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
     header_seconds: float = 15.0
     keep_alive_seconds: float = 75.0
     send_seconds: float = 35.0
-    """How long a client may take nothing of what it is sent."""
+    """Seconds for which a client may take nothing of what it is sent."""
 
 
 def limits_from(settings: "Settings", descriptors: int) -> ConnectionLimits:
@@ -124,7 +124,7 @@ class Door:
         return True
 
     def leave(self, connection: "Connection") -> None:
-        """It is gone, or about to be."""
+        """Removes a connection that is gone, or about to be."""
         self.all.discard(connection)
         self.silent.pop(connection, None)
 
@@ -136,7 +136,7 @@ class Door:
 
 
 class Connection(_Protocol):
-    """One connection. The server's `Door` is made by the first one, with the limits of uvicorn's configuration."""
+    """A connection. The server's `Door` is made by the first one, with the limits of uvicorn's configuration."""
 
     parser: Any
 
@@ -251,7 +251,7 @@ class Connection(_Protocol):
         super().on_message_complete()
 
     def _body_came(self) -> None:
-        """No body is on its way any more: the connection serves on, and what it serves has no time limit."""
+        """Notes that no body is on its way any more: the connection serves on, and what it serves has no time limit."""
         self._unread, self._ends_since = False, None
 
     def _count(self, size: int) -> None:
@@ -262,7 +262,7 @@ class Connection(_Protocol):
             raise self._refusal  # the parser stops, and says so through `send_400_response`
 
     def send_400_response(self, msg: str) -> None:
-        """What can't be parsed, in the one shape of errors."""
+        """Refuses what can't be parsed, in the one shape of errors."""
         self._refuse(self._refusal or AguiGateError(msg), 431 if self._refusal else 400)
 
     # --- ending -------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class Connection(_Protocol):
         self.transport.abort()
 
     def _asked(self) -> bool:
-        """Whether a request has come that is not answered yet."""
+        """Returns whether a request has come that is not answered yet."""
         cycle: Any = self.cycle  # None before the first request
         return cycle is not None and not cycle.response_complete
 

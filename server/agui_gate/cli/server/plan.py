@@ -1,4 +1,4 @@
-"""From what was typed to an application that may be served."""
+"""Makes an application that may be served from what was typed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agui_gate.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was typed: TARGET, the settings file, the options that override settings, --model (None: not given)."""
+    """The options as they were typed: TARGET, settings file, what overrides settings, --model (None: not given)."""
 
     target: str | None
     config: Path | None
@@ -23,7 +23,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What will be served."""
+    """The application that will be served."""
 
     app: Any
     target: Target

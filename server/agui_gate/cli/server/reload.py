@@ -69,7 +69,9 @@ class Reloader(BaseReload):
             super().restart()
 
     def should_restart(self) -> list[Path] | None:
-        """What has changed since the last look. New files don't count: somebody has to import them."""
+        """Returns the files that have changed since the last look. New ones don't count: somebody has to import
+        them.
+        """
         self.pause()
         before, self._seen = self._seen, self._times()
         return [file for file, time in self._seen.items() if time > before.get(file, time)] or None

@@ -33,7 +33,7 @@ class PlainParser:
 
     @property
     def wishes(self) -> bool:
-        """Whether this request is about to be begun anew. CONNECT wishes for something that can't be left out."""
+        """True if this request is about to be begun anew. CONNECT wishes for something that can't be left out."""
         return bool(self._parser.should_upgrade()) and self._parser.get_method() != b"CONNECT"
 
     def feed_data(self, data: bytes) -> None:

@@ -34,13 +34,13 @@ from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError
 
 END_SECONDS = 3.0
-"""How long runs that are stopped may take to end their streams."""
+"""Seconds that runs that are stopped may take to end their streams."""
 
 SWEEP_TICKS = 5
 """Tenths of a second between looks at the connections."""
 
 GRACE_SECONDS = 5
-"""How long uvicorn waits for the responses and connections that are left."""
+"""Seconds that uvicorn waits for the responses and connections that are left."""
 
 
 class Config(uvicorn.Config):
@@ -191,13 +191,13 @@ class Server(uvicorn.Server):
 
 
 def _seen(drain: "asyncio.Future[Any]") -> None:
-    """That it was cut off is nothing to tell."""
+    """Takes the drain's exception, so that asyncio doesn't report it; that it was cut off is nothing to tell."""
     if not drain.cancelled():
         drain.exception()
 
 
 def is_ours(number: signal.Signals) -> bool:
-    """Whether this process may say what that signal does: nobody else has, and this is the main thread."""
+    """Returns whether this process may say what that signal does: nobody else has, and this is the main thread."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL
 
 

@@ -1,1 +1,1 @@
-"""What people see and type in a terminal."""
+"""The terminal: what people see and type in it."""

@@ -91,7 +91,7 @@ class ChatPrinter(TextPrinter):
             self.spinner.draw(next(reversed(self._working.values()), "waiting for the agent"))
 
     def print_frame(self, raw: bytes, event: dict[str, Any]) -> None:
-        """One event as the wire's JSON; ``event`` is the same, decoded."""
+        """Prints one event as the wire's JSON; ``event`` is the same, decoded."""
         told = _decode(raw)
         if isinstance(told, events.RunStarted):
             self.begin()
@@ -100,7 +100,7 @@ class ChatPrinter(TextPrinter):
         self.print_event(told)
 
     def print_event(self, event: AnyEvent) -> None:
-        """One event."""
+        """Prints one event."""
         self._note_work(event)
         match event:
             case events.TextMessageStart(role=role) if role != "assistant":
@@ -114,7 +114,7 @@ class ChatPrinter(TextPrinter):
                 self._print(event)
 
     def _words(self, event: Any) -> None:
-        """Of the message that streams now at once; of any other later."""
+        """Prints the message that streams now at once, and keeps any other for later."""
         if self._live is None:
             self._live = event.message_id
         if event.message_id != self._live:

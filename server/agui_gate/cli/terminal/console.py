@@ -1,4 +1,4 @@
-"""What commands print with: dim lines, tables, marks, and the log on stderr.
+"""Prints for commands: dim lines, tables, marks, and the log on stderr.
 
 Colours go only to terminals: click strips them from anything else.
 """
@@ -84,7 +84,9 @@ def _steers(character: str) -> bool:
 
 
 def moves_cursor() -> bool:
-    """Whether a line on stderr can be taken back: somebody watches, on a terminal that is not a plain printer."""
+    """Returns whether a line on stderr can be taken back: somebody watches, on a terminal that is not a plain
+    printer.
+    """
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 

@@ -20,7 +20,7 @@ _GAP = re.compile(r"(?<=\S)(?:  +)(?=\S)")
 
 
 def columns(stream: IO[Any]) -> int | None:
-    """How wide the terminal behind ``stream`` is; None if there is none, or if it doesn't say."""
+    """Returns how wide the terminal behind ``stream`` is; None if there is none, or if it doesn't say."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
     except (OSError, ValueError, AttributeError):
@@ -44,7 +44,9 @@ def whole_line(command: str) -> str:
 
 
 def folded(line: str, width: int, hang: int = 2) -> list[str]:
-    """One line as lines of at most ``width`` characters. Columns (two spaces and more) go below each other first."""
+    """Folds one line into lines of at most ``width`` characters. Columns (two spaces and more) go below each other
+    first.
+    """
     if len(line) <= width:
         return [line]
     lead = len(line) - len(line.lstrip(" "))

@@ -24,7 +24,7 @@ REASON = "  reason, for model and record (or Enter): "
 
 
 class Decision(NamedTuple):
-    """What a person decided: yes or no, why, and all arguments where some were edited."""
+    """A person's decision: yes or no, why, and all arguments where some were edited."""
 
     approved: bool
     reason: str = ""
@@ -32,7 +32,7 @@ class Decision(NamedTuple):
 
     @property
     def payload(self) -> dict[str, Any]:
-        """As an interrupt's answer has it."""
+        """The decision as an interrupt's answer has it."""
         edited = {} if self.edited is None else {"editedArgs": self.edited}
         return {"approved": self.approved, **({"reason": self.reason} if self.reason else {}), **edited}
 
@@ -92,7 +92,7 @@ def print_lost(calls: Sequence[str], again: str) -> None:
 
 
 def can_ask() -> bool:
-    """Whether somebody is at the terminal."""
+    """Returns whether somebody is at the terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -176,7 +176,9 @@ def edited_arguments(arguments: dict[str, Any], editable: Sequence[str], edits: 
 
 
 def read_value(text: str, before: Any) -> Any:
-    """What was typed, as the kind of value it replaces: text stays text, anything else is JSON where it can be."""
+    """Returns what was typed, as the kind of value it replaces: text stays text, anything else is JSON where it can
+    be.
+    """
     if isinstance(before, str):
         return text
     try:

@@ -14,7 +14,7 @@ WIDTH = 160
 """Characters of a tool's arguments or result that are shown."""
 
 CARD_ID = "card_"
-"""How the ids of cards begin, also of those that an earlier run showed (`approvals/prompts.py`)."""
+"""The beginning of the ids of cards, also of those that an earlier run showed (`approvals/prompts.py`)."""
 
 _PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT"})
 
@@ -90,7 +90,7 @@ class TextPrinter:
                 self._line(call_id, self._outcome(call_id, event["content"]))
 
     def _outcome(self, call_id: str, content: str) -> str:
-        """What a call came to; one that handed the conversation over is told as that."""
+        """Returns what a call came to; one that handed the conversation over is told as that."""
         told = parse_object(content) or {}
         if told.get("status") == "transferred" and self._calls.get(call_id) == f"transfer_to_{told.get('agent')}":
             return f"⇢ {told['agent']} answers from here on"
@@ -122,7 +122,9 @@ class TextPrinter:
         self._stopped(stopped(event))
 
     def _stopped(self, why: Stop | None) -> None:
-        """What somebody wanted is no error, and what the provider cut off is an answer; anything else is an error."""
+        """Prints why the run stopped: what somebody wanted, or a provider cut off, is no error; anything else is
+        one.
+        """
         if why == ASKED:
             self._end_line()
             self.said = True
