@@ -15,7 +15,7 @@ Chunk: TypeAlias = ev.TextMessageChunk | ev.ToolCallChunk | ev.ReasoningMessageC
 Opened: TypeAlias = ev.TextMessageStart | ev.ToolCallStart | ev.ReasoningMessageStart
 
 _ASIDE = (ev.Raw, ev.ActivitySnapshot, ev.ActivityDelta, ev.ReasoningEncryptedValue, ev.SubagentStarted)
-"""These end nothing."""
+"""Events that end nothing."""
 _WHOLE_RUN = (ev.RunStarted, ev.RunFinished, ev.RunError, ev.MessagesSnapshot)
 _OPENER: dict[type[Any], type[Any]] = {
     ev.TextMessageChunk: ev.TextMessageStart,
@@ -29,7 +29,7 @@ MAX_LANES = 256
 
 
 class Chunks:
-    """What is open in chunk form on one stream."""
+    """The messages and calls that are open in chunk form on one stream."""
 
     def __init__(self) -> None:
         self._lanes: dict[str | None, Opened] = {}

@@ -1,4 +1,4 @@
-"""One agent's address: requests to it, and what its answers may cost.
+"""A connection to one agent's address: requests to it, and what its answers may cost.
 
 Theory of operation
 -------------------
@@ -41,7 +41,7 @@ _PLAIN = {"Accept-Encoding": "identity"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What a peer may take of this process. Seconds and bytes.
+    """Limits what a peer may take of this process, in seconds and bytes.
 
     ``idle`` is without a byte, comments included; ``total`` is for a run as a whole, with all that it takes to come
     back to it. ``linger``: how long a body may stay open after the run's end.
@@ -54,7 +54,7 @@ class Limits:
     event: int = 10 * 1024 * 1024
     stream: int = 64 * 1024 * 1024
     attempts: int = 5
-    """How often a broken stream is taken up again, without anything new in between."""
+    """Times that a broken stream is taken up again, without anything new in between."""
 
 
 class Frames(SSESplitter):
@@ -206,7 +206,7 @@ class Connection:
         return TooMuch(f"The agent sent an event of more than {self.limits.event:,} bytes.")
 
     async def ask(self, method: str, path: str, body: Json | None = None) -> Any:
-        """As `asked`. Never raises but when cancelled."""
+        """Asks as `asked` does. Never raises but when cancelled."""
         try:
             return await self.asked(method, path, body)
         except Unreachable:
@@ -301,7 +301,7 @@ def _encoded(body: Json) -> bytes:
 
 
 def _local(url: str) -> bool:
-    """Whether it is this machine: a proxy has no business there."""
+    """Returns whether it is this machine: a proxy has no business there."""
     host = urlsplit(url).hostname or ""
     return host == "localhost" or host == "::1" or host.startswith("127.")
 

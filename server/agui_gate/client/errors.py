@@ -1,4 +1,4 @@
-"""What can go wrong between a client and an agent elsewhere. Each kind has a code that stays as it is.
+"""The errors between a client and an agent elsewhere. Each kind has a code that stays as it is.
 
 No message has a word of the other side's in it, since that may hold anybody's secrets. Who wants them asks for them:
 `Refused.body`, and `Outcome.error` for what a run says of itself.
@@ -16,7 +16,7 @@ class ClientError(AguiGateError):
 
 
 class Unreachable(ClientError):
-    """Nothing is listening at the address. The request surely wasn't taken if ``sent`` is false."""
+    """The address has nothing that listens. The request surely wasn't taken if ``sent`` is false."""
 
     code = "agent_unreachable"
 
@@ -36,19 +36,19 @@ class Refused(ClientError):
 
 
 class Malformed(ClientError):
-    """What it answers is no AG-UI stream."""
+    """The answer is no AG-UI stream."""
 
     code = "agent_malformed"
 
 
 class TooMuch(ClientError):
-    """It says more than a client takes: an event, or the whole of it, is too large."""
+    """The answer is more than a client takes: an event, or the whole of it, is too large."""
 
     code = "agent_too_large"
 
 
 class TooSlow(ClientError):
-    """It says nothing for too long, or comes to no end."""
+    """The agent says nothing for too long, or comes to no end."""
 
     code = "agent_timeout"
 

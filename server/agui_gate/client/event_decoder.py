@@ -19,7 +19,7 @@ from agui_gate.client.messages import cleaned
 from agui_gate.core.json_text import has_more, is_deeper
 
 MAX_LEVELS = 128
-"""How deep an event may nest."""
+"""Levels that an event may nest."""
 
 LARGE = 32 * 1024
 """Bytes from which on reading an event, and what it causes, takes long enough to be noticed."""

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", tag_field="type"):
-    """What all events have."""
+    """The members that all events have."""
 
     timestamp: int | float | None = None
     raw_event: Any = None
@@ -58,7 +58,7 @@ class StepStarted(Event, tag="STEP_STARTED"):
 
 
 class StepFinished(Event, tag="STEP_FINISHED"):
-    """It ended."""
+    """A named step ended."""
 
     step_name: str
 
@@ -79,7 +79,7 @@ class TextMessageContent(Event, tag="TEXT_MESSAGE_CONTENT"):
 
 
 class TextMessageEnd(Event, tag="TEXT_MESSAGE_END"):
-    """It is complete."""
+    """The message is complete."""
 
     message_id: str
 
@@ -109,7 +109,7 @@ class ToolCallArgs(Event, tag="TOOL_CALL_ARGS"):
 
 
 class ToolCallEnd(Event, tag="TOOL_CALL_END"):
-    """Its arguments are complete."""
+    """The call's arguments are complete."""
 
     tool_call_id: str
 
@@ -124,7 +124,7 @@ class ToolCallChunk(Event, tag="TOOL_CALL_CHUNK"):
 
 
 class ToolCallResult(Event, tag="TOOL_CALL_RESULT"):
-    """What a call came to: text, or parts."""
+    """The result of a call: text, or parts."""
 
     message_id: str
     tool_call_id: str
@@ -151,7 +151,7 @@ class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
 
 
 class ActivitySnapshot(Event, tag="ACTIVITY_SNAPSHOT"):
-    """What is being done, for people."""
+    """The state of an activity, for people."""
 
     message_id: str
     activity_type: str
@@ -188,7 +188,7 @@ class ReasoningMessageContent(Event, tag="REASONING_MESSAGE_CONTENT"):
 
 
 class ReasoningMessageEnd(Event, tag="REASONING_MESSAGE_END"):
-    """It is complete."""
+    """The visible reasoning is complete."""
 
     message_id: str
 
@@ -226,7 +226,7 @@ class SubagentStarted(Event, tag="SUBAGENT_STARTED"):
 
 
 class SubagentFinished(Event, tag="SUBAGENT_FINISHED"):
-    """It ended, or waits for a person."""
+    """A subagent ended, or waits for a person."""
 
     subagent_run_id: str
     result: Any = None
@@ -234,7 +234,7 @@ class SubagentFinished(Event, tag="SUBAGENT_FINISHED"):
 
 
 class SubagentError(Event, tag="SUBAGENT_ERROR"):
-    """It failed."""
+    """A subagent failed."""
 
     subagent_run_id: str
     message: str
@@ -249,7 +249,7 @@ class Raw(Event, tag="RAW"):
 
 
 class Custom(Event, tag="CUSTOM"):
-    """Anything else, under a name."""
+    """An event of any other kind, under a name."""
 
     name: str
     value: Any = None

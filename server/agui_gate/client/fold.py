@@ -1,4 +1,4 @@
-"""What events make of messages, state and questions: exactly what `@ag-ui/client` 1.0.0 makes of them.
+"""Folds events into messages, state and questions, exactly as `@ag-ui/client` 1.0.0 does.
 
 Pure. Takes the events of runs in order, without chunks (`chunks.py`). What names something that isn't there means
 nothing, as it does there; a patch that can't be applied changes nothing.
@@ -38,10 +38,10 @@ PER_PATCH = 150.0
 """Microseconds, about, that a patch takes besides its operations."""
 
 PER_MESSAGE = 5 * PER_VALUE
-"""What it takes to put a message in its place."""
+"""Work that it takes to put a message in its place."""
 
 PER_NEW = 100.0
-"""What a new message or call takes: from then on the garbage collector goes through it again and again."""
+"""Work that a new message or call takes: from then on the garbage collector goes through it again and again."""
 
 
 class Fold:
@@ -50,11 +50,11 @@ class Fold:
     def __init__(self, messages: Sequence[Json] = (), state: Any = None) -> None:
         self.state: Any = {} if state is None else state
         self.interrupts: list[Json] = []
-        """What the last run that finished asks."""
+        """The interrupts with which the last run that finished asks."""
         self.subagents: dict[str, str] = {}
         """Names of the subagents that this thread has seen, by the ids of their runs."""
         self.work = Work()
-        """What the events of the run may still cause."""
+        """The work that the events of the run may still cause."""
         self._all = Placement([_owned(message) for message in messages])
         self._pieces: dict[int, tuple[Json, str, list[str]]] = {}
         self._begun: dict[str, None] = {}
@@ -184,7 +184,7 @@ class Fold:
         self._pieces.clear()
 
     def _join_one(self, target: Json) -> None:
-        """As `_join`, of one message or call."""
+        """Joins the pieces as `_join` does, of one message or call."""
         kept = self._pieces.pop(id(target), None)
         if kept is not None:
             target[kept[1]] = "".join(kept[2])
@@ -306,7 +306,7 @@ class Fold:
         self._pending = tuple(named or (one for one in self._begun if one not in self._answered))
 
     def _put(self, messages: list[Json]) -> None:
-        """These are all messages from now on."""
+        """Takes these as all messages from now on."""
         self.work.spend(len(messages) * PER_MESSAGE)
         self._all = Placement(messages)
 
@@ -339,7 +339,9 @@ def _owner(event: ev.Event) -> Json:
 
 
 def _keeps(event: ev.MessagesSnapshot, told: list[Json]) -> Any:
-    """Whether a message that the snapshot leaves out stays: activities and reasoning, where it has none of them."""
+    """Returns a test of a message that the snapshot leaves out: activities and reasoning stay where it has none of
+    them.
+    """
     roles = {message["role"] for message in told}
     owned = _owned_activities(event)
 
@@ -354,7 +356,7 @@ def _keeps(event: ev.MessagesSnapshot, told: list[Json]) -> Any:
 
 
 def _owned_activities(event: ev.MessagesSnapshot) -> Any:
-    """Which kinds of activities are all in the snapshot, by its own word; None if it has none."""
+    """Returns the kinds of activities that are all in the snapshot, by its own word; None if it has none."""
     said = (event.metadata or {}).get(_OWNED, _UNCHANGED)
     if said is _UNCHANGED:
         return None

@@ -58,7 +58,7 @@ def _message(message: Any) -> Json | None:
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether an optional member is there, and of its kind."""
+    """Returns whether an optional member is there, and of its kind."""
     kind = _KINDS.get(name)
     return value is not None and (kind is None or isinstance(value, kind))
 

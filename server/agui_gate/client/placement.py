@@ -11,7 +11,7 @@ from agui_gate.client.events import Json
 
 
 class Placement:
-    """Of one thread's messages. Of several of one id, or several calls of one, the first in order counts."""
+    """The places of one thread's messages. Of several of one id, or several calls of one, the first in order counts."""
 
     def __init__(self, messages: Iterable[Json] = ()) -> None:
         self.by_id: dict[str, Json] = {}

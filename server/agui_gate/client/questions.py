@@ -1,4 +1,4 @@
-"""What an agent asks people, and how it is answered: interrupts, confirm cards, and LangGraph's older custom event.
+"""Questions that an agent asks people, and their answers: interrupts, confirm cards, LangGraph's older custom event.
 
 Whatever the way, a question is one `Question`, and an answer one `Answer`. A question whose answer has a boolean
 ``approved`` (or ``accepted``) is an approval. Anything else is answered with whatever its schema says.
@@ -28,7 +28,7 @@ Way = Literal["interrupt", "card", "legacy", "call"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person said to a question. ``payload`` is what its schema wants; ``cancelled``: nothing is decided."""
+    """A person's answer to a question. ``payload`` is what its schema wants; ``cancelled``: nothing is decided."""
 
     question: "Question"
     payload: Any = None
@@ -65,7 +65,7 @@ class Question:
         return Answer(self, {self._word: True} | ({} if edited is None else {name: edited}))
 
     def reject(self, reason: str = "") -> Answer:
-        """No. The reason goes along where there is a place for it."""
+        """Answers no. The reason goes along where there is a place for it."""
         properties = _dict((self.schema or {}).get("properties", {"reason": {}}))
         name = next((name for name in REASONS if name in properties), "")
         told = {name: reason} if reason and name else {}
@@ -76,7 +76,7 @@ class Question:
         return Answer(self, payload)
 
     def cancel(self) -> Answer:
-        """Nothing is decided: what becomes of it is the agent's business. A card has no such thing: it is a no."""
+        """Decides nothing: what becomes of it is the agent's business. A card has no such answer: it is a no."""
         return self.reject() if self.way == "card" else Answer(self, cancelled=True)
 
     @property
@@ -205,7 +205,7 @@ def of_legacy(event: Custom) -> Question:
 
 
 def _words(asked: Json) -> str:
-    """What a graph asks, by the names that graphs give it."""
+    """Returns what a graph asks, by the names that graphs give it."""
     return next((asked[name] for name in ("message", "question", "action") if isinstance(asked.get(name), str)), "")
 
 

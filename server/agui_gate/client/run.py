@@ -1,4 +1,4 @@
-"""One run: its events as they come, folded into its thread, and how it ended."""
+"""Follows one run: its events as they come, folded into its thread, and how it ended."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -25,7 +25,7 @@ BACKOFF = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before each attempt to take up a stream that broke."""
 
 _FORGOTTEN = (400, 404, 410)
-"""What a server answers that doesn't have a run's events any more."""
+"""The statuses of a server that doesn't have a run's events any more."""
 
 MUCH = 64 * 1024
 """Bytes of state, messages and activities from which on to change them may take long enough to be noticed."""
@@ -64,7 +64,7 @@ def _without_collector(function: Callable[[T], U], given: T) -> U:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. ``code`` and ``error`` are the server's own words of a failure; ``usage`` is as it came.
+    """The outcome of a run. ``code`` and ``error`` are the server's own words of a failure; ``usage`` is as it came.
 
     ``interrupt``: the agent asks. ``interrupted``: the server process that ran it was lost, so that nobody knows what
     became of the calls that were running; the next message continues.
@@ -79,20 +79,22 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended in an error, or was lost with its server."""
+        """True if it ended in an error, or was lost with its server."""
         return self.kind in ("error", "interrupted")
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped it. Before 1.0 that was an error with a code of its own."""
+        """True if somebody stopped it. Before 1.0 that was an error with a code of its own."""
         return self.kind == "cancelled" or self.code == "abort"
 
 
 class Folds(Protocol):
-    """What a run tells: its thread."""
+    """Folds what a run tells: its thread."""
 
     def apply(self, event: ev.AnyEvent) -> None:
-        """One event, in order, without chunks. Large ones are brought by another OS thread; one event at a time."""
+        """Takes one event, in order, without chunks. Large ones are brought by another OS thread; one event at a
+        time.
+        """
 
     def leave(self) -> None:
         """The run is over, or nobody reads it any more."""
@@ -111,7 +113,7 @@ class Run:
     ) -> None:
         self.body, self._large = body, large
         self.outcome: Outcome | None = None
-        """How it ended; None before that."""
+        """The run's outcome; None before its end."""
         self.key = ""
         """The server's own name for it; "" where the server has none."""
         self._connection, self._thread, self._limits = connection, thread, connection.limits
@@ -190,7 +192,7 @@ class Run:
             self.outcome = Outcome("cancelled")  # we left it, and nobody said more
 
     def _is_heavy(self, event: ev.AnyEvent, size: int) -> bool:
-        """Whether a small event may cause much, since it changes what is large."""
+        """Returns whether a small event may cause much, since it changes what is large."""
         if not isinstance(event, _CHANGES):
             return False
         self._told += size
@@ -246,7 +248,9 @@ class Run:
                 failed += 1
 
     def _can_return(self, failed: int, error: ClientError) -> bool:
-        """Whether a stream that broke may be taken up again. The first request is made once, whatever comes of it."""
+        """Returns whether a stream that broke may be taken up again. The first request is made once, whatever comes of
+        it.
+        """
         told = self._started and bool(self.key and self._frames.last_id)
         kinds = isinstance(error, BrokenOff | TooSlow) or failed
         return told and bool(kinds) and failed < self._limits.attempts and monotonic() < self._until

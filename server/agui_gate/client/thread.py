@@ -28,11 +28,11 @@ MAX_FOLLOW_UPS = 16
 """Runs in a row that bring nothing but results of our own tools."""
 
 CARD: Json = {"name": CARD_TOOL, "description": "Show changes and ask.", "parameters": {"type": "object"}}
-"""What is advertised by a client that wants to be asked by card: see `Thread`."""
+"""The tool that a client advertises which wants to be asked by card: see `Thread`."""
 
 
 class Thread:
-    """One conversation. One run at a time: a second one meanwhile is a RuntimeError.
+    """A conversation. One run at a time: a second one meanwhile is a RuntimeError.
 
     ``messages`` and ``state`` are as the protocol has them, from an earlier time. ``tools`` are functions that run
     here when the agent calls them (`run_tools`): they are advertised with each run. ``advertised`` are tools that
@@ -75,7 +75,7 @@ class Thread:
 
     @property
     def text(self) -> str:
-        """What the agent said since the last message of the user."""
+        """The text that the agent said since the last message of the user."""
         said: list[str] = []
         for message in reversed(self.messages):
             if message["role"] == "user":
@@ -86,7 +86,7 @@ class Thread:
 
     @property
     def questions(self) -> list[Question]:
-        """What waits for a person, oldest first."""
+        """The questions that wait for a person, oldest first."""
         fold = self._fold
         found = asked.of_interrupts(fold.interrupts, fold.call, fold.subagents)
         known = {question.call_id for question in found}  # some servers ask both ways at once
@@ -155,7 +155,7 @@ class Thread:
             await self._running.stop()
 
     def apply(self, event: ev.AnyEvent) -> None:
-        """One event of the run under way."""
+        """Takes one event of the run under way."""
         match event:
             case ev.RunStarted():
                 self._legacy = None
@@ -192,7 +192,7 @@ class Thread:
 
     @property
     def _is_large(self) -> bool:
-        """Whether to go through all of it takes long enough to be noticed."""
+        """True if going through all of it takes long enough to be noticed."""
         return len(self.messages) > LARGE or Work(inf, inf).size_of(self.state, LARGE_BYTES) > LARGE_BYTES
 
     def _begun(self, run: Run) -> Run:
