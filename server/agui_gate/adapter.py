@@ -195,7 +195,7 @@ class CallEnd(_Event):
 
 
 class CallResult(_Event):
-    """What a hosted call came to, as text for people; it comes after the call's end. Ignored for any other call.
+    """The result of a hosted call, as text for people; it comes after the call's end. Ignored for any other call.
 
     ``private`` is added to the one of `CallEnd`. No large media in ``content``: it is cut at 65,536 characters.
     """
@@ -228,7 +228,7 @@ class Notice(_Event):
 
 
 class Activity(_Event):
-    """What is being done, for people: all that is shown of it from now on. ``kind`` is for pages, as the content is."""
+    """An activity, for people: all that is shown of it from now on. ``kind`` is for pages, as the content is."""
 
     key: str
     kind: str
@@ -289,7 +289,7 @@ class NamedTool(msgspec.Struct, frozen=True):
 
 
 ToolChoice = Literal["none", "required"] | NamedTool
-"""What the model may do with its tools: call none, has to call some, has to call this one."""
+"""The choice of a model among its tools: call none, has to call some, has to call this one."""
 
 
 class OutputSpec(msgspec.Struct, frozen=True):
@@ -300,7 +300,7 @@ class OutputSpec(msgspec.Struct, frozen=True):
 
 
 class TurnRequest(msgspec.Struct, frozen=True):
-    """Everything one turn needs.
+    """The request for one turn, with everything that it needs.
 
     ``transcript`` is always complete; ``ref`` says what the provider already has. It is None when there is nothing, or
     nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
@@ -324,7 +324,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of `agui-gate doctor`: what was checked, whether it is well, and what to do if it is not.
+    """A finding, one line of `agui-gate doctor`: what was checked, whether it is well, and what to do if it is not.
 
     ``ok`` is None where the check can't tell: that breaks nothing, and is said.
     """
@@ -350,12 +350,12 @@ class TellsOutput(Protocol):
     """An adapter may have this too: it can tell its provider the form of an answer (`TurnRequest.output`)."""
 
     def tells_output(self, output: OutputSpec, *, tools: bool) -> bool:
-        """Whether it can tell this form; ``tools``: in a request that has tools. Pure, and asked once a run."""
+        """Returns whether it can tell this form; ``tools``: in a request that has tools. Pure, and asked once a run."""
         ...
 
 
 def tells_output(adapter: object, output: OutputSpec, *, tools: bool) -> bool:
-    """Whether ``adapter`` can tell its provider this form of an answer."""
+    """Returns whether ``adapter`` can tell its provider this form of an answer."""
     return isinstance(adapter, TellsOutput) and adapter.tells_output(output, tools=tools)
 
 

@@ -89,7 +89,7 @@ class Forbidden(RequestError):
 
 
 class NotFound(RequestError):
-    """It does not exist, or belongs to another principal: the response is the same."""
+    """The resource does not exist, or belongs to another principal: the response is the same."""
 
     status = 404
     code = "not_found"
@@ -118,7 +118,7 @@ class LeaseLost(ThreadBusy):
 
 
 class ApprovalPending(RequestError):
-    """With `on_unanswered="refuse"`: calls are pending that this run doesn't answer. Answer all of them."""
+    """The thread has pending calls that this run doesn't answer, with `on_unanswered="refuse"`. Answer all of them."""
 
     status = 409
     code = "approval_pending"
@@ -134,14 +134,14 @@ class ApprovalRefused(RequestError):
 
 
 class Gone(RequestError):
-    """It existed and is no longer stored. The message says what remains."""
+    """The resource existed and is no longer stored. The message says what remains."""
 
     status = 410
     code = "gone"
 
 
 class TooLarge(RequestError):
-    """It exceeds a limit, which the message names. Most limits are settings: see docs/settings.md."""
+    """The request exceeds a limit, which the message names. Most limits are settings: see docs/settings.md."""
 
     status = 413
     code = "too_large"

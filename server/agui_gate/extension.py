@@ -44,7 +44,7 @@ Written = Literal["saved", "ended", "approvals", "stop"]
 
 
 class Hint(msgspec.Struct, frozen=True):
-    """That something about one thread was written to the store, which has what it is.
+    """A hint that something about one thread was written to the store, which has what it is.
 
     ``what``: ``saved``, something of the thread; ``ended``, also its run ended; ``approvals``, its approvals have
     changed, and perhaps more; ``stop``, somebody asks what is at work on it to stop. ``here``: this process wrote it;
@@ -58,7 +58,7 @@ class Hint(msgspec.Struct, frozen=True):
 
 
 class Server(Protocol):
-    """What an extension may use of the server that it hangs on."""
+    """The part of the server that an extension may use, on which it hangs."""
 
     @property
     def agents(self) -> Mapping[str, Agent]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 SECONDS = 0.005
-"""How long the event loop may work until others get their turn."""
+"""Seconds that the event loop may work until others get their turn."""
 
 Clock = Callable[[], float]
 
@@ -28,7 +28,7 @@ class Breath:
 
     @property
     def due(self) -> bool:
-        """Whether it is time."""
+        """True if it is time to let others have their turn."""
         now = self._clock()
         if now < self._until:
             return False

@@ -1,4 +1,4 @@
-"""What the engine tells the log: who decided what, what was refused, what failed. Never what was said.
+"""Logs what the engine has to tell: who decided what, what was refused, what failed. Never what was said.
 
 Ids, names and words of ours only. Of a provider's failure its class, status, code and request id are told, and those
 only if they look like what they are.
@@ -92,7 +92,7 @@ def lease_lost(thread_id: str, run_key: str) -> None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What it was raised from, without our own wrappers of errors."""
+    """Yields what it was raised from, without our own wrappers of errors."""
     cause = error.__cause__
     for _ in range(_DEPTH):
         if cause is None:

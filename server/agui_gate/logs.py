@@ -1,4 +1,4 @@
-"""Where logs go, and how much.
+"""Configures where logs go, and how much is logged.
 
 One line for each decision, refused answer, failed call of a provider, unknown outcome and 5xx; nothing for a run that
 goes well. No line has arguments, results, keys or a provider's own words, at no level. `AGUI_GATE_LOG_LEVEL` says how
@@ -104,7 +104,7 @@ class Stderr(logging.StreamHandler[TextIO]):
 
     @property
     def stream(self) -> TextIO:  # type: ignore[override]  # as in the standard library's handler of last resort
-        """Where to."""
+        """The stream that lines go to."""
         return sys.stderr
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -152,7 +152,7 @@ def to_stderr(level: int) -> None:
 
 
 def _lines(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
-    """One line, with a traceback below it as it is."""
+    """Returns one line, with a traceback below it as it is."""
     traceback = event.pop("exception", None)
     line = _logfmt(logger, method, event)
     return f"{line}\n{traceback}" if traceback else line

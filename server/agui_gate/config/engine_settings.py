@@ -1,4 +1,4 @@
-"""What the settings say, as the engine and the stores take it: the same for a server and for a command."""
+"""The settings as the engine and the stores take them: the same for a server and for a command."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What each setting may be: one reader a setting.
+"""Reads what each setting may be: one reader a setting.
 
 A reader takes text, or what TOML gives, or the checked value itself. It returns the checked value, or raises
 `ValueError` with the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value. A
@@ -132,7 +132,7 @@ def _switch(value: Any) -> bool:
 
 
 LEVELS = ("debug", "info", "warning", "error")
-"""How much is logged: each tells what the next one does, and more."""
+"""The levels of logging: each tells what the next one does, and more."""
 
 
 def _level(value: Any) -> str:

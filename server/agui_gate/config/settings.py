@@ -39,7 +39,7 @@ this one. With `READERS` and `_SERVICE_LINK` they are all that an ``AGUI_GATE_*`
 
 _SERVICE_LINK = re.compile(r"(\w+_)?(service_host|service_port(_\w+)?|port_\d+_(tcp|udp|sctp)(_(proto|port|addr))?)")
 _LINKED_PORT = re.compile(r"(tcp|udp|sctp)://")
-"""What Kubernetes (and Docker's links) set in each container beside a service that is called agui-gate or agui-gate-…:
+"""The beginning of values that Kubernetes (and Docker's links) set in each container beside a service of this name:
 ``AGUI_GATE_SERVICE_HOST``, ``AGUI_GATE_PORT_8000_TCP``, and ``AGUI_GATE_PORT=tcp://10.0.0.1:8000``.
 """
 
@@ -54,7 +54,10 @@ class Settings:
     """
 
     store: str = field(default="sqlite:///agui-gate.db", repr=False)
-    """Where threads and approvals are stored: `sqlite:///file.db`, `postgresql://user:password@host/database`, `memory://`."""
+    """The place where threads and approvals are stored: `sqlite:///file.db`,
+    `postgresql://user:password@host/database`,
+    `memory://`.
+    """
     bus: str = field(default="", repr=False)
     """Carries the events of runs to clients of other processes. Not set: the store's database if that is PostgreSQL,
     otherwise `memory://`, within the process.
@@ -70,17 +73,17 @@ class Settings:
     max_body_bytes: int = defaults.MAX_BODY_BYTES
     """Maximum size of a request's body. Above: 413 `too_large`."""
     events_seconds: float = defaults.EVENTS_SECONDS
-    """How long the events of a finished run can be read again. Afterwards: 404 `not_found`."""
+    """Seconds for which the events of a finished run can be read again. Afterwards: 404 `not_found`."""
     events_bytes: int = defaults.EVENTS_BYTES
-    """How many bytes of a run's newest events are kept. Older ones: 410 `gone`."""
+    """Bytes of a run's newest events that are kept. Older ones: 410 `gone`."""
     disconnect_grace: float = defaults.DISCONNECT_GRACE
-    """How long a run continues after its last client disconnected, if disconnecting stops it."""
+    """Seconds for which a run continues after its last client disconnected, if disconnecting stops it."""
     drain_seconds: float = 30.0
-    """How long runs and decisions may continue once the server was told to stop. New ones get 503. Afterwards the rest
-    is stopped.
+    """Seconds for which runs and decisions may continue once the server was told to stop. New ones get 503. Afterwards
+    the rest is stopped.
     """
     send_timeout: float = defaults.SEND_TIMEOUT
-    """How long a client may read nothing. Above: its connection is closed."""
+    """Seconds for which a client may read nothing. Above: its connection is closed."""
     turn_bytes: int = defaults.TURN_BYTES
     """Text, reasoning and arguments of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
     turn_calls: int = defaults.TURN_CALLS
@@ -104,15 +107,15 @@ class Settings:
     principal_runs: int = defaults.PRINCIPAL_RUNS
     """Runs of one principal in flight. Above: 429 `rate_limited`."""
     principal_bytes: int = 256 * 1024 * 1024
-    """What `memory://` stores for one principal. Above: 413 `too_large`."""
+    """Bytes that `memory://` stores for one principal. Above: 413 `too_large`."""
     principal_threads: int = 10_000
     """Threads that `memory://` stores for one principal. Above: 413 `too_large`."""
     retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
-    """After how many days without a change a thread is deleted, with its journal and approvals. Never while something
+    """Days without a change after which a thread is deleted, with its journal and approvals. Never while something
     is pending or running on it. 0: never.
     """
     retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
-    """After how many days the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
+    """Days after which the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
     max_connections: int = 0
     """Connections of `agui-gate serve`. 0: by the process's limit of open files, at most 10,000. Above: the connection
     that has been idle for longest is closed; if none is idle, 503 `unavailable`.
@@ -122,13 +125,13 @@ class Settings:
     header_count: int = 128
     """Number of a request's headers in `agui-gate serve`. Above: 431 `too_large`."""
     header_seconds: float = 15.0
-    """How long the headers of a request to `agui-gate serve` may take, from the start of the connection. Above: the
+    """Seconds that the headers of a request to `agui-gate serve` may take, from the start of the connection. Above: the
     connection is closed.
     """
     body_seconds: float = defaults.BODY_SECONDS
-    """How long a request's body may take; each 16 KiB received add a second. Above: 400 `invalid_request`."""
+    """Seconds that a request's body may take; each 16 KiB received add a second. Above: 400 `invalid_request`."""
     keep_alive_seconds: float = 75.0
-    """How long a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
+    """Seconds for which a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
     log_level: str = "info"
     """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
     host: str = "127.0.0.1"
@@ -136,9 +139,9 @@ class Settings:
     port: int = 8000
     """The port of `agui-gate serve`; 0: any free port."""
     page: bool = True
-    """Whether `GET /` serves the built-in page."""
+    """True: `GET /` serves the built-in page."""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each value came from, by name. Not a setting."""
+    """The source of each value, by name. Not a setting."""
 
     def __post_init__(self) -> None:
         for name, read in READERS.items():
@@ -148,7 +151,7 @@ class Settings:
                 raise ConfigurationError(f"{_label(name, self.sources.get(name))} {problem}.") from None
 
     def source(self, name: str) -> str:
-        """Where the value of ``name`` came from: a variable, an option, a file's name, or ``default``."""
+        """Returns the source of the value of ``name``: a variable, an option, a file's name, or ``default``."""
         return self.sources.get(name, DEFAULT)
 
     def shown(self, name: str) -> str:
@@ -210,7 +213,7 @@ def _option(name: str) -> str:
 
 
 def _label(name: str, source: str | None) -> str:
-    """How a complaint calls a setting: as the person who set it wrote it."""
+    """Returns how a complaint calls a setting: as the person who set it wrote it."""
     if source is None or source == DEFAULT:
         return f"The setting {name}"
     return source if source.startswith((PREFIX, "--")) else f"{name} in {source}"
