@@ -196,7 +196,7 @@ class Agent:
         return ready
 
     def _said(self, away: Sequence[str]) -> "str | Instructing":
-        """The instructions with a note; one is added to those that are made later when they are made."""
+        """Returns the instructions with a note; one is added to those that are made later when they are made."""
         return with_missing_tools(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
 
     def source_of(self, tool: str) -> str:
@@ -300,7 +300,7 @@ async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
 
 
 def with_missing_tools(instructions: str, away: Sequence[str]) -> str:
-    """The instructions, and which sources of tools are ``away``."""
+    """Returns the instructions, and which sources of tools are ``away``."""
     if not away:
         return instructions
     note = f"The tools of {', '.join(away)} can't be used right now. Say so if they are needed."

@@ -16,7 +16,9 @@ GROUP = "agui_gate.adapters"
 
 
 def adapter_for(name: str) -> Adapter:
-    """The adapter for ``name``, which is `adapter:model`. Raises `ConfigurationError` that says what would be right."""
+    """Returns the adapter for ``name``, which is `adapter:model`. Raises `ConfigurationError` that says what would be
+    right.
+    """
     kind, separator, model = name.partition(":")
     if not separator or not kind or not model:
         raise ConfigurationError(f"A model is adapter:model, such as openai:gpt-5.4-mini; {name!r} is not.")
@@ -28,7 +30,7 @@ def adapter_for(name: str) -> Adapter:
 
 
 def _made(point: EntryPoint, model: str) -> Adapter:
-    """The adapter of an entry point, for ``model``. Raises `ConfigurationError`."""
+    """Returns the adapter of an entry point, for ``model``. Raises `ConfigurationError`."""
     try:
         adapter = point.load()(model)
     except ConfigurationError:

@@ -64,7 +64,9 @@ class Signature:
         return schema
 
     def read(self, arguments: Mapping[str, Any]) -> Json:
-        """The keyword arguments, read sloppily. Raises `ToolError` that says what is wrong, without the values."""
+        """Returns the keyword arguments, read sloppily. Raises `ToolError` that says what is wrong, without the
+        values.
+        """
         return _fields_of(self._guarded(lambda: self._model.model_validate(dict(arguments))))
 
     def judged(self, arguments: Mapping[str, Any]) -> str:
@@ -80,7 +82,9 @@ class Signature:
         return text
 
     def exactly(self, judged: str) -> Json:
-        """The keyword arguments that `judged` stands for. Raises `ToolError` if it stands for something else by now."""
+        """Returns the keyword arguments that `judged` stands for. Raises `ToolError` if it stands for something else by
+        now.
+        """
         read = self._exact(judged)
         if judged not in (self._written(read), self._written(read, sparse=True)):
             raise self._unfaithful(self._names)
@@ -157,7 +161,7 @@ class Signature:
             raise ToolError(f"Invalid arguments for {self._name}: they can't be written as JSON.") from None
 
     def _guarded(self, read: Callable[[], Any]) -> Any:
-        """``read()``, with what it raises as `ToolError`: validators are other people's code, too."""
+        """Returns ``read()``, with what it raises as `ToolError`: validators are other people's code, too."""
         from pydantic import ValidationError
 
         try:
@@ -183,7 +187,7 @@ def _fields_of(read: Any) -> Json:
 
 
 def _sparse(value: Any, said: Any) -> Any:
-    """``value`` without members that are None and not in ``said``, all the way down."""
+    """Returns ``value`` without members that are None and not in ``said``, all the way down."""
     if isinstance(value, dict):
         known = said if isinstance(said, dict) else {}
         return {n: _sparse(v, known.get(n)) for n, v in value.items() if v is not None or n in known}

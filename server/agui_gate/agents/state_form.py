@@ -28,18 +28,18 @@ class StateForm:
         self.model = model
 
     def live(self, state: bytes) -> Any:
-        """The object that tools change, made of a state that fits. Each call makes a new one."""
+        """Returns the object that tools change, made of a state that fits. Each call makes a new one."""
         if self.model is not None:
             return self.model.model_validate_json(state)
         value = msgspec.json.decode(state)
         return value if isinstance(value, dict) else {}
 
     def fitted(self, state: bytes) -> bytes:
-        """A state as it is kept. Raises `Unfit`."""
+        """Returns a state as it is kept. Raises `Unfit`."""
         return state if self.model is None else guarded(lambda model: model.model_validate_json(state), self.model)
 
     def default(self) -> bytes:
-        """The state of a thread that has none yet. Raises `Unfit` where it has to be said."""
+        """Returns the state of a thread that has none yet. Raises `Unfit` where it has to be said."""
         return b"null" if self.model is None else guarded(lambda model: model(), self.model)
 
     def shown(self, kept: Any) -> Any:
@@ -84,7 +84,7 @@ def written(live: Any) -> bytes:
 
 
 def _of_model(live: "BaseModel") -> bytes:
-    """A model writes NaN as null, or as it is, which is no JSON."""
+    """Returns a model as JSON: it may write NaN as null, or as it is, which is no JSON."""
     text = live.model_dump_json(by_alias=True, warnings="none")
     if "NaN" in text or "Infinity" in text:
         parse(text)

@@ -40,7 +40,7 @@ class OutputForm:
         return f"{_TOLD}\n{msgspec.json.encode(self.spec.schema).decode()}"
 
     def fitted(self, text: str) -> bytes:
-        """The answer as the model writes it: with its defaults, under its aliases, as JSON. Raises `Unfit`.
+        """Returns the answer as the model writes it: with its defaults, under its aliases, as JSON. Raises `Unfit`.
 
         A fence around it is taken off: models like to write one.
         """
@@ -55,7 +55,7 @@ class OutputForm:
 
 
 def _unfenced(text: str) -> str:
-    """The lines between a fence at the beginning and one at the end, where there are such: else all of it."""
+    """Returns the lines between a fence at the beginning and one at the end, where there are such: else all of it."""
     first, _, rest = text.partition("\n")
     within, line, last = rest.rpartition("\n")
     fenced = line and first.rstrip() in (_FENCE, f"{_FENCE}json") and last.lstrip() == _FENCE

@@ -47,7 +47,7 @@ class Team:
         return len(self.members) == 1
 
     def member(self, name: str) -> Member | None:
-        """The member that a journal spells like this, or None: "" is the entry agent."""
+        """Returns the member that a journal spells like this, or None: "" is the entry agent."""
         return self.members.get(name) if name else self.first
 
     def asker(self, agent: str, task: str) -> str:
@@ -57,7 +57,9 @@ class Team:
         return agent if task or agent != self.entry.name else ""
 
     def delegate(self, agent: str, tool: str) -> "Tool | None":
-        """The tool of the member ``agent``, spelled as in a journal, that delegates. None if it has no such tool."""
+        """Returns the tool of the member ``agent``, spelled as in a journal, that delegates. None if it has no such
+        tool.
+        """
         member = self.member(agent)
         found = None if member is None else member.agent.by_name.get(tool)
         return found if found is not None and found.agent is not None else None

@@ -64,7 +64,7 @@ class Gate:
         object.__setattr__(self, "editable", tuple(self.editable))
 
     def unknown_places(self, names: Collection[str]) -> list[str]:
-        """The placeholders of ``message`` that look like arguments, and name none of ``names``.
+        """Returns the placeholders of ``message`` that look like arguments, and name none of ``names``.
 
         Braces around anything else are text. A format, as in ``{amount:.2f}``, is no placeholder either.
         """
@@ -216,18 +216,23 @@ class Tool:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments for the function. Raises `ToolError` that says what is wrong, without the values.
+        """Returns the keyword arguments for the function. Raises `ToolError` that says what is wrong, without the
+        values.
 
         Models are sloppy with types, so "5" passes for a number. For tools without a gate.
         """
         return self._signature.read(arguments)
 
     def judged(self, arguments: Mapping[str, Any]) -> str:
-        """The arguments that will run, as canonical JSON: validated exactly, with defaults. Raises `ToolError`."""
+        """Returns the arguments that will run, as canonical JSON: validated exactly, with defaults. Raises
+        `ToolError`.
+        """
         return self._signature.judged(arguments)
 
     def exactly(self, judged: str) -> dict[str, Any]:
-        """The keyword arguments that `judged` ones stand for. Raises `ToolError` if they mean something else by now."""
+        """Returns the keyword arguments that `judged` ones stand for. Raises `ToolError` if they mean something else by
+        now.
+        """
         return self._signature.exactly(judged)
 
     @property

@@ -115,7 +115,7 @@ class Emitter:
                 self._activity_delta(event)
 
     def _state_delta(self, operations: list[dict[str, Any]], state: Any) -> ev.Event:
-        """The change, for a client that has what it changes; for others the state as it is now."""
+        """Returns the change, for a client that has what it changes; for others the state as it is now."""
         before = written(state)
         known = self._state is not None and self._state == before
         new = patched(msgspec.json.decode(before), operations)
@@ -175,7 +175,7 @@ class Emitter:
 
 
 def _valid(event: Any) -> Any:
-    """The event once more: what was set after it was made is checked, too. Raises ValueError (pydantic's)."""
+    """Returns the event once more: what was set after it was made is checked, too. Raises ValueError (pydantic's)."""
     if besides := [name for name in (*_BESIDES, *(event.model_extra or {})) if getattr(event, name) is not None]:
         raise ValueError(f"ctx.emit doesn't send {', '.join(besides)}; leave it out")
     return type(event).model_validate({name: getattr(event, name) for name in type(event).model_fields})
@@ -193,7 +193,7 @@ def _operations(patch: list[Any]) -> list[dict[str, Any]]:
 
 
 def _json(value: Any) -> Any:
-    """A copy of ``value``. Raises ValueError for what is not JSON, or is too large."""
+    """Returns a copy of ``value``. Raises ValueError for what is not JSON, or is too large."""
     return msgspec.json.decode(_encoded(value))
 
 

@@ -36,7 +36,7 @@ class ToolSource(Protocol):
         ...
 
     async def tools(self) -> Sequence[Tool]:
-        """The tools as they are now. Bounded in time, and cheap when nothing changed.
+        """Returns the tools as they are now. Bounded in time, and cheap when nothing changed.
 
         One whose name is taken is left out of the agent, with a warning. It may be taken by the agent's own, by a
         source that the agent names earlier, or in this list.
@@ -93,14 +93,14 @@ class SchemaTool(Tool):
         return self._parameters
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments for the function. Raises `ToolError`. A schema has no sloppy reading."""
+        """Returns the keyword arguments for the function. Raises `ToolError`. A schema has no sloppy reading."""
         problem = self._problem_with(arguments)
         if problem is not None:
             raise ToolError(f"Invalid arguments for {self.name}: {problem}")
         return {"arguments": dict(arguments)}
 
     def judged(self, arguments: Mapping[str, Any]) -> str:
-        """The arguments that will run, as canonical JSON, with those of the schema's defaults that fit it."""
+        """Returns the arguments that will run, as canonical JSON, with those of the schema's defaults that fit it."""
         self.validate(arguments)
         whole = dict(arguments)
         for name, value in with_defaults(self._parameters, arguments).items():
@@ -125,7 +125,9 @@ class SchemaTool(Tool):
         """Takes no signature: the schema is given."""
 
     def _check_gate(self, gate: Gate) -> None:
-        """A message is for all the tools that a gate is given to: a place that one of them can't fill is left alone."""
+        """Checks nothing: a gate's message is for all tools that it is given to, and a place that one can't fill is
+        left alone.
+        """
         self._check_editable(gate, list(self.parameters["properties"]))
 
 
@@ -163,7 +165,7 @@ class Names:
         self._transfers = tuple(transfers)
 
     def share(self, found: Sequence[Found]) -> list[list[Tool]]:
-        """The tools of each source that may keep their names."""
+        """Returns the tools of each source that may keep their names."""
         takers = dict.fromkeys(self._own, "the agent itself") | dict.fromkeys(RESERVED_NAMES, "confirm cards")
         takers |= dict.fromkeys(self._transfers, "a hand-off")
         shared = []

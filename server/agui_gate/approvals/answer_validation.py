@@ -179,7 +179,7 @@ def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
 
 
 def meant(approval: Approval, claimed: str, tool: Tool | None) -> str:
-    """The arguments, as canonical JSON, that an answer means which names its arguments (``claimed``, JSON).
+    """Returns the arguments, as canonical JSON, that an answer means which names its arguments (``claimed``, JSON).
 
     A client may name them as the model issued them or as they were shown. What can't be read so stands for itself.
     """
@@ -217,7 +217,7 @@ def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:
 
 
 def _kept(sent: Any, judged: Any, shown: Any, places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Any:
-    """``judged``, where what the edit left out and has no fixed default stays as it was shown.
+    """Returns ``judged``, where what the edit left out and has no fixed default stays as it was shown.
 
     Such a default (an id, a time) is made anew each time: nobody would have seen the one that ran.
     """
@@ -237,7 +237,7 @@ _ASK_AGAIN = "Nothing was run. Reject this and ask again."
 
 
 def signed(approval: Approval, agent: Agent) -> Approval:
-    """``approval``, saying which of the agent's tools it is for."""
+    """Returns ``approval``, saying which of the agent's tools it is for."""
     digest = agent.by_name[approval.tool].schema_digest
     return msgspec.structs.replace(approval, source=agent.source_of(approval.tool), schema_digest=digest)
 

@@ -49,7 +49,7 @@ class Work:
 
 
 class DecisionsInProgress:
-    """All decisions at work. At most one a thread, as each holds its lease."""
+    """The decisions at work. At most one a thread, as each holds its lease."""
 
     def __init__(self) -> None:
         self._works: dict[Place, Work] = {}

@@ -59,7 +59,7 @@ class OrphanJob:
         self._failing = False
 
     async def work(self) -> None:
-        """Look for ever."""
+        """Looks for orphans for ever."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
@@ -89,7 +89,7 @@ class OrphanJob:
                     log.warning("not_settled", thread=place[1], error=error.message)
 
     async def _look(self) -> dict[Place, set[str]]:
-        """The ids of orphans, by their threads."""
+        """Returns the ids of orphans, by their threads."""
         found: list[Named] = []
         after: int | None = 0
         while after is not None:

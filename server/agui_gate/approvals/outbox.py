@@ -57,7 +57,7 @@ class Courier:
         self._failures = 0
 
     def wake(self) -> None:
-        """Something was written here."""
+        """Wakes the courier: something was written here."""
         self._written.set()
 
     async def work(self) -> None:
@@ -77,7 +77,7 @@ class Courier:
                     await self._store.take_notices(self._taker, told=self._told, limit=0)
 
     async def _round(self) -> None:
-        """Deliver what there is."""
+        """Delivers what there is."""
         try:
             while await self.deliver():
                 pass

@@ -30,7 +30,7 @@ class OutcomeEvents:
         self._scope, self._asker, self._dialect = scope, asker, scope.dialect
 
     def closed(self, approval: Approval) -> None:
-        """A gated call has its outcome: show it, once, and end its cards."""
+        """Shows the outcome of a gated call, once, and ends its cards."""
         thread = self._scope.thread
         thread.decided(approval)
         completed = thread.approvals[approval.call_id]
@@ -79,7 +79,7 @@ class OutcomeEvents:
             self._scope.thread.refused(one)
 
     def asked(self, approvals: Iterable[Approval]) -> None:
-        """A person is asked about these, (again) in this run."""
+        """Shows that a person is asked about these, (again) in this run."""
         thread, style = self._scope.thread, self._dialect.style
         thread.happened(
             audit.shown(approval, thread.thread.principal, style, self._scope.key) for approval in approvals
@@ -103,7 +103,7 @@ class OutcomeEvents:
             self._scope.seq.other(ev.Custom("agui-gate:answer_unknown", {"ids": shown, "message": message}))
 
     def snapshot(self) -> None:
-        """The whole conversation, where the client may show another result than the call's own.
+        """Sends the whole conversation, where the client may show another result than the call's own.
 
         See docs/clients.md#answers-as-tool-messages.
         """

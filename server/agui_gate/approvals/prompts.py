@@ -34,7 +34,7 @@ class ApprovalPrompter:
         self.refused: dict[str, str] = {}
 
     def record(self, agent: str, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
-        """A new record for ``call``, with times relative to the store's clock, as `commit` wants them.
+        """Returns a new record for ``call``, with times relative to the store's clock, as `commit` wants them.
 
         ``agent`` is the member that asks, by its own name.
 
@@ -63,7 +63,8 @@ class ApprovalPrompter:
         )
 
     def put_cards(self, approvals: list[Approval]) -> list[CardEntry]:
-        """A card for each, in the journal. It is shown (`show_cards`) when that is saved: what a page answers is known.
+        """Returns a card for each, in the journal. It is shown (`show_cards`) when that is saved: what a page answers
+        is known.
 
         An earlier card that is still open is replaced.
         """
@@ -72,7 +73,7 @@ class ApprovalPrompter:
         return put
 
     def show_cards(self, put: list[CardEntry]) -> None:
-        """Emit the cards."""
+        """Shows the cards to the client."""
         for card in put:
             self._seq.call(card.id, CARD_TOOL, card.message_id)
             self._seq.call_args(card.id, card.arguments)
@@ -90,7 +91,7 @@ class ApprovalPrompter:
         self._end_cards(approval, output.content if output else REPLACED)
 
     def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
-        """The outcome that asks about ``approvals``."""
+        """Returns the outcome that asks about ``approvals``."""
         return ev.InterruptOutcome(tuple(self._interrupt(approval) for approval in approvals))
 
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
@@ -117,7 +118,7 @@ class ApprovalPrompter:
         return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.journal.replaced)
 
     def parameters(self, approval: Approval) -> dict[str, Any]:
-        """The JSON Schema of the tool that is asked about."""
+        """Returns the JSON Schema of the tool that is asked about."""
         tool = self._cast.tool_of(approval)
         return tool.parameters if tool else {"type": "object"}
 
@@ -129,7 +130,7 @@ class ApprovalPrompter:
 
 
 def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
-    """``message`` with its ``{argument}`` placeholders filled in; unknown ones stay as they are."""
+    """Returns ``message`` with its ``{argument}`` placeholders filled in; unknown ones stay as they are."""
     if message is None:
         return None
     # At one go: what a model wrote into one argument must not pull in another.
@@ -137,7 +138,9 @@ def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
 
 
 def _in_place(place: re.Match[str], value: Any) -> str:
-    """A value as people are shown it. Next to the sign of a currency money has two digits behind the point, or none."""
+    """Returns a value as people are shown it. Next to the sign of a currency money has two digits behind the point, or
+    none.
+    """
     is_money = _SIGN_AFTER.match(place.string, place.end()) or place.string[: place.start()].rstrip().endswith(_SIGNS)
     if is_money and isinstance(value, float) and not value.is_integer() and round(value, 2) == value:
         return f"{value:.2f}"
@@ -145,5 +148,5 @@ def _in_place(place: re.Match[str], value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as people are shown it: with what hides characters made visible."""
+    """Returns a value as people are shown it: with what hides characters made visible."""
     return visible(value if isinstance(value, str) else canonical([value])[1:-1])

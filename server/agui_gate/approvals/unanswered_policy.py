@@ -57,7 +57,9 @@ class UnansweredPolicy:
         return "represent" if "interrupt" in (approval.style, self._asks) else "supersede"
 
     def heed(self, intake: Intake, journal: Journal) -> list[Approval]:
-        """Go back over nothing that stays open: ``intake`` is changed then. Returns the calls for which it was."""
+        """Keeps calls that stay open when the request goes back over them: changes ``intake``, and returns these
+        calls.
+        """
         kept = self._in_the_way(intake, journal)
         if kept:
             intake.keep = None
@@ -77,7 +79,7 @@ class UnansweredPolicy:
 
 
 def _said(entries: Iterable[Entry]) -> list[Entry]:
-    """The message that was to be changed, in its new words, at the end: the model was told its old ones.
+    """Returns the message that was to be changed, in its new words, at the end: the model was told its old ones.
 
     Clients show one message of its id, with its last words.
     """

@@ -134,20 +134,22 @@ class Bus(Protocol):
         ...
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
-        """A new run."""
+        """Opens a new run."""
         ...
 
     async def find(self, run_key: str) -> Published | None:
-        """A run, if it is still kept."""
+        """Returns a run, if it is still kept."""
         ...
 
     async def read(self, run_key: str, after: int = -1) -> Reader | None:
-        """A reader of what a run said after the frame ``after``, and then of what it says; None if it isn't kept."""
+        """Returns a reader of what a run said after the frame ``after``, and then of what it says; None if it isn't
+        kept.
+        """
         ...
 
     async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
-        """A reader that comes late, and was told nothing of the run: first the run's opening, then the frames from
-        there on. None if the run is over, or isn't known: what stands is in the store.
+        """Returns a reader that comes late, and was told nothing of the run: first the run's opening, then the frames
+        from there on. None if the run is over, or isn't known: what stands is in the store.
 
         Where the frames that follow the opening are lost, it is told the opening and waits for the next one. It is told
         that one too, and goes on from there. ``watching``: it is not one of `Publisher.followed_elsewhere`.

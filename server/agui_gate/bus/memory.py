@@ -111,7 +111,7 @@ class MemoryBus:
         return self._runs.get(run_key)
 
     def _over(self, run_key: str) -> None:
-        """The run has ended; it goes after a while."""
+        """Notes that the run has ended; it goes after a while."""
         kept = self._runs[run_key]
         self._ended.setdefault(kept.principal, deque()).append((self._clock() + self._kept_seconds, run_key))
         self._sizes[kept.principal] += kept.size

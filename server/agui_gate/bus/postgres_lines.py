@@ -42,7 +42,7 @@ class Line:
         self._connection: Connection | None = None
 
     async def ask(self, query: bytes) -> list[Result]:
-        """The results of one text of statements, which are one transaction. Raises `Unavailable`.
+        """Returns the results of one text of statements, which are one transaction. Raises `Unavailable`.
 
         Who is cancelled leaves nothing under way: the connection is closed.
         """
@@ -83,12 +83,12 @@ class Ear:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to hear. Raises `Unavailable`."""
+        """Begins to hear. Raises `Unavailable`."""
         self._connection = await self._connected()
         self._task = asyncio.create_task(self._stay(), name="agui-gate bus ear")
 
     async def aclose(self) -> None:
-        """Hear nothing any more."""
+        """Hears nothing any more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -127,7 +127,7 @@ class Ear:
 
 
 async def _connected(conninfo: str, hear: Callable[[bytes], None] | None = None) -> Connection:
-    """Raises `Unavailable`."""
+    """Connects to PostgreSQL. Raises `Unavailable`."""
     try:
         return await connect(conninfo, hear)
     except Trouble as trouble:
@@ -149,7 +149,7 @@ async def _is_gone(connection: Connection) -> bool:
 
 
 async def _answer(connection: Connection, query: bytes) -> None:
-    """Raises `Unavailable`."""
+    """Asks PostgreSQL and waits for its answer. Raises `Unavailable`."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             connection.send(query)
@@ -161,7 +161,7 @@ async def _answer(connection: Connection, query: bytes) -> None:
 
 
 def away(why: str) -> Unavailable:
-    """The bus can't be used now."""
+    """Returns the error that the bus can't be used now."""
     return Unavailable(f"The bus is not available: {why}.")
 
 

@@ -235,7 +235,7 @@ class _Hearing:
         return problem
 
     async def _one(self, heard: Any) -> bool:
-        """The next thing that is heard; False if nothing was, for a while."""
+        """Returns the next thing that is heard; False if nothing was, for a while."""
         note = await heard.get_message(timeout=QUIET_SECONDS)
         if note is not None and note["type"] == "message":
             self._hear(note["data"])

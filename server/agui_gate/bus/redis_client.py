@@ -17,7 +17,7 @@ SOCKET_SECONDS = 5.0
 
 
 def client_of(url: str, where: str) -> Any:
-    """A client with connections of its own, which opens none yet. Raises `Unusable`."""
+    """Returns a client with connections of its own, which opens none yet. Raises `Unusable`."""
     try:
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
@@ -58,7 +58,7 @@ def without_secrets(url: str) -> str:
 
 
 def away(error: Exception) -> Unavailable:
-    """The server is away, or refuses."""
+    """Returns the error that the server is away, or refuses."""
     return Unavailable(f"Live events are not available right now ({type(error).__name__}).")
 
 

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 class AgentRoutes:
-    """Handlers over one server."""
+    """The handlers of these routes over one server."""
 
     def __init__(self, server: HttpServer) -> None:
         self._server = server
@@ -41,7 +41,7 @@ class AgentRoutes:
 
 
 def capabilities(team: Team) -> Json:
-    """The AG-UI `AgentCapabilities` of the team's entry agent."""
+    """Returns the AG-UI `AgentCapabilities` of the team's entry agent."""
     agent, known = team.entry, _known_of_all(team)
     return _said(
         identity=_said(name=agent.name, type="agui-gate", description=agent.description or None),
@@ -104,12 +104,14 @@ def _asking(team: Team) -> Json:
 
 
 def _said(**members: Any) -> Json:
-    """The members of which something is known."""
+    """Returns the members of which something is known."""
     return {name: value for name, value in members.items() if value not in (None, {})}
 
 
 def agent_view(team: Team) -> dict[str, Any]:
-    """The entry agent of ``team``, as a page wants to introduce it, and who works with it. Instructions stay here."""
+    """Returns the entry agent of ``team``, as a page wants to introduce it, and who works with it. Instructions stay
+    here.
+    """
     agent = team.entry
     view = {**_member_view(agent), "examples": list(agent.examples)}
     others = [_member_view(one) for one in team.agents if one is not agent]

@@ -45,7 +45,7 @@ def create_app(
     settings: "Settings | None" = None,
     extensions: Sequence[Extension] = (),
 ) -> Starlette:
-    """A Starlette application that serves ``agents``; the first one also answers `POST /`.
+    """Returns a Starlette application that serves ``agents``; the first one also answers `POST /`.
 
     ``store``: a URL (`memory://`, `sqlite:///file.db`, `postgresql://…`) or a store object. ``bus``: a URL
     (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). If neither this nor the

@@ -105,7 +105,7 @@ class Guard:
         return "*" not in self._origins
 
     async def principal(self, request: Request) -> str:
-        """The principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in.
+        """Returns the principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in.
 
         Raises `UnsupportedMediaType` for a change that a browser would send for any page without asking first.
         """
@@ -212,7 +212,7 @@ class Admission:
         return found == self._principal
 
     async def stands_now(self) -> bool:
-        """The same, without asking where that was a moment ago."""
+        """Returns what `stands` does, without asking where that was a moment ago."""
         return time.monotonic() - self._asked_at < self.FRESH_SECONDS or await self.stands()
 
     async def ended(self) -> None:

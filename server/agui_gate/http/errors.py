@@ -38,7 +38,7 @@ def status_of(error: AguiGateError) -> int:
 
 
 async def on_own_error(request: Request, error: Exception) -> Response:
-    """An error we raised on purpose."""
+    """Answers an error that we raised on purpose."""
     assert isinstance(error, AguiGateError)
     response = error_response(status_of(error), error.code, error.message)
     if error.retry_after is not None:
@@ -58,7 +58,7 @@ async def on_own_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Starlette's own: no such route, or not with this method."""
+    """Answers Starlette's own errors: no such route, or not with this method."""
     assert isinstance(error, HTTPException)
     if error.status_code in (404, 405):
         return error_response(404, "not_found", f"There is no {request.method} {request.url.path[:200]} here.")
@@ -70,7 +70,7 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_bug(request: Request, error: Exception) -> Response:
-    """A bug of ours: the log has the details, the answer has none.
+    """Answers a bug of ours: the log has the details, the answer has none.
 
     It is answered outside of the CORS middleware, and a page of an allowed origin must be able to read it too.
     """

@@ -40,14 +40,14 @@ def knows_us(request: Request) -> bool:
 
 
 async def stream(live: LiveRun) -> EventStream:
-    """The whole of a run, from its first event."""
+    """Returns the whole of a run, from its first event."""
     return EventStream(await live.read(), live.key, live.leave)
 
 
 async def begun_before(
     engine: Engine, request: Request, agent: Agent, principal: str, run: RunInput
 ) -> EventStream | None:
-    """The rest of the run that this request began when it came first, if its `Last-Event-ID` says that it did.
+    """Returns the rest of the run that this request began when it came first, if its `Last-Event-ID` says that it did.
 
     Raises `InvalidRequest` for what is no id of ours, and `Gone` for what is no longer kept.
     """
@@ -65,7 +65,7 @@ async def begun_before(
 
 
 class RunRoutes:
-    """Handlers over one server."""
+    """The handlers of these routes over one server."""
 
     def __init__(self, server: HttpServer) -> None:
         self._server, self._engine, self._guard = server, server.engine, server.guard
@@ -130,7 +130,7 @@ class RunRoutes:
 
 
 async def _rest(engine: Engine, published: Published, live: LiveRun | None, after: int) -> EventStream:
-    """The stream of what a run said after frame ``after``, and says from now on."""
+    """Returns the stream of what a run said after frame ``after``, and says from now on."""
     if live is not None:
         return EventStream(await live.read(after), live.key, live.leave)
     reader = await engine.read(published.run_key, after)
@@ -144,7 +144,7 @@ def _unknown() -> NotFound:
 
 
 def _position(cursor: str | None, published: Published) -> int:
-    """The sequence number after which to go on; -1 for the beginning."""
+    """Returns the sequence number after which to go on; -1 for the beginning."""
     after = -1
     if cursor:
         found = _CURSOR.fullmatch(cursor)

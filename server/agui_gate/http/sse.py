@@ -133,13 +133,13 @@ class _Bound:
         self._handle: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """A send begins."""
+        """Begins to time a send."""
         self._begun = self._loop.time()
         if self._handle is None:
             self._handle = self._loop.call_at(self._begun + self._limit, self._check)
 
     def end(self) -> None:
-        """The send is over."""
+        """Ends the send."""
         self._begun = None
 
     def stop(self) -> None:

@@ -124,7 +124,7 @@ def _changes(body: bytes) -> _Changes:
 
 
 def checked_title(text: str) -> str:
-    """A title as it is stored, its white space joined. Raises `InvalidRequest` for what can't be one."""
+    """Returns a title as it is stored, its white space joined. Raises `InvalidRequest` for what can't be one."""
     title = " ".join(text.split())
     if not 0 < len(title) <= MAX_TITLE or _CONTROL.search(title):
         raise InvalidRequest(

@@ -25,12 +25,12 @@ from agui_gate.worker_thread import if_large, json_list
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """``value`` as a JSON answer."""
+    """Returns ``value`` as a JSON answer."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
 def unless_known(request: Request, response: Response) -> Response:
-    """``response``, or a 304 if the client has it already: for what is asked for again and again."""
+    """Returns ``response``, or a 304 if the client has it already: for what is asked for again and again."""
     tag = f'"{blake2b(response.body, digest_size=16).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
@@ -48,7 +48,7 @@ PIECE = 256 * 1024
 
 
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
-    """A record, its arguments in the order in which the tool of one of ``agents`` names them."""
+    """Returns a record, its arguments in the order in which the tool of one of ``agents`` names them."""
     tool = tool_of(agents.get(approval.agent), approval)
     return record(outcomes.completed(approval), tool.parameters if tool else None)
 
@@ -73,14 +73,14 @@ def tombstone_view(left: Tombstone) -> dict[str, Any]:
 
 
 def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:
-    """A record in a list that is asked for often: of a long result its beginning."""
+    """Returns a record in a list that is asked for often: of a long result its beginning."""
     view = approval_view(approval, agents)
     result = view["result"]
     return view if result is None or len(result) <= MAX_LISTED else view | {"result": f"{result[:MAX_LISTED]}…"}
 
 
 def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
-    """A thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
+    """Returns a thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     pending = [a for a in approvals if a.waits_at(thread.now)]
     agent = agents.get(thread.agent)
@@ -136,7 +136,7 @@ class LargeResponse(Response):
         self._reservation = reservation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Sends the answer."""
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             body = memoryview(self.body)
@@ -155,12 +155,14 @@ def _thread_json(thread: Thread, agents: Agents) -> bytes:
 
 
 def calls_view(calls: Calls, agents: Agents) -> dict[str, Any]:
-    """A thread without what was said: what a page asks for again and again, to see what was decided elsewhere."""
+    """Returns a thread without what was said: what a page asks for again and again, to see what was decided
+    elsewhere.
+    """
     return {**head_view(calls.head), "calls": [listed_view(approval, agents) for approval in calls.approvals]}
 
 
 def head_view(head: ThreadHead) -> dict[str, Any]:
-    """A thread as lists show it. ``pending``: number of approvals that wait."""
+    """Returns a thread as lists show it. ``pending``: number of approvals that wait."""
     return {
         "id": head.id,
         "agent": head.agent,

@@ -34,7 +34,7 @@ class Rest(Enum):
     DONE = auto()
     """The model has said what it had to say."""
     WAITS = auto()
-    """Somebody has to do something first."""
+    """The conversation waits: somebody has to do something first."""
 
 
 class AgentLoop:
@@ -118,7 +118,7 @@ class AgentLoop:
             await kind.resume()
 
     async def supersede(self, waited: Set[str]) -> None:
-        """The user went on, and what waited in the tasks ``waited`` was closed: end what nobody goes on with."""
+        """Ends what nobody goes on with: the user went on, and what waited in the tasks ``waited`` was closed."""
         for kind in self._kinds:
             kind.superseded(waited)
         await self.consents.ended()

@@ -74,7 +74,7 @@ class Cast:
         return answer_validation.may_repeat(self._asker(approval), approval)
 
     def _asker(self, approval: Approval) -> Agent | None:
-        """The member that asked, as it is now."""
+        """Returns the member that asked, as it is now."""
         member = self._ready.get(approval.agent) or self.team.members.get(approval.agent)
         return member and member.agent
 

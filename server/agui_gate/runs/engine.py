@@ -55,7 +55,7 @@ from agui_gate.threads.memory_budget import Budget, Reservation
 
 
 def new_id() -> str:
-    """A fresh random id: 32 hex digits."""
+    """Returns a fresh random id: 32 hex digits."""
     return os.urandom(16).hex()
 
 
@@ -264,7 +264,7 @@ class Engine:
     async def _published_run(
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
     ) -> LiveRun:
-        """A run that can be read, and is not begun."""
+        """Returns a run that can be read, and is not begun."""
         publisher = await self._bus.open(key, principal, thread_id, run_id)
         try:
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
@@ -300,7 +300,7 @@ class Engine:
         return live
 
     def following(self, principal: str, thread_id: str) -> LiveRun | None:
-        """The thread's run, if one is in flight here."""
+        """Returns the thread's run, if one is in flight here."""
         return self._by_thread.get((principal, thread_id))
 
     async def published(self, principal: str, run_key: str) -> tuple[Published, LiveRun | None] | None:
@@ -317,14 +317,15 @@ class Engine:
         return await self._connecting.read(run_key, after)
 
     async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
-        """A whole thread, and its part of the budget: kept for as long as the thread is used. None if there is none.
+        """Returns a whole thread, and its part of the budget: kept for as long as the thread is used. None if there is
+        none.
 
         Raises as `Budget.reserve`.
         """
         return await self._connecting.read_thread(principal, thread_id)
 
     async def connect(self, agent: Agent, run: RunInput, principal: str, **how: bool) -> Connected:
-        """The conversation as it stands, then what is said of it: see `Reconnection.connect`."""
+        """Returns the conversation as it stands, then what is said of it: see `Reconnection.connect`."""
         return await self._connecting.connect(self.team(agent), run, principal, **how)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
@@ -363,7 +364,7 @@ class Engine:
         return await self._go_on(decided) if go_on and decided.ours else decided
 
     async def _go_on(self, decided: Decided) -> Decided:
-        """Begin the run that tells the model. What hinders that doesn't undo the decision, and is said."""
+        """Begins the run that tells the model. What hinders that doesn't undo the decision, and is said."""
         record = decided.record
         if decided.waits:
             return msgspec.structs.replace(decided, not_continued="Another call on this thread is still pending.")
@@ -384,7 +385,7 @@ class Engine:
         return msgspec.structs.replace(decided, run_key=live.key)
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
-        """The run ended: it is found under none of its names any more."""
+        """Forgets a run that has ended: it is found under none of its names any more."""
         live.over()
         self._reservations.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:
@@ -419,13 +420,15 @@ class Engine:
         self.extensions.written(*place, hint.what, here=False)
 
     def _lost(self, run_key: str) -> None:
-        """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""
+        """Tells a run that its lease is lost. A decision needs no word: its claim is refused, and its tool is not cut
+        off.
+        """
         live = self._runs.get(run_key)
         if live is not None:
             live.lose()
 
     def _asked_to_stop(self, run_key: str, request: StopRequest) -> None:
-        """Somebody wants what holds this lease stopped; most likely in another process."""
+        """Stops what holds this lease, as somebody wants, most likely in another process."""
         live = self._runs.get(run_key)
         if live is None:
             self._decisions.working.asked(run_key, request.gently)

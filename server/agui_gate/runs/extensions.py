@@ -94,7 +94,7 @@ class Extensions:
         await asyncio.gather(*(self._await(one, "stop", one.stop, STOP_SECONDS) for one in started))
 
     def tick(self) -> None:
-        """Begin a tick of each whose last one is over."""
+        """Begins a tick of each whose last one is over."""
         for extension in self._tickers:
             key = id(extension)
             if key not in self._ticks:
@@ -106,7 +106,7 @@ class Extensions:
         del self._ticks[key]
 
     def written(self, principal: str, thread_id: str, what: Written, *, here: bool = True) -> None:
-        """Give them a `Hint`."""
+        """Gives extensions a `Hint`."""
         for extension in self._written:
             self._call(extension, "written", extension.written, Hint(principal, thread_id, what, here))
 

@@ -121,7 +121,7 @@ class LiveRun:
         self._publisher.opened(Opening(max(1, self._encoder.seq), messages, state))  # frame 0 is RUN_STARTED
 
     def publish(self, event: Event) -> None:
-        """Say an event."""
+        """Publishes an event."""
         self._publisher.append(self._encoder.frame(event))
 
     def over(self) -> None:
@@ -129,7 +129,7 @@ class LiveRun:
         self._publisher.end()
 
     async def read(self, after: int = -1) -> Reader:
-        """A new reader, from the frame after ``after`` on. It counts until `leave`.
+        """Returns a new reader, from the frame after ``after`` on. It counts until `leave`.
 
         Raises `Unavailable` where a bus that is shared has lost the frames.
         """
@@ -139,7 +139,9 @@ class LiveRun:
         return reader
 
     async def join(self, tell: Tell, *, watching: bool) -> Reader | None:
-        """A new reader that is told what was before: see `Bus.join`. It counts until `leave` (not if ``watching``)."""
+        """Returns a new reader that is told what was before: see `Bus.join`. It counts until `leave` (not if
+        ``watching``).
+        """
         joining = self._bus.join(self.key, tell)
         return await (joining if watching else self._entered(joining))
 
@@ -154,7 +156,7 @@ class LiveRun:
         return reader
 
     def enter(self) -> None:
-        """Somebody reads it, until `leave`. A reader that doesn't enter neither keeps the run going nor stops it."""
+        """Counts a reader until `leave`. One that doesn't enter neither keeps the run going nor stops it."""
         self._readers += 1
         if self._alone is not None:
             self._alone.cancel()
@@ -166,7 +168,7 @@ class LiveRun:
         return self._alone is not None and not self._publisher.followed_elsewhere
 
     def leave(self) -> None:
-        """A reader is gone."""
+        """Counts a reader no longer."""
         self._readers -= 1
         if self._readers == 0 and self.stop_alone and self.task is not None and not self.task.done():
             self._alone = asyncio.get_running_loop().call_later(self._grace, self._stop_alone)

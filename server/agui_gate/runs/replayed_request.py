@@ -31,7 +31,7 @@ from agui_gate.worker_thread import if_large
 async def repeated(
     engine: Engine, agent: Agent, principal: str, run: RunInput, run_key: str
 ) -> tuple[Published, LiveRun | None] | None:
-    """The run that this request began when it came first, or None if the request is a new one.
+    """Returns the run that this request began when it came first, or None if the request is a new one.
 
     Raises `Gone` if it is no new one, and what it began is not known here any more.
     """

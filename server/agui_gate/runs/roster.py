@@ -1,4 +1,4 @@
-"""Everybody who works for an engine: the agents that it serves, their teams, and all members by name.
+"""The roster of an engine: the agents that it serves, their teams, and all members by name.
 
 An approval names the member that asked, and nothing else of it. So a name means one agent over all teams.
 """
@@ -33,12 +33,12 @@ class Roster:
                     )
 
     def team(self, agent: Agent) -> Team:
-        """The team of an entry agent; of one that isn't served, the team that it makes."""
+        """Returns the team of an entry agent; of one that isn't served, the team that it makes."""
         known = self.teams.get(agent.name)
         return known if known is not None and known.entry is agent else team_of(agent)
 
     def asker(self, approval: Approval) -> Agent:
-        """The agent that asked. Raises `Unavailable` if there is none of its name."""
+        """Returns the agent that asked. Raises `Unavailable` if there is none of its name."""
         if approval.agent not in self.members:
             raise Unavailable(
                 f"The agent {approval.agent!r} that asked is not served here now. It can be rejected, or stay pending."
@@ -46,8 +46,8 @@ class Roster:
         return self.members[approval.agent]
 
     def entry(self, approval: Approval, thread_agent: str) -> Agent:
-        """The agent that a conversation goes on with after ``approval`` was decided: its thread's, if that one's team
-        asked, or nobody who is here; else who asked. Raises `Unavailable`.
+        """Returns the agent that a conversation goes on with after ``approval`` was decided: its thread's, if that
+        one's team asked, or nobody who is here; else who asked. Raises `Unavailable`.
         """
         team = self.teams.get(thread_agent)
         if team is not None and (approval.agent in team.members or approval.agent not in self.members):

@@ -58,7 +58,7 @@ class Run:
         self._conversing: AgentLoop | None = None
 
     async def execute(self) -> None:
-        """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
+        """Runs all of it. Whatever happens, the stream gets its terminal event and the lease goes back."""
         self._seq.started()
         try:
             cast = cast_of(self._team, self._thread.journal)
@@ -71,7 +71,7 @@ class Run:
             await self._failed(caught)
 
     async def _cancelled(self) -> None:
-        """Somebody stopped it, or the process ends."""
+        """Ends the run that somebody stopped, or that ends with the process."""
         await self._stopped("cancelled", ASKED)
         self._at_rest()
         self._scope.stop(DRAINED if self._live.is_drained else ASKED, self._usage)
@@ -116,7 +116,7 @@ class Run:
             log_events.failed(error, thread_id, self._scope.key)
 
     def lose(self) -> None:
-        """The thread's lease is lost: stop, but cut off nothing that a person approved. After it, the run stops."""
+        """Stops as the thread's lease is lost, but cuts off nothing that a person approved. After it, the run stops."""
         if not self._thread.ended:
             self._thread.lease.lost = True
             self._live.cancel(gently=True)
@@ -165,7 +165,7 @@ class Run:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The error inside the groups that parallel work wraps around it."""
+    """Returns the error inside the groups that parallel work wraps around it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

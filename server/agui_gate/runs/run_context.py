@@ -83,7 +83,7 @@ class RunContext:
         return self.lane(self.thread.journal.task_of(call_id))
 
     def show_messages(self) -> None:
-        """MESSAGES_SNAPSHOT: the whole conversation."""
+        """Shows the whole conversation, as MESSAGES_SNAPSHOT."""
         told = self.thread.messages()
         self.lost(told.lost)
         self.seq.other(ev.MessagesSnapshot(told.messages))
@@ -127,7 +127,7 @@ class RunContext:
         lane.call_end(call.id)
 
     def lost(self, words: Iterable[str]) -> None:
-        """The client can't be told this: tell the developers (VER-7)."""
+        """Tells the developers what the client can't be told (VER-7)."""
         thread = self.thread.thread
         for what in words:
             self.downgrades.lost(what, thread.principal, thread.id, self.shapes.remedy)

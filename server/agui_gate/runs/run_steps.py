@@ -45,7 +45,7 @@ class RunSteps:
         self._silence = UnansweredPolicy(self._agent.on_unanswered, scope.dialect.style)
 
     async def go(self) -> None:
-        """All of it, in order."""
+        """Takes all steps, in order."""
         self._thread.parts.asked(self._input, self._seq.other, self._restart, known=self._scope.live.keeps_state)
         self._dialect.snapshot_due = self._left_early()
         await self._recover()
@@ -114,7 +114,9 @@ class RunSteps:
                 self._close_interrupted(call)
 
     def _close_interrupted(self, call: CallPart) -> None:
-        """A page whose stream ended with a result of its own for the call is told this one by snapshot (LIFE-8)."""
+        """Closes an interrupted call. A page whose stream ended with a result of its own for it is told by snapshot
+        (LIFE-8).
+        """
         if all(message.tool_call_id != call.id for message in self._input.messages):
             self._scope.result(call, outcomes.INTERRUPTED)
         else:
@@ -166,11 +168,11 @@ class RunSteps:
                 await asyncio.sleep(0)
 
     def _whose(self, call: CallPart) -> CallPart:
-        """An imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
+        """Returns an imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
         return msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
 
     def _give_up_on_client(self) -> None:
-        """The user went on: client tools that gave no result are closed."""
+        """Closes client tools that gave no result, as the user went on."""
         for call in self._thread.journal.open_calls():
             self._scope.result(call, outcomes.UNANSWERED_CLIENT)
 
@@ -217,7 +219,7 @@ class RunSteps:
         self._seq.finish(outcome, self._conversing.usage)
 
     async def _fresh(self, approval: Approval) -> Approval:
-        """The record with its absolute times, if it has any to show."""
+        """Returns the record with its absolute times, if it has any to show."""
         if approval.expires_at is None:
             return approval
         stored = await self._store.approval(approval.principal, approval.id)

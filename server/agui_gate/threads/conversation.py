@@ -27,7 +27,7 @@ class Conversation:
         self._made: msgspec.Raw | None = None
 
     def __call__(self) -> msgspec.Raw:
-        """The messages, as a JSON list."""
+        """Returns the messages, as a JSON list."""
         if self._made is None:
             self._made = json_list(agui_messages(self._entries, self._approvals, view=self._view, untold=False))
         return self._made
@@ -39,7 +39,7 @@ class Conversation:
 
 
 def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> Told:
-    """A thread as AG-UI messages that one reader is shown."""
+    """Returns a thread as AG-UI messages that one reader is shown."""
     messages = agui_messages(entries, approvals, view=view)
     lost = view.fit(messages)
     return Told(json_list(messages), lost)

@@ -57,7 +57,8 @@ class History:
 
     # --- what a model reads -------------------------------------------------------------------------------------
     def transcript(self, to: Audience = THE_ENTRY_AGENT, more: Sequence[Entry] = ()) -> Transcript:
-        """The settled transcript for ``to``, as it is now. Made once for each state: a long one takes milliseconds.
+        """Returns the settled transcript for ``to``, as it is now. Made once for each state: a long one takes
+        milliseconds.
 
         One with ``more`` entries is made for one request and not kept.
         """
@@ -113,5 +114,5 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 def _edited(approval: Approval) -> str:
-    """The arguments that a person changed. Otherwise "": the model is told its call in its own words."""
+    """Returns the arguments that a person changed. Otherwise "": the model is told its call in its own words."""
     return (approval.decision.edited_arguments if approval.decision else None) or ""

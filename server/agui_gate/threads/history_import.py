@@ -34,7 +34,7 @@ NewId = Callable[[], str]
 
 
 def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
-    """A user's, system's or developer's message; None if it says nothing."""
+    """Returns a user's, system's or developer's message; None if it says nothing."""
     content = parts(message.content)
     if not content or (not isinstance(message.content, str) and says_nothing(content)):
         return None
@@ -49,7 +49,7 @@ def reported(message: Message) -> Output:
 
 
 def admitted(entry: UserEntry) -> Iterator[Entry]:
-    """The message, and notes in the place of what no provider could take of it."""
+    """Yields the message, and notes in the place of what no provider could take of it."""
     yield entry
     for place, part in enumerate(entry.content):
         if isinstance(part, Media) and (reason := problem(part)) is not None:
@@ -57,7 +57,7 @@ def admitted(entry: UserEntry) -> Iterator[Entry]:
 
 
 def taken(entry: ResultEntry) -> Iterator[Entry]:
-    """The result, and what is left of it where no provider could take it."""
+    """Yields the result, and what is left of it where no provider could take it."""
     yield entry
     for place, part in enumerate(entry.output.parts or ()):
         if isinstance(part, Media) and (reason := problem(part)) is not None:
@@ -65,7 +65,8 @@ def taken(entry: ResultEntry) -> Iterator[Entry]:
 
 
 def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Iterator[Entry]:
-    """A client's history as loose entries, for a thread the server has never seen. Cards and activity stay out (B8).
+    """Yields a client's history as loose entries, for a thread the server has never seen. Cards and activity stay out
+    (B8).
 
     ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
     sub-agent said is shown again, and no model is told it: the result of the call that delegated says what came of it.
@@ -110,7 +111,7 @@ def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
 
 
 def _kept(message: Message, new_id: NewId) -> KeptEntry:
-    """A message that only clients need, of the shape that its role has."""
+    """Returns a message that only clients need, of the shape that its role has."""
     message_id = message.id or new_id()
     shown = {"id": message_id, "role": message.role}
     if message.role != "assistant" or isinstance(message.content, str):

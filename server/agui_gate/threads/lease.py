@@ -103,5 +103,5 @@ class Lease:
         return audit is None or await audit.is_agreed(approval)
 
     async def approval(self, approval_id: str) -> Approval | None:
-        """A record of the thread as it is now. Reading needs no lease."""
+        """Returns a record of the thread as it is now. Reading needs no lease."""
         return await self._store.approval(self.thread.principal, approval_id)

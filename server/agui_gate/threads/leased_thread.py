@@ -103,7 +103,7 @@ class LeasedThread:
         self._happened += happened
 
     def refused(self, refused: Refused) -> None:
-        """An answer could not be taken: say so in the audit trail and the log."""
+        """Says in the audit trail and the log that an answer could not be taken."""
         by, error = self.thread.principal, refused.error
         self.happened([audit.refused(refused.approval, by, refused.way, error, self.run_key)])
         log_events.refused(refused.approval, by, error.message)
@@ -120,7 +120,7 @@ class LeasedThread:
         await to_the_end(durable_save.patiently(lambda: self._save(approvals, status), seconds))
 
     def note_end(self, why: Stop) -> None:
-        """The run ends before it is complete: keep what its client is told. An empty thread stays empty."""
+        """Keeps what the client of a run is told that ends before it is complete. An empty thread stays empty."""
         entry = EndedEntry(self.run_key, why.code, why.message, why.reason, why.silent)
         if self.entries and not self.ended and self.capacity.has_room(entry):
             self.append([entry])
@@ -186,7 +186,7 @@ class LeasedThread:
 
     # --- reading ------------------------------------------------------------------------------------------------
     def messages(self) -> Told:
-        """The conversation as AG-UI messages, as its `view` has them."""
+        """Returns the conversation as AG-UI messages, as its `view` has them."""
         prepared, self._prepared = self._prepared, None
         shown = self.parts.entries()
         if prepared is not None and prepared[0] == len(self.entries) and not shown:
@@ -203,7 +203,7 @@ class LeasedThread:
             self._prepared = (len(self.entries), made)
 
     def snapshot(self) -> tuple[Conversation, msgspec.Raw]:
-        """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
+        """Returns the conversation as it is at this moment, made into messages only if somebody asks, and the state."""
         entries = [*self.entries, *self.parts.entries()]
         return Conversation(entries, list(self.approvals.values()), self.view), self.parts.told()
 

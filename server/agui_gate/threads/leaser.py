@@ -19,7 +19,8 @@ class Leaser:
     async def lease(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, create: bool = True
     ) -> tuple[LeasedThread, Reservation]:
-        """The thread, under a lease for ``run_key``, and its part of the budget: kept for as long as it is worked on.
+        """Returns the thread, under a lease for ``run_key``, and its part of the budget: kept for as long as it is
+        worked on.
 
         Raises as `ThreadStore.lease_thread` and `Budget.reserve`. Whatever it raises, cancellation too, the lease goes
         back.

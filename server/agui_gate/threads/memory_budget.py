@@ -49,7 +49,7 @@ class Budget:
         return self.reserve(principal, self._large.get((principal, thread_id), 0))
 
     def remember(self, principal: str, thread_id: str, size: int) -> None:
-        """A thread has this size now."""
+        """Remembers the size that a thread has now."""
         self._large.pop((principal, thread_id), None)
         if size > LARGE:
             self._large[principal, thread_id] = size
@@ -73,7 +73,9 @@ class Reservation:
         self._principal, self._size = principal, size
 
     def found(self, thread_id: str, size: int) -> "Reservation":
-        """The thread of this id is so large. Raises what `Budget.reserve` raises; then nothing is reserved any more."""
+        """Reserves for the thread of this id, which is so large, and returns that. Raises what `Budget.reserve` raises;
+        then nothing is reserved any more.
+        """
         budget = self._budget
         assert budget is not None
         budget.remember(self._principal, thread_id, size)

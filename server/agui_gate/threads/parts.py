@@ -53,10 +53,10 @@ class ThreadPart:
         """
 
     def tool_begins(self, tool: Tool) -> Any:
-        """A tool that takes a context begins. Returns its `ToolContext.state`, or None if that is another part's."""
+        """Begins a tool that takes a context. Returns its `ToolContext.state`, or None if that is another part's."""
 
     def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
-        """The tool of a call has ended, however: it was begun with `tool_begins` where it takes a context."""
+        """Ends what `tool_begins` has begun for a call's tool where it takes a context, however the tool has ended."""
 
     def takes(self, told: Told, emit: Emit) -> bool:
         """Takes what a tool tells its client, and passes it on to ``emit``. Returns False if it is for another part."""
@@ -77,11 +77,13 @@ class ThreadPart:
         return ()
 
     def changes(self) -> bytes | None:
-        """The thread's state for the store, as JSON, if it differs from what was `saved`. None: nothing to save."""
+        """Returns the thread's state for the store, as JSON, if it differs from what was `saved`. None: nothing to
+        save.
+        """
         return None
 
     def saved(self, changes: bytes) -> None:
-        """The store has committed these `changes`."""
+        """Notes that the store has committed these `changes`."""
 
 
 class Parts:
@@ -94,7 +96,7 @@ class Parts:
         """The calls of hooks that a part must have seen, in order, for one that is loaded later."""
 
     def need(self, name: str) -> ThreadPart:
-        """The part of that name, loaded the first time. Raises `ExtraMissing`."""
+        """Returns the part of that name, loaded the first time. Raises `ExtraMissing`."""
         part = self._loaded.get(name)
         if part is None:
             part = load(name).thread_part(self._thread, self._stored)
@@ -142,7 +144,7 @@ class Parts:
 
     @contextmanager
     def tool(self, tool: Tool | None, call_id: str, emit: Emit) -> Iterator[Any]:
-        """The state for a tool while it is at work. However that ends, the parts are told that it has."""
+        """Gives a tool the state while it is at work. However that ends, the parts are told that it has."""
         given: list[Any] = []
         if tool is not None and tool.takes_context and self._has(STATE):
             given = [state for part in self._loaded.values() if (state := part.tool_begins(tool)) is not None]
@@ -172,7 +174,7 @@ class Parts:
 
     # --- readers and the store --------------------------------------------------------------------------------------
     def told(self) -> msgspec.Raw:
-        """The state that clients have been told by now, as JSON."""
+        """Returns the state that clients have been told by now, as JSON."""
         found = [told for part in self._loaded.values() if (told := part.told()) is not None]
         return found[0] if found else msgspec.Raw(msgspec.json.encode(self._stored or {}))
 

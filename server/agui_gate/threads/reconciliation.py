@@ -146,7 +146,7 @@ class _Comparison:
             self.intake.entries += taken(ResultEntry(call_id, result_id, reported(message), more=message.more()))
 
     def _of_nobody(self, call_id: str, message: Message) -> None:
-        """A result of a call that nobody made here: what the user did in a component, or nothing."""
+        """Takes a result of a call that nobody made here: what the user did in a component, or nothing."""
         if call_id not in self.actions:
             if message is self.run.messages[-1]:
                 self.intake.unknown.append(call_id)
@@ -155,7 +155,9 @@ class _Comparison:
             self.intake.said = True
 
     def _on_call(self, approval: Approval, message: Message) -> None:
-        """A tool message for a gated call: an answer, or what clients replay of its result, which says nothing."""
+        """Takes a tool message for a gated call: an answer, or what clients replay of its result, which says
+        nothing.
+        """
         if approval.is_pending:
             self._answer(an.from_text("call", approval.call_id, message.text))
             return
@@ -212,7 +214,9 @@ class _Comparison:
         return other is not None and other is not self._found(answer)
 
     def _found(self, answer: Answer) -> Approval | None:
-        """The record that an answer is to. Clients give a call's id for an approval's, and the other way round."""
+        """Returns the record that an answer is to. Clients give a call's id for an approval's, and the other way
+        round.
+        """
         return self.index.find(answer.id, answer.target, "approval", "call")
 
     def _is_known(self, message: Message) -> bool:
@@ -234,7 +238,7 @@ class _Comparison:
         return bool(self.run.resume or self.intake.answers) and places[-1] == self.journal.messages.unnamed - 1
 
     def _branch(self) -> None:
-        """A history that ends at a message the server has answered means "go back to it".
+        """Branches back where the history ends at a message that the server has answered: that means "go back to it".
 
         Who answers doesn't mean that, but for who cancels what is in the way. See
         docs/http-api.md#the-clients-history.
@@ -303,7 +307,9 @@ class Actions:
 
 
 def _first_new(messages: Sequence[Message], journal: Journal) -> int:
-    """The place behind the last message that the thread knows. What stands before it is history, of whatever kind."""
+    """Returns the place behind the last message that the thread knows. What stands before it is history, of whatever
+    kind.
+    """
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if (message.id or "") in journal.messages:

@@ -94,7 +94,7 @@ def _line(name: str, arguments: str, result: str, at: int | None) -> str:
 
 
 def _text(text: str) -> str:
-    """``text`` as JSON, so that it stays on its line and within its quotes."""
+    """Returns ``text`` as JSON, so that it stays on its line and within its quotes."""
     return msgspec.json.encode(_cut(text)).decode()
 
 

@@ -41,7 +41,7 @@ class CallKind:
         """Go on with what is open of earlier runs, before a model is asked."""
 
     def superseded(self, waited: Set[str]) -> None:
-        """The user went on: what waited in these tasks was closed, so close what nobody goes on with."""
+        """Closes what nobody goes on with: the user went on, and what waited in these tasks was closed."""
 
     def stopped(self, error: BaseException | None) -> None:
-        """The run was stopped, or failed with ``error``: close what it leaves."""
+        """Closes what a run leaves that was stopped, or failed with ``error``."""

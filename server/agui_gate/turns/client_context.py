@@ -65,7 +65,7 @@ class ClientContext(TurnStep):
 
 
 def _block(text: str) -> str:
-    """The text between marks that are not in it: the same for the same text (prompt caches)."""
+    """Returns the text between marks that are not in it: the same for the same text (prompt caches)."""
     mark = f"application-{blake2b(text.encode(errors='replace'), digest_size=8).hexdigest()}"
     while mark in text:
         mark = f"application-{blake2b(mark.encode(), digest_size=8).hexdigest()}"

@@ -77,17 +77,17 @@ class ContentRefusals(TurnStep):
         self._accepted = self._all = False
 
     async def prepare(self) -> None:
-        """Withhold nothing yet."""
+        """Withholds nothing yet."""
         self._entries, self._accepted, self._all = [], False, False
 
     async def request(self, draft: Draft) -> None:
-        """Go without what was refused."""
+        """Leaves out what was refused."""
         if self._entries:
             transcript = self._thread.history.transcript(self._speaker.member.to, self._entries)
             draft.transcript = carrying(transcript, self._thread.journal.consents())
 
     async def accepted(self) -> None:
-        """The provider took a request: leave out from now on what it went without."""
+        """Leaves out from now on what an accepted request went without."""
         if self._entries and not self._accepted:
             self._leave_out(self._entries)
         self._accepted = True
@@ -127,11 +127,11 @@ class ContentRefusals(TurnStep):
         return [left for left, media in self._sent(self._thread.entries) if value.endswith(normal(media).value)]
 
     def _newest(self) -> list[LeftOutEntry]:
-        """The attachments of what was said since the model last spoke."""
+        """Returns the attachments of what was said since the model last spoke."""
         return [left for left, _ in self._sent(_since_turn(self._thread.entries))]
 
     def _sent(self, entries: Sequence[Entry]) -> list[tuple[LeftOutEntry, Media]]:
-        """The attachments in ``entries`` that would be sent, each with a note for it."""
+        """Returns the attachments in ``entries`` that would be sent, each with a note for it."""
         notes = [e for e in [*self._thread.entries, *self._entries] if isinstance(e, LeftOutEntry)]
         gone = {(e.message_id, e.call_id, e.part) for e in notes}
         return [
@@ -143,7 +143,7 @@ class ContentRefusals(TurnStep):
 
 
 def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]:
-    """The attachments of a message or a result, each with a note that says why it is left out."""
+    """Yields the attachments of a message or a result, each with a note that says why it is left out."""
     content: Sequence[Content] = ()
     message_id = call_id = ""
     if isinstance(entry, UserEntry):
@@ -177,7 +177,7 @@ def _longest(said: Sequence["_Said"]) -> "_Said | None":
 
 
 def _all_said(thread: LeasedThread) -> list["_Said"]:
-    """All that the model is told of this thread by others."""
+    """Returns all that the model is told of this thread by others."""
     gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
     before = {entry.message_id or entry.call_id for entry in gone}
     said = (_said(entry, thread) for entry in thread.entries)

@@ -135,7 +135,9 @@ class TurnCalls:
         self._scope.tell(result)
 
     def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
-        """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
+        """Returns the record of a call that waits. What the provider runs has the arguments that the provider gave
+        it.
+        """
         if call.is_held:
             return self._asker.record(self._agent.name, call, gate, turn_id)
         approval = self._asker.record(self._agent.name, call, gate, turn_id, self._judged[call.id].arguments)

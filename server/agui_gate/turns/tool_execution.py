@@ -75,7 +75,7 @@ class ToolStart:
         return True
 
     def begin(self) -> bool:
-        """The tool begins now, in whichever thread; False if it was called off."""
+        """Begins the tool now, in whichever thread. Returns False if it was called off."""
         with self._lock:
             self._begun = not self._called_off
             return self._begun
@@ -165,7 +165,9 @@ def _read(tool: Tool, arguments: str, judged: bool) -> tuple[str | None, dict[st
 
 
 async def _begun(tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
-    """An async tool, which begins with the first step of its task: a stop before that keeps it from beginning."""
+    """Returns an async tool, which begins with the first step of its task: a stop before that keeps it from
+    beginning.
+    """
     return await tool.fn(**kwargs) if start.begin() else None
 
 
@@ -250,7 +252,7 @@ def _as_text(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """``text`` with unpaired surrogates replaced, which no stream or store can carry."""
+    """Returns ``text`` with unpaired surrogates replaced, which no stream or store can carry."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

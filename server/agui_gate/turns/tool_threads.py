@@ -24,7 +24,7 @@ log = structlog.get_logger("agui_gate.tools")
 
 
 class NoSlot(Exception):
-    """All slots were taken for as long as the call could wait."""
+    """Raised when all slots were taken for as long as the call could wait."""
 
 
 class Slot:
@@ -50,7 +50,7 @@ class ToolThreads:
 
     @asynccontextmanager
     async def slot(self, owner: str, seconds: float) -> AsyncIterator[Slot]:
-        """A slot for one call of ``owner``. Raises `NoSlot` when there is none within ``seconds``."""
+        """Holds a slot for one call of ``owner``. Raises `NoSlot` when there is none within ``seconds``."""
         await self._acquire(owner, seconds)
         slot = Slot()
         try:
@@ -140,7 +140,7 @@ _of_loop: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, ToolTh
 
 
 def tool_threads(limit: int, purpose: str = "tools") -> ToolThreads:
-    """The slots of this event loop: one bound for everything that it serves for this ``purpose``."""
+    """Returns the slots of this event loop: one bound for everything that it serves for this ``purpose``."""
     threads = _of_loop.setdefault(asyncio.get_running_loop(), {}).setdefault(purpose, ToolThreads(limit))
     threads.limit = limit
     return threads

@@ -96,7 +96,7 @@ class WhileAtWork:
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
 
     def __call__(self, event: Told) -> None:
-        """Tell one event."""
+        """Tells one event."""
         if get_ident() == self._thread:
             self._tell(event)
         else:
@@ -104,7 +104,7 @@ class WhileAtWork:
                 self._loop.call_soon_threadsafe(self._hand_on, event)
 
     def over(self) -> None:
-        """The call has ended, or nobody waits for it any more."""
+        """Tells nothing any more: the call has ended, or nobody waits for it."""
         self._tell = nobody
 
     def _hand_on(self, event: Told) -> None:

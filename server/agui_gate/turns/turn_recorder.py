@@ -73,10 +73,10 @@ class ArgumentSink(Protocol):
     """Takes the arguments of one call as they come, as JSON."""
 
     def add(self, text: str) -> None:
-        """A piece of them has come."""
+        """Takes a piece of the arguments."""
 
     def end(self, text: str) -> None:
-        """All of them have come."""
+        """Takes all of the arguments, once they have come."""
 
 
 class CallBegun:
@@ -202,7 +202,7 @@ class TurnRecorder:
                 self._end_args(item, "".join(item.pieces) if item.opened else "")
 
     def entry(self) -> TurnEntry:
-        """The turn as it is recorded now. Without a `TurnDone` it is a cut one."""
+        """Returns the turn as it is recorded now. Without a `TurnDone` it is a cut one."""
         cut = self.done is None
         parts = [part for item in self._order if (part := self._part(item)) is not None]
         return TurnEntry(
@@ -378,7 +378,9 @@ class TurnRecorder:
             self.held[item.id] = event
 
     def _hosted(self, key: str) -> _Item | None:
-        """A hosted call that has ended and has neither a result nor a question: nothing is said about any other."""
+        """Returns a hosted call that has ended and has neither a result nor a question: nothing is said about any
+        other.
+        """
         item = self._items.get(("call", key))
         fresh = item is not None and item.ended and item.call_kind == "hosted" and item.id not in self.results
         return item if fresh else None

@@ -258,7 +258,7 @@ class SharedBus:
                     hear(word.signal)
 
     async def _forget_here(self, principal: str, thread_id: str) -> None:
-        """Another process has dropped the thread's runs."""
+        """Forgets the thread's runs here: another process has dropped them."""
         await self._here.forget(principal, thread_id)
         if self._sender.has_ended_run(principal, thread_id):  # which comes after that
             await self._forget_sent(principal, thread_id)

@@ -47,7 +47,7 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Begins to follow."""
         self._task = asyncio.create_task(self._work(), name="agui-gate bus follower")
 
     async def aclose(self) -> None:
@@ -60,11 +60,13 @@ class Follower:
             log.end()
 
     async def read(self, head: Head, after: int, *, watching: bool = False) -> LogReader | None:
-        """A reader of what the run said after that frame, and says; None if it is gone. Raises `Unavailable`."""
+        """Returns a reader of what the run said after that frame, and says; None if it is gone. Raises
+        `Unavailable`.
+        """
         return await self._enter(head, after + 1, lambda log: LogReader(log, after), watching=watching)
 
     async def join(self, head: Head, opening: Opening, tell: Tell, *, watching: bool) -> LogReader | None:
-        """A reader that is told the opening first: see `Bus.join`."""
+        """Returns a reader that is told the opening first: see `Bus.join`."""
 
         def enter(log: FollowedLog) -> JoinedReader:
             return JoinedReader(log, opening, tell, partial(self._want_opening, log))
@@ -108,7 +110,7 @@ class Follower:
     # --- readers ------------------------------------------------------------------------------------------------------
 
     async def _enter(self, head: Head, seq: int, enter: Callable[[FollowedLog], R], *, watching: bool) -> R | None:
-        """A reader of the run from ``seq`` on. It has got what there is now, in case that is forgotten soon."""
+        """Returns a reader of the run from ``seq`` on. It has got what there is now, in case that is forgotten soon."""
         logs = self._logs.setdefault(head.run.run_key, [])
         known = next((log for log in logs if log.first_seq <= seq), None)
         log = known or FollowedLog(head, self._limit, seq, self._left)
@@ -151,7 +153,7 @@ class Follower:
             self.leave(log.head)
 
     def _want_opening(self, log: FollowedLog, seq: int) -> None:
-        """A reader of the log was told the opening ``seq``, and needs a later one."""
+        """Notes that a reader of the log was told the opening ``seq``, and needs a later one."""
         log.told = seq if log.told is None else max(seq, log.told)
         self._look_at(log)
 

@@ -86,7 +86,9 @@ class JoinedReader(LogReader):
         self._told, self._is_lost = -1, False
 
     def entered(self) -> None:
-        """The log has got what there is: a later opening is needed if the frames that follow this one are lost."""
+        """Notes that the log has got what there is: a later opening is needed if the frames that follow this one are
+        lost.
+        """
         if self._opening is not None and self._opening.seq < self._log.first_seq:
             self._later(self._opening.seq)
 
@@ -111,7 +113,7 @@ class JoinedReader(LogReader):
 
 
 def opening_of(data: bytes) -> Opening | None:
-    """An opening as it was sent; None if another version has, in a way that this one can't read."""
+    """Returns an opening as it was sent; None if another version has, in a way that this one can't read."""
     try:
         seq, messages, state = _opening.decode(data)
     except msgspec.MsgspecError:

@@ -83,7 +83,7 @@ class Sender:
         self._openings: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Begin."""
+        """Begins to send."""
         self._task = asyncio.create_task(self._work(), name="agui-gate bus sender")
 
     async def aclose(self, seconds: float) -> None:
@@ -97,7 +97,7 @@ class Sender:
             self._task = None
 
     def add(self, run: Run, events: EventLog) -> None:
-        """A run that begins here."""
+        """Adds a run that begins here."""
         self._runs[run.run_key] = out = Outgoing(run, events, self._run_bytes)
         self._stir(out)
 
@@ -114,7 +114,7 @@ class Sender:
             self._telling = asyncio.get_running_loop().call_later(TELL, self._wake.set)
 
     def asked(self, ask: Ask) -> None:
-        """Somebody wants what is known of a run, which may be another process's."""
+        """Answers somebody who wants what is known of a run, which may be another process's."""
         out = self._runs.get(ask.run_key)
         if out is not None:
             self._answer(out, ask)

@@ -48,15 +48,15 @@ class Outgoing(LogReader):
         self.openings = 0
         """Openings that are being sent; the run doesn't end before they are."""
         self.wanted: int | None = None
-        """Somebody waits for an opening that is later than this."""
+        """The opening after which somebody waits for a later one; None: nobody does."""
 
     @property
     def hurries(self) -> bool:
-        """Somebody elsewhere waits for what it says."""
+        """True if somebody elsewhere waits for what it says."""
         return bool(self.followers or self.answers)
 
     def followed(self, address: str, *, keeps: bool) -> None:
-        """Somebody there follows the run."""
+        """Adds a follower: somebody there follows the run."""
         self.followers[address] = keeps
         self.log.followed_elsewhere = any(self.followers.values())
 
@@ -103,7 +103,7 @@ class Outgoing(LogReader):
         return self.log.ended and self.position == self.log.next_seq and not self.openings
 
     def new_opening(self) -> Opening | None:
-        """The opening, if somebody waits for it. It is given once."""
+        """Returns the opening, if somebody waits for it. It is given once."""
         opening = self.log.opening
         if self.wanted is None or opening is None or opening.seq <= self.wanted:
             return None
@@ -138,7 +138,7 @@ class Outgoing(LogReader):
 
 
 async def written(opening: Opening) -> bytes | None:
-    """An opening as bytes; None if it is too large."""
+    """Returns an opening as bytes; None if it is too large."""
     await opening.messages.prepare()
     messages = opening.messages()
     whole = (opening.seq, messages, opening.state)

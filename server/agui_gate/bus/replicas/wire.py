@@ -109,7 +109,7 @@ class Wire(Protocol):
         ...
 
     async def find(self, run_key: str) -> Head | None:
-        """A run, if anything is kept of it."""
+        """Returns a run, if anything is kept of it."""
         ...
 
     async def read(self, wanted: Sequence[Wanted]) -> Sequence[Said | None]:
@@ -121,7 +121,7 @@ class Wire(Protocol):
         ...
 
     async def opening(self, run_key: str) -> tuple[int, bytes] | None:
-        """The opening that was put last, with its ``seq``."""
+        """Returns the opening that was put last, with its ``seq``."""
         ...
 
     async def forget(self, principal: str, thread_id: str) -> None:
