@@ -336,7 +336,9 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def retold(call: SettledCall) -> str:
-    """A call that the provider ran (or would have run) itself, as a line of text for a model that can't be shown it."""
+    """Returns a call that the provider ran (or would have run) itself, as a line of text for a model that can't be
+    shown it.
+    """
     what = "asked for approval" if call.part.is_held else "was run by the provider"
     return f"[{call.part.name} {_cut(call.arguments)} {what}: {_cut(call.output.content)}]"
 

@@ -36,6 +36,6 @@ class Breath:
         return self._worked() - self._since >= SECONDS
 
     async def take(self) -> None:
-        """Let others in."""
+        """Lets others in."""
         await asyncio.sleep(0)
         self._begin()

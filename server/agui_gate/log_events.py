@@ -103,7 +103,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _first(causes: list[BaseException], *names: str) -> str | int | None:
-    """The first of these that one of the causes has and that is a number or a plain word."""
+    """Returns the first of these that one of the causes has and that is a number or a plain word."""
     for cause in causes:
         for name in names:
             value = getattr(cause, name, None)

@@ -115,7 +115,7 @@ class Stderr(logging.StreamHandler[TextIO]):
         return told and bool(super().filter(record))
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without what looks like a secret."""
+        """Returns the line, without what looks like a secret."""
         return masked(super().format(record))
 
 

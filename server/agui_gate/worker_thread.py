@@ -54,5 +54,5 @@ def collector_paused() -> Iterator[None]:
 
 
 def json_list(items: Iterable[Any]) -> msgspec.Raw:
-    """``items`` as a JSON list, each encoded by itself."""
+    """Returns ``items`` as a JSON list, each encoded by itself."""
     return msgspec.Raw(b"[" + b",".join([msgspec.json.encode(item) for item in items]) + b"]")

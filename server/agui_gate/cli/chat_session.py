@@ -103,7 +103,7 @@ class Talk:
             self._printer.draw()
 
     def unfinished(self) -> list[str]:
-        """The tools whose calls have no outcome since the person spoke last, or one that isn't known."""
+        """Returns the tools whose calls have no outcome since the person spoke last, or one that isn't known."""
         calls: dict[str, str] = {}
         for message in self.thread.messages:
             match message:
@@ -147,7 +147,9 @@ class Talk:
 
 
 def _called(call: Json) -> str:
-    """The name of the tool that a call is of; of a card, that of the call that it stands for, where it was approved."""
+    """Returns the name of the tool that a call is of; of a card, that of the call that it stands for, where it was
+    approved.
+    """
     name: str = call["function"]["name"]
     if name != CARD_TOOL:
         return name
@@ -158,7 +160,7 @@ def _called(call: Json) -> str:
 
 
 def _free(question: Question) -> Answer | None:
-    """An answer that is neither yes nor no: text, or JSON where its schema wants something else."""
+    """Returns an answer that is neither yes nor no: text, or JSON where its schema wants something else."""
     click.secho(f"\n{whole(question.message)}", bold=True, err=True)
     show_arguments(question.arguments)
     kind = (question.schema or {}).get("type", "string")
@@ -184,7 +186,7 @@ header_option = click.option(
 
 
 def read_headers(given: tuple[str, ...]) -> dict[str, str]:
-    """The headers by their names. Raises `click.BadParameter`."""
+    """Returns the headers by their names. Raises `click.BadParameter`."""
     pairs = [header.partition(":") for header in given]
     for name, colon, value in pairs:
         if not (colon and name.strip() and f"{name}{value}".isascii() and f"{name}{value}".isprintable()):

@@ -87,7 +87,7 @@ class Presses:
         self._task: asyncio.Task[Any] | None = None
 
     async def cancelling(self, work: Coroutine[Any, Any, T]) -> T:
-        """``work``, in the task that is cancelled."""
+        """Returns ``work``, in the task that is cancelled."""
         self._task = asyncio.current_task()
         if self.count:
             self._cancel()

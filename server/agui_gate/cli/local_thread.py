@@ -36,7 +36,9 @@ Show = Callable[[bytes, dict[str, Any]], None]
 
 
 def make_engine(target: Target, agent: Agent, store: str | None, config: Path | None) -> Engine:
-    """The application's own engine, or one over the store that the settings name. Raises `ConfigurationError`."""
+    """Returns the application's own engine, or one over the store that the settings name. Raises
+    `ConfigurationError`.
+    """
     if store is None:
         for state in states_of(target.app):
             if agent.name in state.engine.agents:
@@ -67,8 +69,8 @@ class LocalThread:
         return await self._engine.store.read_thread(LOCAL, self._thread_id, whole=False) is not None
 
     async def lost(self) -> list[str] | None:
-        """The tools that were running when the thread's last run was lost with its process; None if it was not, or if
-        something waits for a person.
+        """Returns the tools that were running when the thread's last run was lost with its process; None if it was not,
+        or if something waits for a person.
         """
         thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
         if (
@@ -100,7 +102,7 @@ class LocalThread:
         return [self._with_earlier(a, thread) for a in found if thread and a.waits_at(thread.now)]
 
     def _with_earlier(self, approval: Approval, thread: Thread) -> Approval:
-        """The question, with a sentence about what its tool did before."""
+        """Returns the question, with a sentence about what its tool did before."""
         tool = tool_of(self._engine.members.get(approval.agent), approval)
         ran = already_ran(approval, tool.parameters if tool else {}, thread.approvals, thread.entries)
         if ran is None or ran.words is None:

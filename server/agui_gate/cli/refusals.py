@@ -34,7 +34,7 @@ def _typed(url: str) -> str:
 
 
 def _slashed(url: str) -> str:
-    """The address with a slash at its end; "" if it has one."""
+    """Returns the address with a slash at its end; "" if it has one."""
     parts = urlsplit(url)
     return "" if parts.path.endswith("/") else urlunsplit(parts._replace(path=f"{parts.path}/"))
 
@@ -59,7 +59,7 @@ async def _elsewhere(url: str, headers: Mapping[str, str]) -> str:
 
 
 def _names(told: object) -> list[str]:
-    """The agents' names that can be typed as they are."""
+    """Returns the agents' names that can be typed as they are."""
     agents = told.get("agents") if isinstance(told, dict) else None
     listed = [agent.get("name") for agent in agents if isinstance(agent, dict)] if isinstance(agents, list) else []
     return [name for name in listed if isinstance(name, str) and _NAME.fullmatch(name)][:MOST_NAMES]

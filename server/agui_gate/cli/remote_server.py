@@ -76,7 +76,7 @@ class Outcome(msgspec.Struct):
 
 
 class Waiting(msgspec.Struct):
-    """All that waits at the beginning of a stream."""
+    """The approvals that wait at the beginning of a stream."""
 
     ids: list[str]
 
@@ -203,7 +203,7 @@ class RemoteServer:
             raise self._failure(error) from error
 
     async def _asked(self, method: str, path: str, most: int, payload: Json | None = None) -> tuple[Json, int]:
-        """The answer of a request that succeeded, and its bytes."""
+        """Returns the answer of a request that succeeded, and its bytes."""
         seconds = TIMEOUT if payload is None else TOOL_TIMEOUT
         try:
             status, said = await self._connection.reply(method, path, payload, seconds=seconds, most=most)

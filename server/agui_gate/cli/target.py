@@ -64,7 +64,7 @@ def _load(name: str) -> Target:
 
 
 def pick_agent(target: Target, name: str | None) -> Agent:
-    """The agent called ``name``, or the first one. Raises `ConfigurationError` if there is none."""
+    """Returns the agent called ``name``, or the first one. Raises `ConfigurationError` if there is none."""
     if not target.agents:
         raise ConfigurationError("This application was not made by create_app, so its agents can't be found.")
     if name is None:
@@ -76,7 +76,7 @@ def pick_agent(target: Target, name: str | None) -> Agent:
 
 
 def states_of(app: Any) -> list[Any]:
-    """The ``state`` of every `create_app` application in ``app``, however it is mounted."""
+    """Returns the ``state`` of every `create_app` application in ``app``, however it is mounted."""
     found = [app.state] if hasattr(getattr(app, "state", None), "engine") else []
     inner = [getattr(app, "app", None), *(getattr(route, "app", None) for route in getattr(app, "routes", None) or ())]
     return found + [state for part in inner if part is not None for state in states_of(part)]

@@ -115,7 +115,7 @@ class Client:
         context: Sequence[Json] = (),
         forwarded: Json | None = None,
     ) -> Thread:
-        """A conversation: a new one, or one of an earlier time. The parameters are those of `Thread`."""
+        """Returns a conversation: a new one, or one of an earlier time. The parameters are those of `Thread`."""
         return Thread(
             self._connection,
             thread_id or uuid.uuid4().hex,

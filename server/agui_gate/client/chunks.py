@@ -35,7 +35,7 @@ class Chunks:
         self._lanes: dict[str | None, Opened] = {}
 
     def unfolded(self, event: ev.AnyEvent) -> Iterator[ev.AnyEvent]:
-        """The event without chunks: itself, or what a chunk stands for. Raises `Malformed` and `TooMuch`."""
+        """Yields the event without chunks: itself, or what a chunk stands for. Raises `Malformed` and `TooMuch`."""
         if isinstance(event, Chunk):
             yield from self._chunk(event)
             return
@@ -70,7 +70,7 @@ class Chunks:
         yield _piece(opened, more)
 
     def _lane(self, chunk: Chunk) -> str | None:
-        """The lane that a chunk belongs to. Raises `Malformed`."""
+        """Returns the lane that a chunk belongs to. Raises `Malformed`."""
         kind, named, tag = _OPENER[type(chunk)], _id(chunk), chunk.subagent_run_id
         of_kind = [lane for lane, opened in self._lanes.items() if type(opened) is kind]
         if named is not None:
@@ -99,7 +99,7 @@ def _id(item: Chunk | Opened) -> str | None:
 
 
 def _opener(chunk: Chunk) -> Opened:
-    """The start that the first chunk of an item stands for. Raises `Malformed` if it doesn't say which item."""
+    """Returns the start that the first chunk of an item stands for. Raises `Malformed` if it doesn't say which item."""
     more: dict[str, Any] = {"metadata": chunk.metadata, "subagent_run_id": chunk.subagent_run_id}
     match chunk:
         case ev.TextMessageChunk(message_id=str() as message_id):

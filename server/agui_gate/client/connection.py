@@ -76,7 +76,9 @@ class Frames(SSESplitter):
 
 
 def printable_id(told: bytes) -> str:
-    """A name that a peer gave something, if it can be said back in a request: printable ASCII. "" if it can't."""
+    """Returns a name that a peer gave something, if it can be said back in a request: printable ASCII. "" if it
+    can't.
+    """
     text = told.decode("ascii", "replace")
     return text if len(text) <= MAX_WORD and text.isascii() and text.isprintable() else ""
 
@@ -118,7 +120,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         large: bool = False,
     ) -> AsyncGenerator["httpx2.Response", None]:
-        """The response to a request, its body unread, if it is a stream of events. Raises `ClientError`.
+        """Opens the response to a request, its body unread, if it is a stream of events. Raises `ClientError`.
 
         ``large``: to write the body as JSON takes so long that others would notice, so it is done beside the loop.
         """
@@ -180,7 +182,9 @@ class Connection:
         return bytes(body)
 
     async def payloads(self, response: "httpx2.Response", frames: Frames) -> AsyncGenerator[list[bytes], None]:
-        """The payloads of a stream, as they come. Raises `ClientError`; `BrokenOff` where the connection was lost."""
+        """Yields the payloads of a stream, as they come. Raises `ClientError`; `BrokenOff` where the connection was
+        lost.
+        """
         import httpx2
 
         taken = 0
@@ -213,7 +217,7 @@ class Connection:
             return None
 
     async def asked(self, method: str, path: str, body: Json | None = None) -> Any:
-        """The JSON answer of one of agui-gate's own routes; None if there is none. Raises `Unreachable`."""
+        """Returns the JSON answer of one of agui-gate's own routes; None if there is none. Raises `Unreachable`."""
         try:
             status, said = await self.reply(method, path, body, seconds=self.limits.connect, most=self.limits.event)
             return msgspec.json.decode(said) if 200 <= status < 300 else None
@@ -227,7 +231,7 @@ class Connection:
     async def reply(
         self, method: str, path: str, body: Json | None = None, *, seconds: float, most: int
     ) -> tuple[int, bytes]:
-        """The status and the body that one of agui-gate's own routes answers. Raises `ClientError`.
+        """Returns the status and the body that one of agui-gate's own routes answers. Raises `ClientError`.
 
         The answer may take ``seconds`` from the first byte that is sent to its own last one, and have ``most`` bytes.
         """
@@ -250,7 +254,7 @@ class Connection:
         return response.status_code, bytes(said)
 
     async def agent_name(self) -> str:
-        """The agent's name on an agui-gate; "" if it isn't known. Raises `Unreachable`."""
+        """Returns the agent's name on an agui-gate; "" if it isn't known. Raises `Unreachable`."""
         if not self.agent:
             listed = await self.asked("GET", "/agents")
             agents = listed.get("agents") if isinstance(listed, dict) else None
@@ -260,7 +264,7 @@ class Connection:
         return self.agent
 
     def path(self, *parts: str) -> str:
-        """A path below the server, each part encoded."""
+        """Returns a path below the server, each part encoded."""
         return "".join(f"/{quote(part, safe='')}" for part in parts)
 
     def _http(self) -> "httpx2.AsyncClient":

@@ -51,7 +51,7 @@ class Reader:
         self._told: set[str] = set()
 
     def read(self, payload: bytes) -> ev.AnyEvent | None:
-        """The event; None for one of an unknown type. Raises `Malformed` and `TooMuch`."""
+        """Returns the event; None for one of an unknown type. Raises `Malformed` and `TooMuch`."""
         if len(payload) > LARGE:
             _check_values(payload)
         try:
@@ -62,7 +62,7 @@ class Reader:
         return _checked(event)
 
     def _otherwise(self, payload: bytes) -> ev.AnyEvent | None:
-        """An event that the decoder doesn't take as it is."""
+        """Returns an event that the decoder doesn't take as it is."""
         try:
             sent = _any.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -85,7 +85,7 @@ class Reader:
         return _checked(event)
 
     def _renewed(self, sent: ev.Json, kind: str) -> ev.Json:
-        """A retired event as the one that took its place. It had no id, so it gets the one of its beginning."""
+        """Returns a retired event as the one that took its place. It had no id, so it gets the one of its beginning."""
         lane = "text" if "TEXT" in kind else "span"
         if kind.endswith("START"):
             self._thought[lane] = self._new_id()
@@ -108,7 +108,7 @@ def _check_depth(payload: bytes, event: ev.AnyEvent) -> None:
 
 
 def _checked(event: ev.AnyEvent) -> ev.AnyEvent:
-    """The event, if what a decoder can't check is right, too. Raises `Malformed`."""
+    """Returns the event, if what a decoder can't check is right, too. Raises `Malformed`."""
     match event:
         case ev.MessagesSnapshot():
             return msgspec.structs.replace(event, messages=cleaned(event.messages))
@@ -128,7 +128,7 @@ def _checked(event: ev.AnyEvent) -> ev.AnyEvent:
 
 
 def _outcome(outcome: ev.Json) -> ev.Json | None:
-    """A known outcome; one of an unknown type reads as a success (client 1.0.0 strips it)."""
+    """Returns a known outcome; one of an unknown type is read as a success (client 1.0.0 strips it)."""
     match outcome.get("type"):
         case "interrupt":
             asked = outcome.get("interrupts")

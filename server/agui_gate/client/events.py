@@ -181,7 +181,7 @@ class ReasoningMessageStart(Event, tag="REASONING_MESSAGE_START"):
 
 
 class ReasoningMessageContent(Event, tag="REASONING_MESSAGE_CONTENT"):
-    """A piece of it."""
+    """A piece of visible reasoning."""
 
     message_id: str
     delta: str
@@ -201,7 +201,7 @@ class ReasoningMessageChunk(Event, tag="REASONING_MESSAGE_CHUNK"):
 
 
 class ReasoningEnd(Event, tag="REASONING_END"):
-    """The span ended."""
+    """A span of reasoning ended."""
 
     message_id: str
 
@@ -242,7 +242,7 @@ class SubagentError(Event, tag="SUBAGENT_ERROR"):
 
 
 class Raw(Event, tag="RAW"):
-    """Another system's event, passed on."""
+    """An event of another system, passed on."""
 
     event: Any
     source: str | None = None

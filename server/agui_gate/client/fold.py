@@ -73,7 +73,7 @@ class Fold:
         return self._pending
 
     def call(self, call_id: str) -> Json | None:
-        """The call of that id, if there is one."""
+        """Returns the call of that id, if there is one."""
         call = self._all.calls.get(call_id)
         if call is not None:
             self._join_one(call["function"])
@@ -87,7 +87,7 @@ class Fold:
             call["function"]["arguments"] = ""
 
     def message(self, message_id: str) -> Json | None:
-        """The message of that id, if there is one."""
+        """Returns the message of that id, if there is one."""
         message = self._all.by_id.get(message_id)
         if message is not None:
             self._join_one(message)
@@ -151,7 +151,7 @@ class Fold:
     # Texts and reasoning.
 
     def _streamed(self, message_id: str) -> Json | None:
-        """The message of that id, if it is one that text may go into."""
+        """Returns the message of that id, if it is one that text may go into."""
         message = self._all.by_id.get(message_id)
         return message if message is not None and message["role"] != "activity" else None
 
@@ -205,7 +205,7 @@ class Fold:
         _note(call, event)
 
     def _parent_of(self, event: ev.ToolCallStart) -> str | None:
-        """The message that a call is shown on: the one it names, or a new one, which is the last one (None)."""
+        """Returns the message that a call is shown on: the one it names, or a new one, which is the last one (None)."""
         parent = event.parent_message_id
         existing = self._all.by_id.get(parent) if parent else None
         if existing is not None and existing["role"] == "assistant":
@@ -282,7 +282,7 @@ class Fold:
             entity["encryptedValue"] = event.encrypted_value
 
     def _patched(self, value: Any, operations: list[Json], otherwise: Any) -> Any:
-        """The value with the change made; ``otherwise`` if it can't be."""
+        """Returns the value with the change made; ``otherwise`` if it can't be."""
         self.work.spend(PER_PATCH)
         try:
             return patched(value, operations, self.work)
@@ -322,7 +322,7 @@ def _note(target: Json | None, event: ev.Event) -> None:
 
 
 def _owned(message: Json) -> Json:
-    """A copy of all that changes in a message when events come."""
+    """Returns a copy of all that changes in a message when events come."""
     own = dict(message)
     if own.get("metadata"):
         own["metadata"] = dict(own["metadata"])
@@ -370,6 +370,6 @@ def _owned_activities(event: ev.MessagesSnapshot) -> Any:
 
 
 def calls_in(messages: Sequence[Json]) -> Iterator[Json]:
-    """All calls of the messages, in order."""
+    """Yields all calls of the messages, in order."""
     for message in messages:
         yield from message.get("toolCalls") or ()

@@ -34,7 +34,7 @@ _SOURCES = ("data", "url", "file")
 
 
 def cleaned(messages: list[Any]) -> list[Json]:
-    """The messages that can be kept. Raises `Malformed` for one without an id, a role, or readable content."""
+    """Returns the messages that can be kept. Raises `Malformed` for one without an id, a role, or readable content."""
     return [kept for kept in map(_message, messages) if kept is not None]
 
 
@@ -80,7 +80,7 @@ def _is_known(part: Json) -> bool:
 
 
 def _modern(part: Any) -> Any:
-    """A retired ``binary`` part as the one that took its place."""
+    """Returns a retired ``binary`` part as the one that took its place."""
     if not isinstance(part, dict) or part.get("type") != "binary" or not isinstance(part.get("mimeType"), str):
         return part
     family = part["mimeType"].partition("/")[0]

@@ -27,7 +27,7 @@ class Placement:
 
     @property
     def messages(self) -> list[Json]:
-        """All, in order."""
+        """The messages, in order."""
         if self._flat is None:
             self._flat = list(chain.from_iterable(self._groups))
         return self._flat

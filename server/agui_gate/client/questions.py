@@ -90,7 +90,7 @@ class Question:
 def of_interrupts(
     interrupts: Sequence[Json], call_of: Callable[[str], Json | None], subagents: dict[str, str]
 ) -> list[Question]:
-    """The questions of an interrupt outcome. ``call_of`` finds a call by its id."""
+    """Returns the questions of an interrupt outcome. ``call_of`` finds a call by its id."""
     return [_of_interrupt(one, call_of(str(one.get("toolCallId", ""))), subagents) for one in interrupts]
 
 
@@ -130,7 +130,9 @@ def _is_approval(schema: Json | None, reason: str) -> bool:
 
 
 def _editable(schema: Json | None, told: Json, arguments: Json) -> tuple[str, ...]:
-    """The arguments that may be edited: those that are named, or all where only the schema says that one may."""
+    """Returns the arguments that may be edited: those that are named, or all where only the schema says that one
+    may.
+    """
     edited = _dict(_dict((schema or {}).get("properties")).get("editedArgs"))
     if not edited:
         return ()
@@ -141,7 +143,7 @@ def _editable(schema: Json | None, told: Json, arguments: Json) -> tuple[str, ..
 
 
 def of_cards(pending: Sequence[str], call_of: Callable[[str], Json | None]) -> list[Question]:
-    """The questions of cards that wait: pending calls of the card's tool."""
+    """Returns the questions of cards that wait: pending calls of the card's tool."""
     calls = [call for call in map(call_of, pending) if call is not None and call["function"]["name"] == CARD_TOOL]
     return [_of_card(call) for call in calls]
 
@@ -164,7 +166,7 @@ def _of_card(call: Json) -> Question:
 
 
 def of_confirmation(call: Json) -> Question | None:
-    """The question of ADK's own call for a confirmation; None where it is no such call."""
+    """Returns the question of ADK's own call for a confirmation; None where it is no such call."""
     asked = parse_object(call["function"]["arguments"]) or {}
     about, hint = _dict(asked.get("originalFunctionCall")), _dict(asked.get("toolConfirmation")).get("hint")
     if call["function"]["name"] != CONFIRMATION or not about:
@@ -173,7 +175,7 @@ def of_confirmation(call: Json) -> Question | None:
 
 
 def of_paused(call: Json) -> Question:
-    """The question of a call that a server such as Agno's left without a result, for somebody to confirm it."""
+    """Returns the question of a call that a server such as Agno's left without a result, for somebody to confirm it."""
     function = call["function"]
     return _of_call(call, function["name"], parse_object(function["arguments"]) or {}, "", "accepted", "note")
 
@@ -192,7 +194,7 @@ def _of_call(call: Json, tool: str, arguments: Json, message: str, word: str, re
 
 
 def of_legacy(event: Custom) -> Question:
-    """The question of an `on_interrupt` event."""
+    """Returns the question of an `on_interrupt` event."""
     value = event.value
     if isinstance(value, str):
         try:

@@ -223,7 +223,7 @@ class Run:
                 self._lost = message
 
     async def _payloads(self) -> Payloads:
-        """All payloads of the run, over as many connections as it takes."""
+        """Returns all payloads of the run, over as many connections as it takes."""
         opened, failed = self._open(), 0
         while True:
             try:
@@ -256,7 +256,7 @@ class Run:
         return told and bool(kinds) and failed < self._limits.attempts and monotonic() < self._until
 
     async def _again(self, error: ClientError, failed: int) -> AbstractAsyncContextManager["httpx2.Response"]:
-        """The way back: by the cursor; by a snapshot, where the server doesn't have the events any more."""
+        """Returns the way back: by the cursor; by a snapshot, where the server doesn't have the events any more."""
         await asyncio.sleep(BACKOFF[min(failed, len(BACKOFF) - 1)] if failed else 0)
         if isinstance(error, Refused):
             name = await self._connection.agent_name() if error.http_status in _FORGOTTEN else ""
@@ -279,7 +279,7 @@ class Run:
         return connection.stream("POST", url, body=self.body, large=self._large)
 
     async def _of(self, response: "httpx2.Response") -> Payloads:
-        """The payloads of one response, each waited for as long as may be."""
+        """Returns the payloads of one response, each waited for as long as may be."""
         async with aclosing(self._connection.payloads(response, self._frames)) as batches:
             while not self._stopped:
                 ended = self.outcome is not None
@@ -298,7 +298,9 @@ class Run:
                 yield payloads
 
     async def _opened(self, response: Awaitable[T]) -> T:
-        """The response, whose headers take no longer than the run may. `stop` waits for it: they name the run."""
+        """Returns the response, whose headers take no longer than the run may. `stop` waits for it: they name the
+        run.
+        """
         try:
             async with asyncio.timeout(max(self._until - monotonic(), 0.0)):
                 return await response

@@ -100,11 +100,11 @@ class Thread:
         return [call for call in found if call is not None and call["function"]["name"] in self.tools]
 
     def call(self, call_id: str) -> Json | None:
-        """The call of that id, as far as it has come."""
+        """Returns the call of that id, as far as it has come."""
         return self._fold.call(call_id)
 
     def speaker(self, event: ev.Event) -> str:
-        """The name of the subagent that an event belongs to; "" for the agent itself."""
+        """Returns the name of the subagent that an event belongs to; "" for the agent itself."""
         return self._fold.subagents.get(event.subagent_run_id or "", "")
 
     def say(self, content: str | list[Json], *answers: Answer, **more: Any) -> Run:
@@ -120,7 +120,7 @@ class Thread:
         return self._run([], answers, more)
 
     def go(self, **more: Any) -> Run:
-        """A run with the conversation as it is, such as after results of tools. Raises `Unanswered`."""
+        """Returns a run with the conversation as it is, such as after results of tools. Raises `Unanswered`."""
         return self._run([], (), more)
 
     async def attach(self) -> Run:
@@ -216,7 +216,7 @@ class Thread:
 
 
 def _entry(answer: Answer) -> Json:
-    """An answer as an entry of `resume[]`."""
+    """Returns an answer as an entry of `resume[]`."""
     if answer.cancelled:
         return {"interruptId": answer.question.id, "status": "cancelled"}
     return {"interruptId": answer.question.id, "status": "resolved", "payload": answer.payload}

@@ -17,7 +17,7 @@ log = logging.getLogger("agui_gate.client")
 
 
 async def result_of(tool: Tool, call: Json) -> Json:
-    """The members of the tool message that answers the call. Never raises, except for cancellation.
+    """Returns the members of the tool message that answers the call. Never raises, except for cancellation.
 
     A gate means nothing here: nobody can be asked. A function that wants a `ToolContext` can't be called either.
     """

@@ -13,19 +13,22 @@ if TYPE_CHECKING:
 
 
 def engine_limits(settings: "Settings") -> Limits:
-    """The limits of an engine."""
+    """Returns the limits of an engine."""
     return Limits(**{name: getattr(settings, name) for name in Limits.__struct_fields__})
 
 
 def store_from(settings: "Settings", url: str | None = None) -> Store:
-    """The store at ``url``, or the one that the settings name, within their bounds. Raises `ConfigurationError`."""
+    """Returns the store at ``url``, or the one that the settings name, within their bounds. Raises
+    `ConfigurationError`.
+    """
     readable = engine_limits(settings).readable_bytes
     return open_store(url or settings.store, Bounds(readable, settings.principal_bytes, settings.principal_threads))
 
 
 def bus_from(settings: "Settings", url: str | None = None, store: str | None = None) -> Bus:
-    """The bus at ``url``, or the one that the settings name. If they name none, that of the ``store``: its URL (of one
-    that was made elsewhere its `bus_url`), and the one in the settings if not given. Raises `ConfigurationError`.
+    """Returns the bus at ``url``, or the one that the settings name. If they name none, that of the ``store``: its URL
+    (of one that was made elsewhere its `bus_url`), and the one in the settings if not given. Raises
+    `ConfigurationError`.
     """
     chosen = url or settings.bus or _bus_of(settings.store if store is None else store)
     return open_bus(chosen, kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)

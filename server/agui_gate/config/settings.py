@@ -155,7 +155,7 @@ class Settings:
         return self.sources.get(name, DEFAULT)
 
     def shown(self, name: str) -> str:
-        """The value of ``name`` as text, with every secret masked."""
+        """Returns the value of ``name`` as text, with every secret masked."""
         value = getattr(self, name)
         if name == "tokens":
             return ", ".join(f"{principal}:{MASK}" for principal in value)
@@ -197,7 +197,7 @@ def load_settings(
 
 
 def names() -> list[str]:
-    """The names of all settings, in the order in which they are shown."""
+    """Returns the names of all settings, in the order in which they are shown."""
     return [f.name for f in fields(Settings) if f.name not in _META]
 
 
@@ -220,8 +220,8 @@ def _label(name: str, source: str | None) -> str:
 
 
 def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for one in lower case, and
-    for the tokens of a server under the name of a client's token.
+    """Yields the ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for one in lower
+    case, and for the tokens of a server under the name of a client's token.
     """
     for key, value in environ.items():
         name = _plain(key)
@@ -244,7 +244,7 @@ def _is_service_link(name: str, value: str) -> bool:
 
 
 def _unknown(name: str, source: str) -> str:
-    """The refusal of a name that is no setting. Its value isn't in it: that may be a secret."""
+    """Returns the refusal of a name that is no setting. Its value isn't in it: that may be a secret."""
     close = difflib.get_close_matches(name, READERS, n=1)
     written = source if source.startswith(PREFIX) else f"{name} in {source}"
     hint = (PREFIX + close[0].upper() if source.startswith(PREFIX) else close[0]) if close else None

@@ -75,7 +75,9 @@ def _seen(entry: Entry, who: Viewpoint) -> Entry | None:
 
 
 def neutral(turn: TurnEntry) -> TurnEntry:
-    """``turn`` as any other model can take it: no origin, and nothing that only the model that made it understands."""
+    """Returns ``turn`` as any other model can take it: no origin, and nothing that only the model that made it
+    understands.
+    """
     parts = tuple(_neutral(part) for part in turn.parts if not isinstance(part, ReasoningPart))
     return msgspec.structs.replace(turn, parts=parts, origin="", ref=None, unfit="")
 

@@ -55,7 +55,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
-    """An answer from a decoded payload such as ``{"approved": true, "editedArgs": {…}, "reason": "…"}``: see `read`."""
+    """Returns an answer from a decoded payload such as ``{"approved": true, "editedArgs": {…}, "reason": "…"}``: see
+    `read`.
+    """
     try:
         reply = read(payload)
     except NotUnderstood as error:
@@ -72,19 +74,21 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
 
 
 def from_text(target: Target, target_id: str, content: str, way: Way = "message") -> Answer:
-    """An answer from a tool message's content. Plain text such as "yes" is not an answer."""
+    """Returns an answer from a tool message's content. Plain text such as "yes" is not an answer."""
     return from_payload(target, target_id, parse_object(content), way)
 
 
 def from_resume(entry_id: str, status: str, payload: Any, way: Way = "resume") -> Answer:
-    """An answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying it."""
+    """Returns an answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying
+    it.
+    """
     if status == "cancelled":
         return Answer(target="approval", id=entry_id, choice="cancel", way=way)
     return msgspec.structs.replace(from_payload("approval", entry_id, payload, way), given=payload)
 
 
 def from_command(command: Any) -> Answer | None:
-    """An answer from the legacy `forwardedProps.command`: ``{"resume": payload, "interruptEvent": value}``.
+    """Returns an answer from the legacy `forwardedProps.command`: ``{"resume": payload, "interruptEvent": value}``.
 
     None unless it names the interrupt: a guess could approve the wrong call.
     """
@@ -100,7 +104,7 @@ def from_command(command: Any) -> Answer | None:
 
 
 def from_function_approval(item: Any) -> Answer | None:
-    """An answer from one item of a user message's ``function_approvals``; None if it names no call."""
+    """Returns an answer from one item of a user message's ``function_approvals``; None if it names no call."""
     if not isinstance(item, Mapping):
         return None
     call_id, approval_id = item.get("call_id"), item.get("id")
@@ -134,5 +138,5 @@ def looks_like_answer(content: str) -> bool:
 
 
 def _kept(reason: str) -> str:
-    """The part of a reason that is kept."""
+    """Returns the part of a reason that is kept."""
     return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"

@@ -113,7 +113,7 @@ NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED
 
 
 def sources(to: State) -> tuple[State, ...]:
-    """The states from which ``to`` can be reached, in declaration order."""
+    """Returns the states from which ``to`` can be reached, in declaration order."""
     return tuple(state for state in State if to in MOVES[state])
 
 
@@ -239,7 +239,7 @@ def check_move(approval: Approval, to: State, now: int) -> None:
 
 
 def dated(approval: Approval, now: int) -> Approval:
-    """``approval``, whose times are relative, as it is recorded at ``now``."""
+    """Returns ``approval``, whose times are relative, as it is recorded at ``now``."""
     expires_at = None if approval.expires_at is None else approval.expires_at + now
     return msgspec.structs.replace(approval, asked_at=approval.asked_at + now, expires_at=expires_at)
 
@@ -247,7 +247,9 @@ def dated(approval: Approval, now: int) -> Approval:
 def after_move(
     approval: Approval, to: State, now: int, decision: Decision | None = None, output: Output | None = None
 ) -> Approval:
-    """The record after that move at ``now``, with what was decided and what came of it. Raises `IllegalMove`."""
+    """Returns the record after that move at ``now``, with what was decided and what came of it. Raises
+    `IllegalMove`.
+    """
     check_move(approval, to, now)
     return msgspec.structs.replace(
         approval,

@@ -22,7 +22,7 @@ Show = Callable[[dict[str, Any] | None], None]
 
 
 def place_of(path: str) -> Place:
-    """The place that a path names: a JSON pointer (``/draft/text``), or names with dots (``draft.text``).
+    """Returns the place that a path names: a JSON pointer (``/draft/text``), or names with dots (``draft.text``).
 
     Raises ValueError for a path with an empty name, or with a number: places in lists move.
     """
@@ -37,7 +37,7 @@ def place_of(path: str) -> Place:
 
 
 def laid_over(state: Any, place: Place, arguments: Mapping[str, Any]) -> Any:
-    """``state`` with ``arguments`` at ``place``: member by member where an object is there, else in its place.
+    """Returns ``state`` with ``arguments`` at ``place``: member by member where an object is there, else in its place.
 
     Nothing of ``state`` is changed. Where no object can be on the way, it is returned as it is.
     """
@@ -60,7 +60,7 @@ def found(state: Any, place: Place) -> tuple[Any, ...]:
 
 
 def put_back(state: Any, place: Place, was: Any) -> Any:
-    """``state`` with what the state ``was`` has at ``place``, or with nothing there. Nothing of it is changed.
+    """Returns ``state`` with what the state ``was`` has at ``place``, or with nothing there. Nothing of it is changed.
 
     An object on the way that ``was`` doesn't have goes too, unless it holds something else.
     """

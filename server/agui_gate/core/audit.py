@@ -130,7 +130,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(approval: Approval) -> Happened:
-    """A record was made."""
+    """Returns the event that a record was made."""
     return _about(
         approval,
         "asked",
@@ -151,7 +151,9 @@ def asked(approval: Approval) -> Happened:
 def moved(
     approval: Approval, to: State, decision: Decision | None = None, output: Output | None = None, run_key: str = ""
 ) -> tuple[Happened, ...]:
-    """The record was moved to ``to``, with what the move said. ``approval`` may be as before or as after it."""
+    """Returns the event that the record was moved to ``to``, with what the move said. ``approval`` may be as before or
+    as after it.
+    """
     if to is State.PENDING:
         raise ValueError("nothing is moved to pending: it is asked")
     body: dict[str, str] = {} if output is None else {"output": digest(output.content)}
@@ -164,19 +166,21 @@ def moved(
 
 
 def shown(approval: Approval, by: str, way: str, run_key: str) -> Happened:
-    """A person was asked about it (again). ``way``: where, such as ``card`` or ``interrupt``."""
+    """Returns the event that a person was asked about it (again). ``way``: where, such as ``card`` or ``interrupt``."""
     return msgspec.structs.replace(_about(approval, "shown", run_key=run_key), by=by, way=way)
 
 
 def refused(approval: Approval, by: str, way: str, error: AguiGateError, run_key: str) -> Happened:
-    """An answer was not taken. Of the sentence that says why only what stands before a colon: values may follow it."""
+    """Returns the event that an answer was not taken. Of the sentence that says why only what stands before a colon:
+    values may follow it.
+    """
     why = error.message.partition(":")[0][:MAX_WHY]
     event = _about(approval, "refused", run_key=run_key, body={"code": error.code, "why": why})
     return msgspec.structs.replace(event, by=by, way=way)
 
 
 def replaced(approval: Approval, run_key: str) -> Happened:
-    """The answer that the call belongs to was regenerated, or edited away."""
+    """Returns the event that the answer to which the call belongs was regenerated, or edited away."""
     return _about(approval, "replaced", run_key=run_key)
 
 
@@ -197,8 +201,8 @@ def late(gone: Event, to: State, output: Output) -> Happened:
 
 
 def restored(approval: Approval, epoch: int, again: str | None = None) -> Happened:
-    """A backup was restored in which it was in that state. ``epoch``: of the store, from then on. ``again``: the id
-    under which it is asked again.
+    """Returns the event that a backup was restored in which it was in that state. ``epoch``: of the store, from then
+    on. ``again``: the id under which it is asked again.
     """
     more = {} if again is None else {"again": again}
     return _about(approval, "restored", body={"epoch": epoch, "state": approval.state.value, **more})
@@ -211,7 +215,7 @@ def _agreed(approval: Approval, decision: Decision) -> Body:
 
 
 def _changed(before: str, after: str) -> tuple[str, ...]:
-    """The arguments that differ, as JSON pointers."""
+    """Returns the arguments that differ, as JSON pointers."""
     old, new = parse_object(before) or {}, parse_object(after) or {}
     names = [name for name in sorted({*old, *new}) if (name in old, old.get(name)) != (name in new, new.get(name))]
     return tuple("/" + name.replace("~", "~0").replace("/", "~1") for name in names[:MAX_PATHS])
@@ -252,7 +256,7 @@ def is_as_agreed(approval: Approval, events: Iterable[tuple[str, str]], *, told:
 
 
 def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
-    """The next events of the chain that ends at ``head``."""
+    """Returns the next events of the chain that ends at ``head``."""
     events: list[Event] = []
     for one in happened:
         head = events[-1].head if events else head

@@ -68,7 +68,7 @@ class Ledger:
         self._accounts.setdefault(event.approval_id, Account(event.seq)).apply(event)
 
     def differences(self, approvals: Iterable[Approval]) -> list[tuple[str, int, Differs]]:
-        """Each approval of which ledger and trail differ, its last event, and in what."""
+        """Returns each approval of which ledger and trail differ, its last event, and in what."""
         found: list[tuple[str, int, Differs]] = []
         open_accounts = {name: account for name, account in self._accounts.items() if not account.is_gone}
         for approval in approvals:

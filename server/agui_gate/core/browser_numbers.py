@@ -21,7 +21,7 @@ _CONSTANTS = ("const", "default", "enum", "examples")
 
 
 def for_browser(value: Any) -> Any:
-    """``value`` (JSON) with those integers as text that a browser would round, all the way down."""
+    """Returns ``value`` (JSON) with those integers as text that a browser would round, all the way down."""
     if isinstance(value, dict):
         return {name: for_browser(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,7 +39,9 @@ def from_browser(value: Any, shown: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def schema_for_browser(schema: Mapping[str, Any], shown: Any) -> dict[str, Any]:
-    """The schema that a page checks an edit of ``shown`` against: integers may be text where one is shown as text."""
+    """Returns the schema that a page checks an edit of ``shown`` against: integers may be text where one is shown as
+    text.
+    """
     return _for_page(schema, widened=for_browser(shown) != shown)
 
 

@@ -10,7 +10,8 @@ from agui_gate.core.transcript import Content, Media, Output, Text
 
 
 def told(output: Output, vendor: str, gone: Container[int] = ()) -> Output:
-    """``output`` for a model of this ``vendor``, without the parts at the places ``gone``. Mostly it is as it was.
+    """Returns ``output`` for a model of this ``vendor``, without the parts at the places ``gone``. Mostly it is as it
+    was.
 
     ``content`` is all of its text; ``parts`` are there where media are among them.
     """
@@ -28,7 +29,7 @@ def told(output: Output, vendor: str, gone: Container[int] = ()) -> Output:
 
 
 def after(words: str, output: Output) -> Output:
-    """``output`` with ``words`` before it."""
+    """Returns ``output`` with ``words`` before it."""
     parts = None if output.parts is None else (Text(words), *output.parts)
     return Output(f"{words}\n{output.content}", output.is_error, parts=parts)
 

@@ -20,7 +20,7 @@ METADATA = "agui-gate"
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel", tag_field="type"):
-    """Base of all events."""
+    """The base of all events."""
 
 
 class RunStarted(Event, tag="RUN_STARTED"):
@@ -137,7 +137,7 @@ class ReasoningEncryptedValue(Event, tag="REASONING_ENCRYPTED_VALUE"):
 
 
 class StateSnapshot(Event, tag="STATE_SNAPSHOT"):
-    """The whole shared state."""
+    """The whole shared state, as it is now."""
 
     snapshot: Any
     subagent_run_id: str | None = None

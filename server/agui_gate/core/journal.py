@@ -79,7 +79,7 @@ class Journal:
             self.record(approval)
 
     def _read(self, entries: Iterable[Entry]) -> None:
-        """Begin anew, with these entries."""
+        """Begins anew, with these entries."""
         self.entries: list[Entry] = []
         self.ref = None
         self.cards = CardsShown()
@@ -190,7 +190,7 @@ class Journal:
             self._unfinished.pop(approval.call_id, None)
 
     def branch(self, keep: int) -> Dropped:
-        """Go back: only the first ``keep`` entries stay. The caller adds what outlives it.
+        """Goes back: only the first ``keep`` entries stay. The caller adds what outlives it.
 
         The provider's conversation is left (it has later items); a response that was committed before is gone on from.
         """
@@ -229,8 +229,8 @@ class Journal:
         return not self.alone or bool(self.heirs or self._delegations)
 
     def standing_turns(self) -> Sequence[TurnEntry]:
-        """The turns whose calls can still be open, and that a model's next answer follows: in the conversation, and in
-        each open task, the newest one alone.
+        """Returns the turns whose calls can still be open, and that a model's next answer follows: in the conversation,
+        and in each open task, the newest one alone.
 
         (And turns after it that were cut off before they said anything, which leave everything as it was.)
         """
@@ -252,11 +252,11 @@ class Journal:
 
     # --- tasks ------------------------------------------------------------------------------------------------------
     def open_tasks(self, task: str = "") -> list[CallPart]:
-        """The calls that delegated what is not done yet, by who works on ``task``."""
+        """Returns the calls that delegated what is not done yet, by who works on ``task``."""
         return [call for turn in self._standing.get(task, ()) for call in turn.calls if self._is_open_task(call)]
 
     def all_open_tasks(self) -> list[CallPart]:
-        """All such calls, however deep, outer ones first."""
+        """Returns all such calls, however deep, outer ones first."""
         return [call for turn in self.standing_turns() for call in turn.calls if self._is_open_task(call)]
 
     def _is_open_task(self, call: CallPart) -> bool:
@@ -267,7 +267,7 @@ class Journal:
         return call.kind == "task" and call.id not in self._results and (record is None or record.is_begun)
 
     def waiting_tasks(self) -> set[str]:
-        """The ids of the tasks inside which something waits for a person or for the client."""
+        """Returns the ids of the tasks inside which something waits for a person or for the client."""
         if not self._delegations:
             return set()
         waiting = [approval.call_id for approval in self.pending()] + [call.id for call in self.open_calls()]
@@ -283,16 +283,16 @@ class Journal:
         return any(call.kind != "hosted" and not self.has_outcome(call.id) for call in calls)
 
     def latest_in(self, task: str) -> TurnEntry | None:
-        """The latest turn of ``task`` that said anything."""
+        """Returns the latest turn of ``task`` that said anything."""
         turns = [turn for turn in self._standing.get(task, ()) if turn.parts]
         return turns[-1] if turns else None
 
     def task_of(self, call_id: str) -> str:
-        """The id of the task in which this call was made; "" for the conversation with the user."""
+        """Returns the id of the task in which this call was made; "" for the conversation with the user."""
         return self._tasks.get(call_id, "")
 
     def delegation(self, task: str) -> TurnEntry | None:
-        """The turn that holds the call that delegated ``task``."""
+        """Returns the turn that holds the call that delegated ``task``."""
         return self._delegations.get(task)
 
     def depth(self, task: str) -> int:
@@ -371,7 +371,7 @@ class Journal:
 
     # --- calls ------------------------------------------------------------------------------------------------------
     def call(self, call_id: str) -> CallPart | None:
-        """The call that the client knows by this id, the latest one."""
+        """Returns the call that the client knows by this id, the latest one."""
         return self._calls.get(call_id)
 
     def knows_call(self, call_id: str) -> bool:
@@ -383,7 +383,7 @@ class Journal:
         return call_id in self._results
 
     def result(self, call_id: str) -> ResultEntry | None:
-        """The result that the journal has for this call."""
+        """Returns the result that the journal has for this call."""
         return self._results.get(call_id)
 
     def has_outcome(self, call_id: str) -> bool:

@@ -49,7 +49,8 @@ class NotApplicable(ValueError):
 
 
 def patched(value: Any, operations: Iterable[Mapping[str, Any]], work: Work | None = None) -> Any:
-    """``value`` with ``operations`` made, all or none. Raises `NotApplicable`; `TooMuchWork` where ``work`` is used up.
+    """Returns ``value`` with ``operations`` made, all or none. Raises `NotApplicable`; `TooMuchWork` where ``work`` is
+    used up.
 
     Nothing of ``value`` is changed, nor of the operations. What doesn't change is not copied: it is a part of both. So
     a small change of a large value costs little. ``work`` is what a peer may cause, with one patch or several.
@@ -97,7 +98,7 @@ class _Changing:
                 raise NotApplicable(f"there is no operation {other!r}")
 
     def _fitting(self, path: str, value: Any) -> Any:
-        """The value, which may be of any depth, if at this place it doesn't nest too deep."""
+        """Returns the value, which may be of any depth, if at this place it doesn't nest too deep."""
         if is_deeper(value, MAX_LEVELS - path.count("/"), self._work):
             raise NotApplicable("it nests too deep")
         return value
@@ -214,7 +215,8 @@ class _Longer(Exception):
 
 
 def difference(old: Any, new: Any, path: str = "", *, small: bool = True) -> list[Operation]:
-    """The operations that make ``new`` of ``old``, both JSON values that stand at ``path``. None where they are equal.
+    """Returns the operations that make ``new`` of ``old``, both JSON values that stand at ``path``. None where they are
+    equal.
 
     ``small`` False: operations only for what has changed, so that they can be done to another value, too. Then it
     raises `TooDifferent` where that takes too long. Values in the operations are copies.
@@ -237,7 +239,7 @@ def changes(old: Document, new: Document, path: str = "", *, small: bool = True)
 
 
 def pointer(*names: str) -> str:
-    """The JSON pointer (RFC 6901) to a member of a member."""
+    """Returns the JSON pointer (RFC 6901) to a member of a member."""
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
@@ -357,7 +359,7 @@ class _Found(list[Operation]):
 
 
 def _size(op: str, path: str, value: int) -> int:
-    """The bytes of an operation with a value of so many, and of what parts it from the next one."""
+    """Returns the bytes of an operation with a value of so many, and of what parts it from the next one."""
     return len(_encode({"op": op, "path": path})) + (len(',"value":') + value if value else 0) + 1
 
 
@@ -366,7 +368,7 @@ def _document(text: Raw) -> Document:
 
 
 def _common(old: dict[str, Raw], new: dict[str, Raw]) -> tuple[list[str], list[Raw], list[Raw]]:
-    """The names that both have, and the members of either."""
+    """Returns the names that both have, and the members of either."""
     before, after = list(old), list(new)
     shorter = min(len(before), len(after))
     if before[:shorter] == after[:shorter]:  # as it is where members were changed, or added at the end
@@ -402,7 +404,9 @@ def _alike(old: Sequence[Raw], new: Sequence[Raw], most: int) -> int:
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest part of ``pairs``, whose first numbers rise, in which the second ones rise too (patience sorting)."""
+    """Returns the longest part of ``pairs``, whose first numbers rise, in which the second ones rise too (patience
+    sorting).
+    """
     lowest: list[int] = []  # the smallest second number in which a part of that length ends
     ends: list[int] = []  # which pair that is
     previous: list[int] = []

@@ -55,7 +55,7 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def canonical(text_or_value: Any) -> str:
-    """The one way to write a JSON value. A `str` is JSON text; anything else is the value itself.
+    """Returns the one way to write a JSON value. A `str` is JSON text; anything else is the value itself.
 
     Raises ValueError if it is not JSON.
     """
@@ -71,7 +71,8 @@ MAX_TOKENS = 50_000
 
 
 def completion(text: str) -> str | None:
-    """The shortest text that makes a truncated JSON text a whole one: ``{"q":"tru`` needs ``"}``, a whole one nothing.
+    """Returns the shortest text that makes a truncated JSON text a whole one: ``{"q":"tru`` needs ``"}``, a whole one
+    nothing.
 
     None if nothing can, or if that would take too long (`MAX_TOKENS`). Placeholders are ``0`` for a value and ``""``
     for a name. Linear.
@@ -103,7 +104,7 @@ def so_far(text: str) -> Any:
 
 
 def object_or_empty(text: str) -> str:
-    """``text`` if it is a JSON object, else ``{}``: arguments as clients may parse them."""
+    """Returns ``text`` if it is a JSON object, else ``{}``: arguments as clients may parse them."""
     return "{}" if parse_object(text) is None else text
 
 
@@ -170,7 +171,9 @@ def _string_rest(token: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """``value`` with its numbers in the form in which a browser writes them. Raises ValueError if it nests too deep."""
+    """Returns ``value`` with its numbers in the form in which a browser writes them. Raises ValueError if it nests too
+    deep.
+    """
     return _plain(value, MAX_DEPTH)
 
 

@@ -55,7 +55,7 @@ class Lane:
         """Have it announced, if it has to be."""
 
     def subagent(self, about: ev.SubagentStarted) -> "SubagentLane":
-        """The lane of a sub-agent of this one: one for each id, whatever else ``about`` says the next time."""
+        """Returns the lane of a sub-agent of this one: one for each id, whatever else ``about`` says the next time."""
         lane = self._stream.lanes.get(about.subagent_run_id)
         if lane is None:
             lane = self._stream.lanes[about.subagent_run_id] = SubagentLane(self, about)

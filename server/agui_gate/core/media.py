@@ -64,7 +64,8 @@ def is_foreign(media: Media, vendor: str) -> bool:
 
 
 def normal(media: Media) -> Media:
-    """The attachment in the one form that adapters get: bare base64, with the label and the kind that its bytes have.
+    """Returns the attachment in the one form that adapters get: bare base64, with the label and the kind that its bytes
+    have.
 
     Cheap (only the beginning is decoded), and doing it again changes nothing. What has problems is left as it is.
     """
@@ -109,7 +110,7 @@ def _label(mime_type: str | None) -> str | None:
 
 
 def _recognise(value: str) -> str | None:
-    """The type of data that begins like this, if it is one of those that can be told."""
+    """Returns the type of data that begins like this, if it is one of those that can be told."""
     try:
         head = binascii.a2b_base64(value[:_HEAD])
     except (binascii.Error, ValueError):

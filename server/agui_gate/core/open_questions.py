@@ -27,12 +27,12 @@ Json = dict[str, Any]
 
 
 def open_question(asked: Json, schema: Json | None) -> Json:
-    """The arguments of a call that puts such a question."""
+    """Returns the arguments of a call that puts such a question."""
     return {ASKED: asked, **({} if schema is None else {SCHEMA: schema}), ANSWER: None}
 
 
 def of(approval: Approval) -> Json | None:
-    """The arguments of the question that ``approval`` is about; None where it asks for a yes or a no."""
+    """Returns the arguments of the question that ``approval`` is about; None where it asks for a yes or a no."""
     if not approval.is_held or approval.editable != (ANSWER,):
         return None
     arguments = parse_object(approval.arguments) or {}
@@ -40,19 +40,21 @@ def of(approval: Approval) -> Json | None:
 
 
 def schema(approval: Approval) -> Json | None:
-    """The schema of the answer, where the provider gave one."""
+    """Returns the schema of the answer, where the provider gave one."""
     found = (of(approval) or {}).get(SCHEMA)
     return found if isinstance(found, dict) else None
 
 
 def parameters(approval: Approval) -> Json | None:
-    """The schema of the question's arguments; None where it asks for a yes or a no."""
+    """Returns the schema of the question's arguments; None where it asks for a yes or a no."""
     asked = of(approval)
     return None if asked is None else {"type": "object", "properties": {ANSWER: asked.get(SCHEMA, {})}}
 
 
 def read(approval: Approval, answer: Answer) -> Answer:
-    """``answer``, as it is meant where ``approval`` wants more than a yes or a no. Pure, and it fails closed."""
+    """Returns ``answer``, as it is meant where ``approval`` wants more than a yes or a no. Pure, and it fails
+    closed.
+    """
     asked = of(approval)
     if asked is None or _is_no(answer):
         return answer

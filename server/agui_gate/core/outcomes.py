@@ -22,12 +22,12 @@ _MESSAGES = {
 
 
 def closed(state: State, reason: str | None = None) -> Output:
-    """The output of a gated call that ended in ``state`` without a result."""
+    """Returns the output of a gated call that ended in ``state`` without a result."""
     return status(str(state), _MESSAGES[state], reason)
 
 
 def status(word: str, message: str, reason: str | None = None) -> Output:
-    """An output that reports a status other than success."""
+    """Returns an output that reports a status other than success."""
     body = {"status": word, "message": message}
     if reason:
         body["reason"] = reason
@@ -35,7 +35,7 @@ def status(word: str, message: str, reason: str | None = None) -> Output:
 
 
 def failed(message: str) -> Output:
-    """The output of a tool that failed."""
+    """Returns the output of a tool that failed."""
     return Output(msgspec.json.encode({"status": "error", "error": message}).decode(), True)
 
 
@@ -67,23 +67,23 @@ TASK_OVER = status(
 
 
 def transferred(agent: str) -> Output:
-    """The output of the call that handed the conversation to ``agent``."""
+    """Returns the output of the call that handed the conversation to ``agent``."""
     body = {"status": "transferred", "agent": agent, "message": f"{agent} answers from here on."}
     return Output(msgspec.json.encode(body).decode())
 
 
 def not_transferred(agent: str) -> Output:
-    """The output of a transfer that came after one to ``agent``, in the same answer."""
+    """Returns the output of a transfer that came after one to ``agent``, in the same answer."""
     return status("not_transferred", f"The first transfer of an answer counts: {agent} answers from here on.")
 
 
 def nobody(name: str, known: Iterable[str]) -> Output:
-    """The output of a transfer by a tool called ``name`` to an agent that is not there."""
+    """Returns the output of a transfer by a tool called ``name`` to an agent that is not there."""
     return failed(f"There is no agent to transfer to by {name}. There is: {', '.join(known)}.")
 
 
 def left_unfinished(name: str) -> Output:
-    """The output of a task that had begun with an agent called ``name``, with which nobody here can go on."""
+    """Returns the output of a task that had begun with an agent called ``name``, with which nobody here can go on."""
     return failed(
         f"Not finished: the agent {name} is gone, or has changed, so nobody can go on with this task. "
         "It had begun, and what was done in it stays done: check before trying again."
@@ -98,7 +98,7 @@ def not_saved(error: NotSaved) -> Output:
 
 
 def completed(approval: Approval) -> Approval:
-    """``approval`` with its output filled in where the store closed it by itself (expiry)."""
+    """Returns ``approval`` with its output filled in where the store closed it by itself (expiry)."""
     if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:
         return approval
     if approval.state not in _MESSAGES:

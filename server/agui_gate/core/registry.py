@@ -174,7 +174,7 @@ class PendingApprovalRegistry:
 
 
 def _given(arguments: Arguments) -> str | None:
-    """The arguments that an answer names. None is equal to nothing that was registered with arguments."""
+    """Returns the arguments that an answer names. None is equal to nothing that was registered with arguments."""
     try:
         return _canonical(arguments)
     except ValueError:
@@ -219,7 +219,7 @@ class ApprovalIndex:
                 self._decided |= dict.fromkeys(keys, approval)
 
     def find(self, some_id: str, *targets: Target) -> Approval | None:
-        """The record that an answer with this id is to: what waits, or was decided before the index was made.
+        """Returns the record that an answer with this id is to: what waits, or was decided before the index was made.
 
         ``targets``: what the id may be the id of, in this order. These kinds of ids never meet.
         """

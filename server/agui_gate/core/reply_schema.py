@@ -40,7 +40,7 @@ _EXPECTED = {
 
 
 def schema(parameters: Json | None) -> Json:
-    """The JSON Schema of a reply. ``parameters``, a tool's schema, only where its arguments may be edited."""
+    """Returns the JSON Schema of a reply. ``parameters``, a tool's schema, only where its arguments may be edited."""
     _, components = msgspec.json.schema_components([Reply])
     made = components["Reply"]
     shown: Json = {"type": "object", "properties": dict(made["properties"]), "required": made["required"]}
@@ -54,7 +54,9 @@ def schema(parameters: Json | None) -> Json:
 
 
 def read(payload: Any) -> Reply:
-    """The reply that a decoded payload is. Raises `NotUnderstood`. A card's step that was switched off is a no."""
+    """Returns the reply that a decoded payload is. Raises `NotUnderstood`. A card's step that was switched off is a
+    no.
+    """
     if not isinstance(payload, Mapping):
         raise NotUnderstood("the answer is not an object with a boolean 'approved'")
     try:
@@ -66,7 +68,7 @@ def read(payload: Any) -> Reply:
 
 
 def _spelled(payload: Mapping[str, Any]) -> Json:
-    """The members of a reply, spelled as the model has them. Raises `NotUnderstood` for two that disagree."""
+    """Returns the members of a reply, spelled as the model has them. Raises `NotUnderstood` for two that disagree."""
     said = [payload[name] for name in ("approved", "accepted") if name in payload]
     if len(said) > 1 and (type(said[0]), said[0]) != (type(said[1]), said[1]):  # 1 is equal to True
         raise NotUnderstood("'approved' and 'accepted' contradict each other")

@@ -57,7 +57,7 @@ from agui_gate.core.transcript import (
 
 
 def _note(message: str) -> Output:
-    """An error output in the form that all outcomes without a result have: a JSON object with a ``status``."""
+    """Returns an error output in the form that all outcomes without a result have: a JSON object with a ``status``."""
     return Output(msgspec.json.encode({"status": "cancelled", "message": message}).decode(), is_error=True)
 
 
@@ -132,7 +132,7 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> 
 
 
 def carrying(transcript: Transcript, consents: Mapping[str, bool]) -> Transcript:
-    """``transcript`` for a request that tells the provider what was decided about calls that it holds.
+    """Returns ``transcript`` for a request that tells the provider what was decided about calls that it holds.
 
     ``consents`` is by call id: see `Journal.consents`. Such a transcript is made for one request, and not kept.
     """
@@ -154,7 +154,7 @@ def _carrying(turn: AssistantTurn, consents: Mapping[str, bool]) -> AssistantTur
 
 
 def distinct(entries: Sequence[Entry]) -> list[Entry]:
-    """``entries`` with each message id once: its last content at its first place."""
+    """Returns ``entries`` with each message id once: its last content at its first place."""
     kept: list[Entry] = []
     users: dict[str, int] = {}
     turns: dict[str, int] = {}
@@ -192,7 +192,7 @@ class _Line:
         self.results = []
 
     def _distinct_results(self) -> list[ResultEntry]:
-        """The segment's results without messages sent twice.
+        """Returns the segment's results without messages sent twice.
 
         The same message again in a later segment may be a real result, as many servers derive its id from the call's.
         So it steps aside only where there are more results than calls.
@@ -212,7 +212,7 @@ class _Line:
 
 
 def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
-    """The result of every call, in order of issue; None where there is none."""
+    """Returns the result of every call, in order of issue; None where there is none."""
     paired: list[ResultEntry | None] = []
     lines: dict[str, _Line] = {}
     for entry in entries:
@@ -255,7 +255,7 @@ class _LeftOut:
             self.messages.setdefault(entry.message_id, {})[entry.part] = entry.note
 
     def results(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
-        """The results as the model is told them."""
+        """Yields the results as the model is told them."""
         for result in results:
             plain = result is None or (result.output.parts is None and not result.output.error)
             if result is None or (plain and not (result.unverified or result.call_id in self.calls)):
@@ -264,7 +264,7 @@ class _LeftOut:
                 yield msgspec.structs.replace(result, output=self._output(result))
 
     def outcomes(self, outcomes: Outcomes) -> Outcomes:
-        """The ledger's outcomes as the model is told them."""
+        """Returns the ledger's outcomes as the model is told them."""
         if not self.calls:
             return outcomes
         return {
@@ -282,7 +282,7 @@ class _LeftOut:
 
 
 def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
-    """The message without blank text, which providers refuse; None if nothing is left."""
+    """Returns the message without blank text, which providers refuse; None if nothing is left."""
     if None in notes:
         return UserTurn(entry.id, (Text(notes[None]),), entry.role)
     parts = [_part(part, notes.get(place), vendor) for place, part in enumerate(entry.content)]
@@ -308,7 +308,9 @@ def _action_turn(entry: ActionEntry, notes: _Notes, vendor: str) -> UserTurn:
 def _assistant_turn(
     entry: TurnEntry, results: Iterator[ResultEntry | None], outcomes: Outcomes
 ) -> AssistantTurn | None:
-    """The turn with its calls settled; None if it says nothing. Takes one of ``results`` for each call, kept or not."""
+    """Returns the turn with its calls settled; None if it says nothing. Takes one of ``results`` for each call, kept or
+    not.
+    """
     parts: list[TextPart | ReasoningPart | SettledCall] = []
     ahead: list[ReasoningPart] = []
     for part in entry.parts:
@@ -339,14 +341,16 @@ def _settled(turn_id: str, part: CallPart, result: ResultEntry | None, outcomes:
 
 
 def _readable(part: CallPart) -> CallPart:
-    """The call with arguments that are a JSON object. None at all (""), as of a tool that takes none, is ``{}``."""
+    """Returns the call with arguments that are a JSON object. None at all (""), as of a tool that takes none, is
+    ``{}``.
+    """
     if not part.malformed and parse_object(part.arguments) is not None:
         return part
     return msgspec.structs.replace(part, arguments="{}", malformed=part.malformed or not _blank(part.arguments))
 
 
 def _as_run(part: CallPart, arguments: str) -> str:
-    """The arguments that ran, in the model's own words unless they mean something else."""
+    """Returns the arguments that ran, in the model's own words unless they mean something else."""
     ran = parse_object(arguments)
     if ran is None or arguments == part.arguments or canonical(ran) == canonical(part.arguments):
         return part.arguments

@@ -60,7 +60,7 @@ class _Check:
         self._steps = 0
 
     def problems(self, value: Any, rules: Any, where: str) -> Iterator[str]:
-        """All that is wrong with ``value``, found as far as it is asked for."""
+        """Yields all that is wrong with ``value``, found as far as it is asked for."""
         self._spend(1)
         if rules is False:
             yield f"{where or 'it'} can't be anything"
@@ -112,7 +112,7 @@ class _Check:
 
 
 def _weight(value: Any, rules: Rules) -> int:
-    """The steps that one part of a schema costs besides, by how much there is to go through each time."""
+    """Returns the steps that one part of a schema costs besides, by how much there is to go through each time."""
     size = sum(len(_encode(rules[keyword])) for keyword in _LONG if keyword in rules)
     if isinstance(value, dict | list) and ("enum" in rules or "const" in rules):
         size += len(_encode(value)) * (1 + len(_list(rules.get("enum"))))

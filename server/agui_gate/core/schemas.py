@@ -14,7 +14,7 @@ MAX_DEPTH = 64
 
 
 def of_arguments(schema: Any) -> dict[str, Any]:
-    """A schema of a tool's arguments as providers want it: of an object, with properties, be it none.
+    """Returns a schema of a tool's arguments as providers want it: of an object, with properties, be it none.
 
     Frontends and MCP servers write `{}`, `null` or `{"type": "object"}` for a tool without arguments. Providers refuse
     a request for one such tool.
@@ -27,7 +27,7 @@ def of_arguments(schema: Any) -> dict[str, Any]:
 
 
 def kinds_of(place: Mapping[str, Any]) -> list[str]:
-    """The types that one part of a schema names."""
+    """Returns the types that one part of a schema names."""
     kind = place.get("type", [])
     kinds = kind if isinstance(kind, list) else [kind]
     return [one for one in kinds if isinstance(one, str)]
@@ -49,7 +49,7 @@ def _inner(place: Mapping[str, Any], step: str | int) -> Any:
 
 
 def alternatives(places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """``places`` with what they refer to, and all that they offer or ask for."""
+    """Yields ``places`` with what they refer to, and all that they offer or ask for."""
     left = list(places)
     for _ in range(MAX_REFERENCES):
         if not left:
@@ -75,7 +75,7 @@ def target(reference: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def sets_in_order(value: Any, schema: Mapping[str, Any]) -> Any:
-    """``value`` with the items of sets (``uniqueItems``) sorted: a set has another order in each process."""
+    """Returns ``value`` with the items of sets (``uniqueItems``) sorted: a set has another order in each process."""
     return _sorted_sets(value, [schema], schema)
 
 
@@ -90,7 +90,7 @@ def _sorted_sets(value: Any, places: list[Mapping[str, Any]], root: Mapping[str,
 
 
 def with_defaults(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """``arguments`` with the defaults that ``schema`` names for what is missing, in objects within them too."""
+    """Returns ``arguments`` with the defaults that ``schema`` names for what is missing, in objects within them too."""
     return _filled(schema, arguments, schema, MAX_DEPTH)
 
 

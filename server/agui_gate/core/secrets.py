@@ -29,7 +29,7 @@ _KEY = re.compile(r"\b(?:sk|pk|rk|ghp|gho|github_pat|xox[abprs]|glpat)[-_][\w-]{
 
 
 def masked(text: str) -> str:
-    """``text`` without what looks like credentials: users and queries of addresses, headers, keys."""
+    """Returns ``text`` without what looks like credentials: users and queries of addresses, headers, keys."""
     if "://" in text:
         text = _QUERY.sub(rf"\1?{HIDDEN}", _USER.sub(f"{HIDDEN}@", text))
     text = _PARAMETERS.sub(f"?{HIDDEN}", text)

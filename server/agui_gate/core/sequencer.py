@@ -48,10 +48,12 @@ class LastEvents(Protocol):
     def finished(
         self, run: RunName, outcome: ev.Finished | None, owed: Sequence[str], usage: tuple[Any, ...], result: Any
     ) -> ev.Event:
-        """The run has come to its own end. ``owed``: the calls of this run without a result, for others to give."""
+        """Returns the end of a run that has come to its own end. ``owed``: the calls of this run without a result, for
+        others to give.
+        """
 
     def stopped(self, run: RunName, why: Stop, usage: tuple[Any, ...]) -> LastEvent:
-        """The run was stopped before it was complete. RUN_ERROR ends its sub-agents as well."""
+        """Returns the end of a run that was stopped before it was complete. RUN_ERROR ends its sub-agents as well."""
 
 
 class Sequencer(Lane):
@@ -91,7 +93,7 @@ class Sequencer(Lane):
             self._over(self._ends.finished(self._run, outcome, tuple(self._stream.owed), tuple(usage), result))
 
     def stop(self, why: Stop, usage: Sequence[Any] = ()) -> Set[str]:
-        """The end of a run that was stopped before it was complete. Returns in words what can't be told of that."""
+        """Ends a run that was stopped before it was complete. Returns in words what can't be told of that."""
         if not self._close():
             return frozenset()
         last, lost = self._ends.stopped(self._run, why, tuple(usage))

@@ -77,7 +77,7 @@ class CardsShown:
         return self._said.get(card_id, ())
 
     def open_of(self, *approval_ids: str) -> list[CardEntry]:
-        """The open cards that ask about this record, by any of its ids; of each the oldest first."""
+        """Returns the open cards that ask about this record, by any of its ids; of each the oldest first."""
         return [card for name in dict.fromkeys(approval_ids) for card in self._open.get(name, {}).values()]
 
 
@@ -115,5 +115,5 @@ class MessagesShown:
         return self._users.get(message_id)
 
     def places_of(self, content: tuple[Content, ...]) -> Sequence[int]:
-        """The places, among users' messages that came without an id, of those that say just this."""
+        """Returns the places, among users' messages that came without an id, of those that say just this."""
         return self._unnamed.get(content, ())

@@ -29,7 +29,9 @@ class SSESplitter:
         self._ended_with_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The payloads that this chunk completed, in order. Raises `ProviderUnavailable` when a frame is too large."""
+        """Returns the payloads that this chunk completed, in order. Raises `ProviderUnavailable` when a frame is too
+        large.
+        """
         if b"\r" in chunk or self._ended_with_cr:
             chunk = self._with_line_feeds(chunk)
         if b"\n" not in chunk:

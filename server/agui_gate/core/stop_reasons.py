@@ -30,19 +30,19 @@ _FILTERS = frozenset({"content_filter", "refusal"})
 
 
 def at_limit(error: LimitReached) -> Stop:
-    """A limit of the agent, or of the server."""
+    """Returns the stop by a limit of the agent, or of the server."""
     return Stop(error.code, error.message)
 
 
 def cut_off(reason: str | None) -> Stop:
-    """The provider ended the answer before it was complete, and says why."""
+    """Returns the stop by a provider that ended the answer before it was complete, and says why."""
     why = "was cut off by a filter of the provider" if reason in _FILTERS else "reached a limit of the provider"
     message = f"The model's answer {why}. What it said is kept. Send a message to continue."
     return Stop(LimitReached.code, message, reason or "incomplete")
 
 
 def said_nothing(why: Stop) -> Stop:
-    """The same where there is no answer at all."""
+    """Returns the same stop where there is no answer at all."""
     cause = why.message.partition(". ")[0]
     message = f"{cause} before the model said anything. Send a message to continue."
     return Stop(why.code, message, why.reason, silent=True)

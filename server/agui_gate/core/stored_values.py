@@ -64,7 +64,9 @@ def decode_entries(body: bytes) -> list[Entry]:
 
 
 def first_entries(body: bytes, number: int) -> bytes | None:
-    """The first entries of a JSON array as they are written; None if there are no more than ``number`` in it."""
+    """Returns the first entries of a JSON array as they are written; None if there are no more than ``number`` in
+    it.
+    """
     pieces = _pieces.decode(body)
     return _encode(pieces[:number]) if len(pieces) > number else None
 
@@ -87,7 +89,7 @@ def decode_approvals(body: bytes) -> list[Approval]:
 
 
 def _one_approval(record: dict[str, Any]) -> Approval:
-    """A record as far as it can be read."""
+    """Returns a record as far as it can be read."""
     if isinstance(decision := record.get("decision"), dict) and not _is_readable(decision, Decision):
         record["decision"] = {name: value for name, value in decision.items() if name != "way"}
     try:
@@ -103,7 +105,7 @@ def _one_approval(record: dict[str, Any]) -> Approval:
 
 
 def _settled(state: Any) -> str:
-    """The state of a record that can't be read whole: as it is if nothing leaves it, else ``unknown``."""
+    """Returns the state of a record that can't be read whole: as it is if nothing leaves it, else ``unknown``."""
     return state if isinstance(state, str) and not MOVES[State(state)] else State.UNKNOWN.value
 
 

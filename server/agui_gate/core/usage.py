@@ -68,7 +68,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
         return counts != (None, None, None, None) or self.cache_write_input_tokens is not None
 
     def plus(self, other: "Usage") -> "Usage":
-        """Both together, with the names of this one. What only one of them knows is what that one says."""
+        """Returns both together, with the names of this one. What only one of them knows is what that one says."""
         counts = {name: _sum(getattr(self, name), getattr(other, name)) for name in _COUNTS}
         return Usage(self.provider, self.model, **counts)
 

@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[\n\t -~\u00a1-\u00ac\u00ae-\u02ff]*")
 
 
 def visible(text: str) -> str:
-    """``text`` with every character that a person would not see, or that moves others about, as its number."""
+    """Returns ``text`` with every character that a person would not see, or that moves others about, as its number."""
     if _PLAIN.fullmatch(text):
         return text
     before, after = f"\n{text}", f"{text[1:]}\n"
@@ -41,5 +41,7 @@ def _is_idle(character: str, previous: str, following: str) -> bool:
 
 
 def _is_selector(character: str) -> bool:
-    """A variation selector, of which a row can carry a hidden text. The one that makes an emoji of a sign is none."""
+    """Returns whether it is a variation selector, of which a row can carry a hidden text. The one that makes an emoji
+    of a sign is none.
+    """
     return "\ufe00" <= character <= "\ufe0e" or "\U000e0100" <= character <= "\U000e01ef"

@@ -118,7 +118,7 @@ def same(one: Any, other: Any, work: Work) -> bool:
 
 
 def copy_of(value: Any, work: Work) -> Any:
-    """A copy of a JSON value, within what copies may add. Raises `TooMuchCopied`."""
+    """Returns a copy of a JSON value, within what copies may add. Raises `TooMuchCopied`."""
     work.spend(PER_VALUE)
     work.copied -= len(value) + 2 if isinstance(value, str) else 2
     if work.copied < 0:

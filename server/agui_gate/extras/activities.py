@@ -44,7 +44,7 @@ class Activities(ThreadPart):
                 self._keep([entry])
 
     def end(self, call_id: str) -> list[ActivityEntry]:
-        """The call, or the turn, has ended. Returns what it showed last, where the journal doesn't have that."""
+        """Ends the call, or the turn. Returns what it showed last, where the journal doesn't have that."""
         ended = [entry for entry in self._shown.values() if entry.call_id == call_id]
         for entry in ended:
             del self._shown[entry.message_id]

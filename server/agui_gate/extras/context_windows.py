@@ -134,7 +134,7 @@ class ContextWindow(TurnStep):
             return _with(now.summary, seen(rest, window) or rest)
 
     async def _written(self, policy: Summary, before: str, gone: Transcript) -> str:
-        """The summary of ``before`` and of what goes now, piece by piece where it is much."""
+        """Returns the summary of ``before`` and of what goes now, piece by piece where it is much."""
         self._seq.other(Custom(SUMMARISING, {"messages": len(gone)}))
         adapter = policy.adapter or self._own
         async with asyncio.timeout(self._thread.limits.turn_seconds):
@@ -170,7 +170,7 @@ def _with(summary: str, transcript: Transcript) -> Transcript:
 
 
 def _pieces(turns: Transcript, tokens: int) -> list[Transcript]:
-    """``turns`` in pieces of about so many tokens."""
+    """Returns ``turns`` in pieces of about so many tokens."""
     pieces: list[list[UserTurn | AssistantTurn]] = [[]]
     size = 0
     for turn in turns:
@@ -230,7 +230,7 @@ def _places(transcript: Transcript, window: Window) -> tuple[int, int, int] | No
 
 
 def newest_rounds(transcript: Transcript, number: int) -> Window:
-    """The newest ``number`` rounds."""
+    """Returns the newest ``number`` rounds."""
     starts = rounds(transcript)
     return WHOLE if len(starts) <= number else Window(transcript[starts[-number]].id)
 
@@ -255,7 +255,9 @@ def newest_tokens(transcript: Transcript, tokens: int) -> Window:
 
 
 def _within(transcript: Transcript, start: int, sizes: Sequence[int], tokens: int) -> Window:
-    """The newest round, without its oldest answers. What the user said in it, and its newest answer, always stay."""
+    """Returns the newest round, without its oldest answers. What the user said in it, and its newest answer, always
+    stay.
+    """
     then = len(transcript) - 1
     room = tokens - sizes[then] - sum(sizes[place] for place in range(start, then) if _is_said(transcript, place))
     while then > start and not _is_said(transcript, then - 1) and sizes[then - 1] <= room:

@@ -127,7 +127,8 @@ def reach(side: Side, place: Place) -> None:
 
 
 def armed(store: Store, bus: Bus, environ: Mapping[str, str] = os.environ) -> tuple[Store, Bus]:
-    """The store and the bus as they are; wrapped where the environment names a failpoint. Raises `ConfigurationError`.
+    """Returns the store and the bus as they are; wrapped where the environment names a failpoint. Raises
+    `ConfigurationError`.
 
     A failpoint counts for the whole process. The log warns of it.
     """
@@ -135,7 +136,7 @@ def armed(store: Store, bus: Bus, environ: Mapping[str, str] = os.environ) -> tu
 
 
 def armed_store(store: FullStore, environ: Mapping[str, str] = os.environ) -> FullStore:
-    """The same for a command, which has no bus."""
+    """Returns the store as it is, or wrapped, for a command, which has no bus."""
     return cast(FullStore, _Store(store)) if _set(environ) else store
 
 

@@ -40,7 +40,7 @@ class DynamicInstructions(TurnStep):
         self._instructions = await _made(speaker.member.agent, self._function, speaker.run, speaker.thread)
 
     async def request(self, draft: Draft) -> None:
-        """Begin the prompt with them."""
+        """Begins the prompt with them."""
         draft.instructions = self._instructions
 
 

@@ -37,7 +37,7 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 def _shared_with(agent: Agent, thread: LeasedThread) -> Any:
-    """The state that the agent's model is sent; None where it shares none."""
+    """Returns the state that the agent's model is sent; None where it shares none."""
     if agent.state is None:
         return None
     value = state_of(thread).value

@@ -62,7 +62,8 @@ class StructuredOutput(TurnStep):
         return AGAIN
 
     def tell_in_words(self) -> bool:
-        """The provider seems to refuse the form: tell the model in the instructions. False if it is told so already.
+        """Tells the model in the instructions, as the provider seems to refuse the form. Returns False if it is told so
+        already.
 
         That it was the form is known once the provider takes the request without it.
         """
@@ -73,7 +74,7 @@ class StructuredOutput(TurnStep):
         return True
 
     def judged(self, turn: TurnEntry, done: TurnDone) -> TurnEntry:
-        """``turn``, with what is wrong with it if it is an answer that doesn't fit."""
+        """Returns ``turn``, with what is wrong with it if it is an answer that doesn't fit."""
         self._fitted, self._unfit = None, ""
         self._form.refused |= self._without
         if turn.awaited or done.refused or done.status == "incomplete":
@@ -93,6 +94,6 @@ def turn_step(speaker: Speaker) -> StructuredOutput:
 
 
 def _words(turn: TurnEntry) -> str:
-    """The last text of the turn: what comes before is commentary."""
+    """Returns the last text of the turn: what comes before is commentary."""
     said = (part.text for part in reversed(turn.parts) if isinstance(part, TextPart) and not part.text.isspace())
     return next(said, "")

@@ -123,7 +123,7 @@ def _come_back(server: RemoteServer) -> None:
 
 
 def _line(news: News, seen: dict[str, None]) -> str | None:
-    """A line about one event; None where it says what was shown before (``seen``)."""
+    """Returns a line about one event; None where it says what was shown before (``seen``)."""
     if isinstance(news, Waiting):
         return "Nothing is pending for you. Waiting for new calls." if not news.ids else None
     mark = news.id if isinstance(news, Gone) else f"{news.id} {news.state}"
@@ -206,7 +206,9 @@ def _found(server: RemoteServer, wanted: str) -> Record | None:
 
 
 def _find(records: Sequence[Record], wanted: str) -> Record | None:
-    """The approval with this id, or the only one beginning so; None leaves it to the server. Raises `Failure`."""
+    """Returns the approval with this id, or the only one beginning so; None leaves it to the server. Raises
+    `Failure`.
+    """
     for item in records:
         if item.id == wanted:
             return item
@@ -260,13 +262,13 @@ def _table(pending: Sequence[Record]) -> str:
 
 
 def _call(item: Record) -> str:
-    """The tool and its arguments, on one line."""
+    """Returns the tool and its arguments, on one line."""
     shown = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in item.arguments.items())
     return short(f"{item.tool}({shown})", 60)
 
 
 def _clock(iso: str) -> str:
-    """A time of the server's as local time, to the minute."""
+    """Returns a time of the server's as local time, to the minute."""
     try:
         return datetime.fromisoformat(iso).astimezone().strftime("%d %b %H:%M")
     except (ValueError, OverflowError):

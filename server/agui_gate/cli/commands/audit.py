@@ -210,7 +210,7 @@ def _place(broken: Break, event: Event | None) -> Place:
 async def _events(
     store: AuditStore, *, principal: str | None = None, thread_id: str | None = None, since: int = 0
 ) -> AsyncIterator[Event]:
-    """All of them, in pages; says on a terminal how far it is."""
+    """Yields all of them, in pages; says on a terminal how far it is."""
     progress, cursor, number = Progress(), None, 0
     while True:
         page = await store.read_events(limit=PAGE, cursor=cursor, principal=principal, thread_id=thread_id, since=since)
@@ -240,7 +240,7 @@ class Progress:
         self._next = time.monotonic() + EVERY_SECONDS
 
     def __call__(self, number: int) -> None:
-        """Told after each page."""
+        """Shows how far it is, after each page."""
         if time.monotonic() >= self._next and sys.stderr.isatty():
             self._next = time.monotonic() + EVERY_SECONDS
             dim(f"{number:,} events", err=True)

@@ -56,7 +56,7 @@ class Progress:
         self._next = time.monotonic() + EVERY_SECONDS
 
     def __call__(self, done: int, total: int) -> None:
-        """Told by the copy."""
+        """Shows how far the copy is."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY_SECONDS
             dim(f"{100 * done // max(total, 1)} % of {total:,} pages", err=True)
@@ -64,7 +64,7 @@ class Progress:
 
 
 def _path(store: str) -> Path:
-    """The file of a SQLite store. Raises `ConfigurationError` for another one."""
+    """Returns the file of a SQLite store. Raises `ConfigurationError` for another one."""
     from agui_gate.stores import sqlite_path
 
     path = sqlite_path(store)

@@ -24,7 +24,7 @@ EXAMPLES = (
 
 
 def support_agent(model: Adapter) -> Agent:
-    """The agent over shops of its own."""
+    """Returns the agent over shops of its own."""
     return Agent(
         name="support",
         model=model,

@@ -38,7 +38,7 @@ class Order:
         self.status = "cancelled"
 
     def view(self) -> dict[str, Any]:
-        """The order as the tools tell it."""
+        """Returns the order as the tools tell it."""
         return {
             "order_id": self.order_id,
             "customer": self.customer,
@@ -73,7 +73,7 @@ class Shop:
     outbox: list[dict[str, str]] = field(default_factory=list)
 
     def order(self, order_id: str) -> Order:
-        """The order with this number. Raises `ToolError`."""
+        """Returns the order with this number. Raises `ToolError`."""
         wanted = order_id.strip().lstrip("#")
         for order in self.orders:
             if order.order_id == wanted:
@@ -81,7 +81,7 @@ class Shop:
         raise ToolError(f"There is no order {wanted[:40]}.")
 
     def orders_of(self, customer: str) -> list[Order]:
-        """A customer's orders, by a part of the name or the whole address."""
+        """Returns a customer's orders, by a part of the name or the whole address."""
         wanted = customer.strip().removesuffix("'s").casefold()
         who = [name for name, email in self.emails.items() if wanted in name.casefold() or wanted == email]
         return [order for order in self.orders if order.customer in who]
@@ -109,7 +109,7 @@ class Shop:
         return None
 
     def address(self, to: str) -> str:
-        """An address, or a customer's by name. Raises `ToolError`."""
+        """Returns an address, or a customer's by name. Raises `ToolError`."""
         if "@" in to:
             return to.strip()
         for name, address in self.emails.items():
@@ -125,7 +125,7 @@ class Shops:
         self._by_chat: OrderedDict[tuple[str, str], Shop] = OrderedDict()
 
     def of(self, ctx: ToolContext) -> Shop:
-        """The shop of the chat that a call belongs to."""
+        """Returns the shop of the chat that a call belongs to."""
         chat = (ctx.principal, ctx.thread_id)
         shop = self._by_chat.setdefault(chat, Shop())
         self._by_chat.move_to_end(chat)

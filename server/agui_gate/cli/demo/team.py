@@ -18,7 +18,7 @@ EXAMPLES = (
 
 
 def front_desk(model: Adapter) -> Agent:
-    """The entry agent of the team, over shops of its own. All of it shares ``model``."""
+    """Returns the entry agent of the team, over shops of its own. All of it shares ``model``."""
     shops = Shops()
     refunds = [one for one in shop_tools(shops) if one.name != "send_email"]
 

@@ -36,7 +36,7 @@ def banner(
 
 
 def curl(url: str, text: str, *, closed: bool = False) -> str:
-    """A command that runs the first agent once."""
+    """Returns a command that runs the first agent once."""
     bearer = ['-H "Authorization: Bearer $TOKEN"'] if closed else []
     body = (
         f'{{"threadId":"t1","runId":"r1",\n      "messages":[{{"id":"m1","role":"user",\n      "content":"{text}"}}]}}'

@@ -70,7 +70,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limits_from(settings: "Settings", descriptors: int) -> ConnectionLimits:
-    """The limits that the settings ask for, in a process that may have so many descriptors.
+    """Returns the limits that the settings ask for, in a process that may have so many descriptors.
 
     A connection may need two: its own, and the one to the provider.
     """
@@ -103,7 +103,7 @@ def raise_descriptors(most: int = 65_536) -> int:
 
 
 class Door:
-    """All connections of one server. ``silent`` are those that wait for a request, the longest silent first."""
+    """The connections of one server. ``silent`` are those that wait for a request, the longest silent first."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -163,7 +163,7 @@ class Connection(_Protocol):
             self._refuse(Unavailable("The server has reached its limit of connections. Try again in a moment."))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Gone."""
+        """Removes the connection that is gone."""
         self._door.leave(self)
         self._disconnect()
         super().connection_lost(exc)
@@ -312,7 +312,7 @@ _REASONS = {400: "Bad Request", 431: "Request Header Fields Too Large", 503: "Se
 
 
 def door_of(server_state: Any, config: Any) -> Door:
-    """The door of the server that ``server_state`` belongs to."""
+    """Returns the door of the server that ``server_state`` belongs to."""
     door: Door | None = getattr(server_state, "door", None)
     if door is None:
         door = server_state.door = Door(getattr(config, "connection_limits", None) or ConnectionLimits())

@@ -30,7 +30,7 @@ class Ready:
     settings: Settings
 
     def announce(self, url: str) -> None:
-        """Print the banner."""
+        """Prints the banner."""
         banner(
             url, self.target.agents, _facts(self), closed=not all(s.guard.loopback_only for s in states_of(self.app))
         )

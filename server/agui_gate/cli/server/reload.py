@@ -55,7 +55,7 @@ class Reloader(BaseReload):
     """Looks at the times of all Python files here, four times a second."""
 
     def startup(self) -> None:
-        """Start the first child."""
+        """Starts the first child."""
         self._seen = self._times()
         hangup = getattr(signal, "SIGHUP", None)
         if hangup is not None and is_ours(hangup):

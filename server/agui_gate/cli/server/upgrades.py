@@ -48,7 +48,7 @@ class PlainParser:
             self.feed_data(head + data[upgrade.args[0] :])
 
     def _head(self) -> bytes:
-        """The request's head without the wish. What else was said of the connection stays."""
+        """Returns the request's head without the wish. What else was said of the connection stays."""
         owner = self._owner
         kept = [(name, value) for name, value in owner.headers if name not in _OF_THE_CONNECTION]
         said = [token.strip() for name, value in owner.headers if name == b"connection" for token in value.split(b",")]
@@ -60,7 +60,7 @@ class PlainParser:
 
 
 def _parser(owner: Owner) -> Any:
-    """A parser as uvicorn makes it."""
+    """Returns a parser as uvicorn makes it."""
     parser = httptools.HttpRequestParser(owner)
     with suppress(AttributeError):  # an older httptools
         parser.set_dangerous_leniencies(lenient_data_after_close=True)

@@ -57,7 +57,7 @@ def configure(
     reload: bool = False,
     limits: ConnectionLimits | None = None,
 ) -> Config:
-    """The configuration: no access log, no WebSockets, the fast loop and parser where they are installed.
+    """Returns the configuration: no access log, no WebSockets, the fast loop and parser where they are installed.
 
     ``limits``: those of the default settings, if not given.
     """
@@ -81,7 +81,7 @@ def configure(
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises `ConfigurationError` if the address can't be had."""
+    """Returns a listening socket. Raises `ConfigurationError` if the address can't be had."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -90,7 +90,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def bind_near(host: str, port: int, tries: int = 20) -> socket.socket:
-    """A listening socket on ``port`` or the next free one after it. Raises `ConfigurationError`."""
+    """Returns a listening socket on ``port`` or the next free one after it. Raises `ConfigurationError`."""
     for candidate in range(port, port + tries):
         try:
             return bind(host, candidate)
@@ -102,7 +102,7 @@ def bind_near(host: str, port: int, tries: int = 20) -> socket.socket:
 
 
 def address_of(sock: socket.socket, host: str) -> str:
-    """The URL to open: ``host`` as it was asked for, with the port that was bound."""
+    """Returns the URL to open: ``host`` as it was asked for, with the port that was bound."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{sock.getsockname()[1]}"
 

@@ -33,7 +33,7 @@ class Spinner:
         self._shown = False
 
     def begin(self) -> None:
-        """Something began."""
+        """Begins a line, as something has begun."""
         self._since = self._last = self._clock()
 
     def clear(self) -> None:

@@ -34,7 +34,7 @@ def failure(message: str, code: str) -> None:
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """``rows`` in aligned columns, two spaces apart, with ``head`` above them if given.
+    """Returns ``rows`` in aligned columns, two spaces apart, with ``head`` above them if given.
 
     On a terminal that is too narrow for them: the first cell of each row, and below it the others with their heads.
     """
@@ -55,13 +55,15 @@ def _stacked(row: Sequence[str], head: Sequence[str]) -> list[str]:
 
 
 def short(text: str, width: int) -> str:
-    """``text`` on one line of at most ``width`` characters, with what nobody would see shown by its number."""
+    """Returns ``text`` on one line of at most ``width`` characters, with what nobody would see shown by its number."""
     line = visible(" ".join(text[: 4 * width].splitlines()).replace("\t", " "))
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def whole(text: str) -> str:
-    """All of ``text`` on one line, with what nobody would see shown by its number: for what a person agrees to."""
+    """Returns all of ``text`` on one line, with what nobody would see shown by its number: for what a person agrees
+    to.
+    """
     return visible(" ".join(text.split("\n")).replace("\t", " "))
 
 
@@ -70,7 +72,7 @@ _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 
 
 def printable(text: str) -> str:
-    """``text`` without control characters: what a model or a tool says must not steer somebody's terminal.
+    """Returns ``text`` without control characters: what a model or a tool says must not steer somebody's terminal.
 
     Spaces of every width and what joins letters or emoji belong to the text.
     """

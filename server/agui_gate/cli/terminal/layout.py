@@ -28,7 +28,7 @@ def columns(stream: IO[Any]) -> int | None:
 
 
 def fit(text: str, stream: IO[Any], hang: int = 2) -> str:
-    """``text`` for ``stream``: lines that are too long go on in the next one, indented by ``hang`` more.
+    """Returns ``text`` for ``stream``: lines that are too long go on in the next one, indented by ``hang`` more.
 
     Words stay whole, so that addresses can be copied, and so does what is `whole_line`.
     """
@@ -39,7 +39,9 @@ def fit(text: str, stream: IO[Any], hang: int = 2) -> str:
 
 
 def whole_line(command: str) -> str:
-    """``command`` for `fit`, which then leaves it in one line: a part of one that is copied does something else."""
+    """Returns ``command`` for `fit`, which then leaves it in one line: a part of one that is copied does something
+    else.
+    """
     return command.replace(" ", _JOINED)
 
 
@@ -60,7 +62,7 @@ def folded(line: str, width: int, hang: int = 2) -> list[str]:
 
 
 def help_width() -> int:
-    """Columns of help texts."""
+    """Returns the columns of help texts."""
     return max(min(shutil.get_terminal_size().columns, HELP_WIDTH) - 2, 30)
 
 
@@ -92,7 +94,7 @@ class HelpFormatter(click.HelpFormatter):
                 self.write(f"{'':>{self.current_indent}}{line}\n")
 
     def _term(self, text: str) -> Iterator[str]:
-        """An option and its values, of which there may be many."""
+        """Yields an option and its values, of which there may be many."""
         pieces = re.split(r"(?<=[| ])", text)
         line = pieces[0]
         for piece in pieces[1:]:
@@ -104,13 +106,13 @@ class HelpFormatter(click.HelpFormatter):
 
 
 class FittingContext(click.Context):
-    """Help texts as above."""
+    """Fits help texts to the terminal, as above."""
 
     formatter_class = HelpFormatter
 
 
 def fitting(command: click.Command) -> click.Command:
-    """``command``, and those below it, with help texts as above."""
+    """Returns ``command``, and those below it, with help texts as above."""
     command.context_class = FittingContext
     for below in command.commands.values() if isinstance(command, click.Group) else ():
         fitting(below)

@@ -66,7 +66,7 @@ class Asker:
 
 
 def asked_by(agent: str, question: str) -> str:
-    """``question``, saying which agent asks, unless that is "" or is said already."""
+    """Returns ``question``, saying which agent asks, unless that is "" or is said already."""
     return question if not agent or question.startswith(f"{agent} asks:") else f"{agent} asks: {question}"
 
 
@@ -123,7 +123,7 @@ def show_arguments(arguments: Mapping[str, Any]) -> None:
 
 
 def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] | None:
-    """All arguments, with new values for the editable ones; an empty line keeps a value. None on Ctrl-D."""
+    """Returns all arguments, with new values for the editable ones; an empty line keeps a value. None on Ctrl-D."""
     edited = dict(arguments)
     for name in editable:
         before = arguments.get(name)
@@ -136,7 +136,7 @@ def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] 
 
 
 def read_line(prompt: str) -> str | None:
-    """A line from the terminal, or None at its end. The prompt goes to stderr: stdout is the agent's."""
+    """Returns a line from the terminal, or None at its end. The prompt goes to stderr: stdout is the agent's."""
     click.echo(prompt, nl=False, err=True)
     _wait_for_line()
     line = sys.stdin.readline()
@@ -162,7 +162,9 @@ def _wait_for_line() -> None:
 
 
 def edited_arguments(arguments: dict[str, Any], editable: Sequence[str], edits: Sequence[str]) -> dict[str, Any]:
-    """All ``arguments`` with ``edits`` (``key=value``) made. Raises `click.UsageError` for what may not be edited."""
+    """Returns all ``arguments`` with ``edits`` (``key=value``) made. Raises `click.UsageError` for what may not be
+    edited.
+    """
     changed = dict(arguments)
     for edit in edits:
         name, separator, text = edit.partition("=")

@@ -97,11 +97,11 @@ class TextPrinter:
         return f"← {self._call(call_id)}: {content}"
 
     def _inside(self, event: dict[str, Any]) -> str:
-        """The name of the sub-agent that an event belongs to; "" for the agent itself."""
+        """Returns the name of the sub-agent that an event belongs to; "" for the agent itself."""
         return self._subagents.get(event.get("subagentRunId") or "", "")
 
     def _call(self, call_id: str) -> str:
-        """A call's name, after that of the sub-agent that made it."""
+        """Returns a call's name, after that of the sub-agent that made it."""
         caller, name = self._callers.get(call_id), self._calls.get(call_id, "earlier call")
         return f"{caller}: {name}" if caller else name
 

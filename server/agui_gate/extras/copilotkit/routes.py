@@ -57,7 +57,7 @@ def routes(server: HttpServer) -> list[BaseRoute]:
 
 
 class CopilotKitRoutes:
-    """Handlers over one server."""
+    """The handlers of these routes over one server."""
 
     def __init__(self, server: HttpServer) -> None:
         self._server, self._engine, self._guard = server, server.engine, server.guard
@@ -65,7 +65,9 @@ class CopilotKitRoutes:
         self._agents: dict[str, Agent] = {**agents, DEFAULT: agents.get(DEFAULT, server.agent(None))}
 
     def all(self) -> list[BaseRoute]:
-        """The routes. Thread ids may contain slashes, so what goes on after an id stands before what ends in one."""
+        """Returns the routes. Thread ids may contain slashes, so what goes on after an id stands before what ends in
+        one.
+        """
         handlers: list[tuple[str, str, Handler]] = [
             ("POST", "", self.single),
             ("POST", "/", self.single),
@@ -254,7 +256,7 @@ def _missing() -> NotFound:
 
 
 def _with_message(handler: Handler) -> Handler:
-    """``handler``, with a `message` in its errors: what the client shows of them."""
+    """Returns ``handler``, with a `message` in its errors: what the client shows of them."""
 
     async def answered(request: Request) -> Response:
         try:

@@ -43,7 +43,9 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def decoded(body: bytes, kind: type[T], *, well_formed: bool = True) -> T:
-    """The body as ``kind``. Raises `InvalidRequest`; ``well_formed``: valid JSON of the wrong shape is a 422."""
+    """Returns the body as ``kind``. Raises `InvalidRequest`; ``well_formed``: valid JSON of the wrong shape is a
+    422.
+    """
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -87,7 +89,7 @@ def _agent(name: str, team: Team) -> dict[str, Any]:
 
 
 def row(head: ThreadHead) -> dict[str, Any]:
-    """A thread in the list. Who owns it is nobody's business but the server's."""
+    """Returns a thread in the list. Who owns it is nobody's business but the server's."""
     return {
         "id": head.id,
         "name": head.title,
@@ -101,13 +103,13 @@ def row(head: ThreadHead) -> dict[str, Any]:
 
 
 def inspected_thread(thread: Thread, agents: Agents) -> bytes:
-    """A thread's messages as the inspector reads them."""
+    """Returns a thread's messages as the inspector reads them."""
     messages = [inspected(message) for message in thread_view(thread, agents)["messages"]]
     return msgspec.json.encode({"messages": json_list(messages)})
 
 
 def inspected(message: dict[str, Any]) -> dict[str, Any]:
-    """An AG-UI message as the inspector reads it."""
+    """Returns an AG-UI message as the inspector reads it."""
     shown: dict[str, Any] = {key: message[key] for key in ("id", "role", "content", "toolCallId") if key in message}
     calls = [
         {"id": call["id"], "name": call["function"]["name"], "args": call["function"]["arguments"]}

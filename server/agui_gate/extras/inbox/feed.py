@@ -144,7 +144,7 @@ class Inbox(Extension):
                 self.changed(notice.principal)
 
     async def start(self, server: Server) -> None:
-        """Take watchers again."""
+        """Takes watchers again."""
         self._closed = False
 
     def drain(self) -> None:

@@ -106,7 +106,7 @@ async def _events(
 
 
 def _named(item: Told, agents: Agents) -> tuple[str, object]:
-    """An event's name and its data."""
+    """Returns an event's name and its data."""
     match item:
         case Approval():
             return "approval", listed_view(item, agents)

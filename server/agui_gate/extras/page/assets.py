@@ -160,14 +160,14 @@ class HashedFiles(PageFiles):
         return self._hash
 
     def index(self) -> str:
-        """The page, which names every module."""
+        """Returns the page, which names every module."""
         text = (self._folder / "index.html").read_text(encoding="utf-8")
         modules = sorted(file.name for file in self._folder.glob("*.js") if file.name != "theme.js")
         links = "\n    ".join(f'<link rel="modulepreload" href="page/{name}">' for name in modules)
         return text.replace("<!-- modules -->", links).replace('"page/', f'"page/{self.hash}/')
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file of this hash. One of another is not there: it may not fit to the others."""
+        """Returns a file of this hash. One of another is not there: it may not fit to the others."""
         folder, _, name = Path(path).as_posix().partition("/")
         if folder != self.hash:
             raise HTTPException(404)

@@ -43,7 +43,7 @@ class Preview(NamedTuple):
 
 
 def to_keep(run: RunInput, journal: Journal, kept: Any) -> tuple[Any, list[Preview]]:
-    """The state that is to be kept from now on, of the one that a request brings and the one that is ``kept``.
+    """Returns the state that is to be kept from now on, of the one that a request brings and the one that is ``kept``.
 
     Also which previews its page shows, of calls that still wait.
     """
@@ -80,8 +80,8 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _without_previews(sent: Any, kept: Any, journal: Journal) -> tuple[Any, list[Preview]]:
-    """``sent`` without what its page was only shown of arguments, and which these are. What the page has changed there
-    is its own.
+    """Returns ``sent`` without what its page was only shown of arguments, and which these are. What the page has
+    changed there is its own.
     """
     shown: list[Preview] = []
     for call_id, place in reversed(journal.previews.items()):
@@ -96,7 +96,9 @@ def _without_previews(sent: Any, kept: Any, journal: Journal) -> tuple[Any, list
 
 
 def _before(kept: Any, unseen: Sequence[StateEntry]) -> Any:
-    """The version before these changes, which are the newest ones, the newest first. None where nothing leads there."""
+    """Returns the version before these changes, which are the newest ones, the newest first. None where nothing leads
+    there.
+    """
     ways = [entry.back for entry in unseen]
     try:
         return None if None in ways else patched(kept, chain.from_iterable(filter(None, ways)))
@@ -105,7 +107,9 @@ def _before(kept: Any, unseen: Sequence[StateEntry]) -> Any:
 
 
 def _merged(sent: Any, before: Any, kept: Any, *, again: bool) -> Any:
-    """``sent`` and what its page has not seen. Who asks ``again`` shows less than it has seen, so it may hold more."""
+    """Returns ``sent`` and what its page has not seen. Who asks ``again`` shows less than it has seen, so it may hold
+    more.
+    """
     log.info("state_of_before", known=before is not None)
     if before is None or same(sent, before):
         return kept
@@ -118,7 +122,7 @@ def _merged(sent: Any, before: Any, kept: Any, *, again: bool) -> Any:
 
 
 def _unseen(entries: Sequence[Entry], messages: Sequence[Message]) -> list[StateEntry]:
-    """The changes that a page with this history has not seen, the newest first.
+    """Returns the changes that a page with this history has not seen, the newest first.
 
     None where nothing in the history is known: then it doesn't say how far its page has read.
     """

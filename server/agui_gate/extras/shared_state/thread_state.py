@@ -154,14 +154,14 @@ class SharedState:
 
     # --- tools ------------------------------------------------------------------------------------------------------
     def begin(self) -> Any:
-        """A tool begins: the object that it shares with those that are at work. Say `end`, once."""
+        """Begins a tool, and returns the object that it shares with those at work. Say `end`, once."""
         if self._live is None:
             self._live = self._form.live(self.json)
         self._at_work += 1
         return self._live
 
     def end(self) -> tuple[Sequence[Operation], str | None]:
-        """A tool has ended: keep what fits.
+        """Ends a tool, and keeps what fits of its changes.
 
         Returns the way back, from what is kept now to what was; and what was wrong, if something was undone.
         """
@@ -266,7 +266,7 @@ class SharedState:
         emit(self.snapshot())
 
     def snapshot(self) -> ev.StateSnapshot:
-        """All of it, as an event."""
+        """Returns all of it, as an event."""
         return ev.StateSnapshot(self.shown.raw)
 
     def told(self) -> msgspec.Raw:

@@ -34,7 +34,7 @@ class Delegation(Tool):
         self.agent: Agent = agent
 
     def to(self, agent: Agent) -> "Delegation":
-        """The same tool with another agent behind it."""
+        """Returns the same tool with another agent behind it."""
         return Delegation(agent, name=self.name, description=self.description, gate=self.gate or False)
 
     @cached_property

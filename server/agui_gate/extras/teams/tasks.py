@@ -57,11 +57,11 @@ class Tasks(CallKind):
         await self._work(call)
 
     async def resume(self) -> None:
-        """Go on with all open tasks of the conversation, as far as they can."""
+        """Goes on with all open tasks of the conversation, as far as they can."""
         await self._resume("")
 
     async def _resume(self, task: str) -> None:
-        """Go on with all open tasks that were delegated by who works on ``task``, as far as they can."""
+        """Goes on with all open tasks that were delegated by who works on ``task``, as far as they can."""
         calls = self._thread.journal.open_tasks(task)
         if calls:
             async with asyncio.TaskGroup() as group:
@@ -179,7 +179,7 @@ class Tasks(CallKind):
         raise LimitReached(f"It stopped after {agent.max_turns} turns.")
 
     def _said(self, turn: TurnEntry | None) -> Output:
-        """A task's last words: those of its last turn, or what its own sub-agents said where that has none."""
+        """Returns a task's last words: those of its last turn, or what its own sub-agents said where that has none."""
         if turn is None:
             return outcomes.failed("The agent said nothing.")
         words = [part.text for part in turn.parts if isinstance(part, TextPart)]

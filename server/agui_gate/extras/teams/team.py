@@ -58,7 +58,7 @@ class Team(agents_team.Team):
 
 
 def with_model(agents: Sequence[Agent], model: Adapter) -> tuple[Agent, ...]:
-    """``agents`` with another model, and all that they pass work to with that same one, too."""
+    """Returns ``agents`` with another model, and all that they pass work to with that same one, too."""
     found = {id(one): one for agent in agents for one in Team(agent).agents}
     # What a workflow does follows from code, so that stays its model.
     copies = {
@@ -72,7 +72,7 @@ def with_model(agents: Sequence[Agent], model: Adapter) -> tuple[Agent, ...]:
 
 
 def passes_work_to(agent: Agent) -> Iterable[Agent]:
-    """The agents that this one names."""
+    """Returns the agents that this one names."""
     return [*agent.handoffs, *(tool.agent for tool in agent.by_name.values() if tool.agent is not None)]
 
 

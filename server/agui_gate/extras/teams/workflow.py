@@ -30,7 +30,8 @@ _NO_WORDS = "(The user sent no words.)"
 
 
 def pipeline(name: str, *agents: Agent) -> Agent:
-    """An agent that hands what the user says to each of ``agents`` in turn. Each is told what those before it said.
+    """Returns an agent that hands what the user says to each of ``agents`` in turn. Each is told what those before it
+    said.
 
     It ends with the last one, or where one fails. What a user says while it is under way goes to those that follow.
     Raises `ConfigurationError` without agents, and for two of one name.
@@ -39,7 +40,7 @@ def pipeline(name: str, *agents: Agent) -> Agent:
 
 
 def parallel(name: str, *agents: Agent) -> Agent:
-    """An agent that hands what the user says to all of ``agents`` at once. Raises as `pipeline`."""
+    """Returns an agent that hands what the user says to all of ``agents`` at once. Raises as `pipeline`."""
     return _workflow(name, agents, Workflow(f"agui-gate/parallel/{name}", tuple(a.name for a in agents), at_once=True))
 
 
@@ -70,7 +71,7 @@ class Workflow:
         self.origin, self._members, self._at_once = origin, members, at_once
 
     async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        """The next delegations, or an empty turn."""
+        """Yields the next delegations, or an empty turn."""
         flow = self._flow(request.transcript)
         for member in self._next(flow):
             arguments = msgspec.json.encode({"task": self._task(flow)}).decode()
@@ -85,7 +86,7 @@ class Workflow:
         """Does nothing: there is nothing to close."""
 
     def _flow(self, transcript: Transcript) -> _Flow:
-        """The way that it is on. What was said before a way is over belongs to it."""
+        """Returns the way through the workflow that it is on. What was said before a way is over belongs to it."""
         flow = _Flow()
         for turn in transcript:
             match turn:
