@@ -12,8 +12,8 @@
         print(thread.text)
 
 It declares AG-UI 1.0 and reads 0.x. Events become messages and state as in `@ag-ui/client` 1.0.0 (`fold.py`).
-Divergences from it are in `reading.py`, and two more: an item that is begun twice, or not ended before its run is, ends
-no run; a stream without a terminal event is no success.
+Divergences from it are in `event_decoder.py`, and two more: an item that is begun twice, or not ended before its run
+is, ends no run; a stream without a terminal event is no success.
 """
 
 import uuid

@@ -1,8 +1,8 @@
 """The AG-UI events that a client reads: all that 1.0 has, and what servers of 0.x may send of them.
 
 They are lenient where the protocol's own client is: an optional member may be null, and an unknown member goes unread.
-A known member with a value that it can't have is no event at all: see `reading.py`. ``metadata`` is the producer's own;
-``subagent_run_id`` names the subagent that an event belongs to, None the agent itself.
+A known member with a value that it can't have is no event at all: see `event_decoder.py`. ``metadata`` is the
+producer's own; ``subagent_run_id`` names the subagent that an event belongs to, None the agent itself.
 """
 
 from typing import Any, Literal, dataclass_transform

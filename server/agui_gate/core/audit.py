@@ -5,7 +5,7 @@ Theory of operation
 Whatever happens to an approval is a `Happened`. The store makes an `Event` of it in the same transaction. Events are
 only added. Those of one thread are a chain: each has the hash of the one before it (`prev`), and its own `hash`:
 
-    hash = SHA-256 of prev, followed by the event without prev and hash as canonical JSON (`core.jsontext`)
+    hash = SHA-256 of prev, followed by the event without prev and hash as canonical JSON (`core.json_text`)
 
 So an event that is changed, left out, added in between or put elsewhere is found (`Chains`), and everybody can check an
 exported line by three lines of code. A chain alone proves nothing against who can write all of it anew, or cut off its

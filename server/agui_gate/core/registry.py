@@ -7,7 +7,7 @@ answer uses the entry up with all of them. So a second answer finds nothing, whi
 What the mapping reads mean: `len` counts entries (approvals that wait), which is what ``max_size`` bounds; iteration,
 `in` and `[]` go by key. An entry equals the bare name of its function, since older callers kept a dict of key to name.
 
-Arguments are the same if their canonical JSON is (`core.jsontext`). Key order, whitespace and escapes don't matter. A
+Arguments are the same if their canonical JSON is (`core.json_text`). Key order, whitespace and escapes don't matter. A
 number is its value: 50 and 50.0 are one, since a browser can only send 50 back. A boolean is no number and a string
 neither: true, 1 and "1" differ.
 

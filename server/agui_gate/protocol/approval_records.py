@@ -38,7 +38,7 @@ _REPLACED = "Already approved{by}{at}, in an answer that was replaced."
 
 
 def record(approval: Approval, parameters: Json | None = None) -> Json:
-    """The whole record. ``parameters`` is the tool's JSON Schema: people read the arguments in its order."""
+    """Returns the whole record. ``parameters`` is the tool's JSON Schema: people read the arguments in its order."""
     return {
         **question(approval, parameters),
         "state": str(approval.state.public),
@@ -50,7 +50,7 @@ def record(approval: Approval, parameters: Json | None = None) -> Json:
 
 
 def question(approval: Approval, parameters: Json | None = None) -> Json:
-    """What is asked: the part of a record that never changes."""
+    """Returns the part of a record that never changes: what is asked."""
     return {
         "id": approval.id,
         "thread_id": approval.thread_id,
@@ -68,14 +68,14 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
 
 
 def _message(approval: Approval) -> str | None:
-    """What people are asked; of a restored backup, with a sentence that says so."""
+    """Returns the question that people are asked; of a restored backup, with a sentence that says so."""
     if not approval.is_asked_again:
         return approval.message
     return f"{approval.message or f'Run {approval.tool}?'} {RESTORED}"
 
 
 def decision(approval: Approval) -> Json | None:
-    """Who decided, when, which way, and why; None where nobody did."""
+    """Returns who decided, when, which way, and why; None where nobody did."""
     made = approval.decision
     if made is None:
         return None
@@ -84,7 +84,7 @@ def decision(approval: Approval) -> Json | None:
 
 
 def metadata(approval: Approval, parameters: Json | None = None) -> Json:
-    """What a call, its card and their results say of the record. ``parameters``: as in `record`.
+    """Returns what a call, its card and their results say of the record. ``parameters``: as in `record`.
 
     The arguments are here only where a person changed them: as they were issued, and as they ran. What is very long is
     only in the record: this is in a conversation several times.
@@ -104,7 +104,9 @@ def metadata(approval: Approval, parameters: Json | None = None) -> Json:
 
 
 def already(approval: Approval, now: int) -> str:
-    """One sentence for an answer that comes too late: what is true. Times are in UTC, with the date if not today's."""
+    """Returns one sentence for an answer that comes too late: what is true. Times are in UTC, with the date if not
+    today's.
+    """
     made = approval.decision
     if made is None and approval.state is State.CANCELLED:
         return f"This was cancelled{_when(approval, now)} before it was decided."
@@ -115,7 +117,7 @@ def already(approval: Approval, now: int) -> str:
 
 
 def _was_not_run(approval: Approval) -> bool:
-    """Whether it was approved, and its tool surely never began: then the result is a status of ours."""
+    """Returns whether it was approved, and its tool surely never began: then the result is a status of ours."""
     if approval.state is not State.FAILED or approval.output is None:
         return False
     result = parse_object(approval.output.content)
@@ -123,7 +125,10 @@ def _was_not_run(approval: Approval) -> bool:
 
 
 def _by(made: Decision | None) -> str:
-    """Nobody is named where there is one person alone, or one with a name that is no single word to show."""
+    """Returns who decided, as " by NAME".
+
+    Nobody is named where there is one person alone, or one with a name that is no single word to show.
+    """
     name = made.by if made else ""
     return f" by {name}" if name and name != LOCAL and name.isprintable() and len(name) <= 64 else ""
 

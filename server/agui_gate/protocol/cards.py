@@ -76,7 +76,8 @@ def interrupt(
     asker: str = "",
     task: str = "",
 ) -> Interrupt:
-    """The interrupt that shows ``approval``; all but ``task`` are as for a card. ``task``: the id of the one it is in.
+    """Returns the interrupt that shows ``approval``; all but ``task`` are as for a card. ``task``: the id of the one it
+    is in.
 
     A 0.0.59 client with an expired interrupt is stuck until reset (docs/clients.md#one-style-per-run). So `expiresAt`
     is sent only where extras are, and it is in the metadata for pages that count down. What is in the metadata is there
@@ -137,7 +138,7 @@ def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:
 
 
 def shown(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments as pages get them: in order, and with integers that a browser would round as text."""
+    """Returns the arguments as pages get them: in order, and with integers that a browser would round as text."""
     arguments: dict[str, Any] = for_browser(in_order(text, parameters))
     return arguments
 
@@ -148,12 +149,14 @@ def _for_edits(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]
 
 
 def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments in the order in which the tool names them, for people to read. ``parameters``: its JSON Schema."""
+    """Returns the arguments in the order in which the tool names them, for people to read. ``parameters``: its JSON
+    Schema.
+    """
     arguments = parse_object(text) or {}
     names = [name for name in (parameters or {}).get("properties", {}) if name in arguments]
     return {name: arguments[name] for name in [*names, *(n for n in arguments if n not in names)]}
 
 
 def iso(ms: int) -> str:
-    """A time in ms since the epoch as ISO 8601 in UTC, always as long: such texts sort as the times do."""
+    """Returns a time in ms since the epoch as ISO 8601 in UTC, always as long: such texts sort as the times do."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""What a question about a call says of the same tool's earlier calls in its thread.
+"""Tells, in a question about a call, of the same tool's earlier calls in its thread.
 
 Somebody who asks for another answer is soon asked the same question again, and the card looks as the first one did. So
 each card and interrupt has `already_ran`. Pages that show nothing but the question are told in words what is easily
@@ -37,7 +37,9 @@ class _Call(msgspec.Struct, frozen=True):
 def already_ran(
     approval: Approval, parameters: dict[str, Any], approvals: Iterable[Approval], entries: Iterable[Entry]
 ) -> AlreadyRan | None:
-    """What to say beside the question about ``approval``; None if nothing ran. ``parameters``: its tool's schema."""
+    """Returns what to say beside the question about ``approval``; None if nothing ran. ``parameters``: its tool's
+    schema.
+    """
     ran = _earlier(approval, approvals, entries)
     return (
         AlreadyRan([_call_view(one, parameters) for one in ran], _sentence(approval, ran, parameters)) if ran else None
@@ -45,7 +47,7 @@ def already_ran(
 
 
 def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterable[Entry]) -> list[_Call]:
-    """The calls of its tool that ran in its thread, oldest first, the latest of them."""
+    """Returns the calls of its tool that ran in its thread, oldest first, the latest of them."""
     found = [
         _Call(a.effective_arguments, a.state, a.output.content if a.output else None, a.decided_at, a.replaced)
         for a in approvals
@@ -73,7 +75,7 @@ def _call_view(one: _Call, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(approval: Approval, ran: Sequence[_Call], parameters: dict[str, Any]) -> str | None:
-    """One sentence about what is easily overlooked; None if there is nothing of that kind."""
+    """Returns one sentence about what is easily overlooked; None if there is nothing of that kind."""
     asked = canonical(approval.arguments)
     striking = [one for one in ran if one.replaced or _same(one, asked)][-MAX_WORDS:]
     if not striking:
@@ -87,7 +89,7 @@ def _same(one: _Call, asked: str) -> bool:
 
 
 def _words(one: _Call, parameters: dict[str, Any]) -> str:
-    """A call that ran, in words: its arguments, when, and what came of it."""
+    """Returns a call that ran, in words: its arguments, when, and what came of it."""
     items = in_order(one.arguments, parameters).items()
     named = ", ".join(f"{name}={msgspec.json.encode(value).decode()}" for name, value in items)
     when = "" if one.at is None else f" at {datetime.fromtimestamp(one.at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
@@ -97,7 +99,7 @@ def _words(one: _Call, parameters: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> Any:
-    """An argument as it is, or the beginning of a long one as text."""
+    """Returns an argument as it is, or the beginning of a long one as text."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return value if len(text) <= MAX_SHOWN else _cut(text)
 

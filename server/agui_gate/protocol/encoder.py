@@ -25,7 +25,7 @@ class FrameEncoder:
         self.seq = 0
 
     def frame(self, event: Event) -> bytes:
-        """The next frame."""
+        """Returns the next frame."""
         seq = self.seq
         self.seq = seq + 1
         return b"%b%d\ndata: %b\n\n" % (self._prefix, seq, _encode(event))

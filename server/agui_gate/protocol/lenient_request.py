@@ -9,8 +9,8 @@ Two things are told apart that a schema can't tell apart:
   (PROC-3): a member by itself; of a list, the element; and a part with its source, since a part needs one.
 * *Malformed*: a member that is known, with a value that it can't have. That is refused, with its path (PROC-1).
 
-What is malformed depends on the generation. A client that declares 1.0 or newer is held to `shapes.py`. One from before
-versions is held to `inbound.py` alone, as it always was. What is unknown is the same for both.
+What is malformed depends on the generation. A client that declares 1.0 or newer is held to `request_shapes.py`. One
+from before versions is held to `run_input.py` alone, as it always was. What is unknown is the same for both.
 
 Objects that are open by meaning are not looked into: metadata, state, forwarded properties, parameters, payloads, the
 content of activities (PROC-5). Members of the protocol may be spelled in snake_case (`spelling.py`).
@@ -54,7 +54,7 @@ STATUSES = ("resolved", "cancelled")
 
 
 def read(sent: Any) -> RunInput:
-    """A request from its JSON. Raises `InvalidRequest`, naming the path."""
+    """Returns a request from its JSON. Raises `InvalidRequest`, naming the path."""
     if not isinstance(sent, dict):
         raise wrong("Expected `object`", "")
     version = member(sent, "protocolVersion", "protocol_version")
@@ -64,19 +64,19 @@ def read(sent: Any) -> RunInput:
 
 
 def malformed(error: msgspec.ValidationError, path: str) -> InvalidRequest:
-    """The refusal of what msgspec refuses in the value at ``path``; without the value that it may cite."""
+    """Returns the refusal of what msgspec refuses in the value at ``path``; without the value that it may cite."""
     text, _, place = str(error).partition(" - at `$")
     where = (path + place.removesuffix("`")).removeprefix(".")
     return wrong("Unexpected value" if text.startswith("Invalid ") else text, where)
 
 
 def wrong(what: str, path: str) -> InvalidRequest:
-    """The refusal of the value at ``path``."""
+    """Returns the refusal of the value at ``path``."""
     return InvalidRequest(f"Not a RunAgentInput: {what} - at `${'.' * bool(path)}{path}`", well_formed=True)
 
 
 class _Reader:
-    """One request. ``exact``: by the shapes of 1.x, else by what clients from before versions may send."""
+    """Reads one request. ``exact``: by the shapes of 1.x, else by what clients from before versions may send."""
 
     def __init__(self, exact: bool) -> None:
         self._exact = exact
@@ -156,7 +156,9 @@ class _Reader:
         return self._as(entry, shapes.ResumeShape, run_input.ResumeEntry, path)
 
     def _members(self, sent: Any, shape: Kind, path: str) -> Any:
-        """``sent`` with the members that ``shape`` has, by their own names. What is no object is left as it is."""
+        """Returns ``sent`` with the members that ``shape`` has, by their own names. What is no object is left as it
+        is.
+        """
         members = members_of(shape)
         if not isinstance(sent, dict) or sent.keys() <= members.names:
             return sent
@@ -167,7 +169,7 @@ class _Reader:
         return respelled(sent, members)
 
     def _kind(self, sent: Any, name: str, kinds: Mapping[str, Kind], path: str) -> Kind | None:
-        """The shape that ``sent`` says it has; None if that is an unknown one, which goes unread."""
+        """Returns the shape that ``sent`` says it has; None if that is an unknown one, which goes unread."""
         if not isinstance(sent, dict):
             raise wrong("Expected `object`", path)
         said = sent.get(name)

@@ -30,7 +30,7 @@ class Members(msgspec.Struct, frozen=True):
 
 @cache
 def members_of(shape: type[msgspec.Struct]) -> Members:
-    """The members that ``shape`` is decoded from."""
+    """Returns the members that ``shape`` is decoded from."""
     config = shape.__struct_config__
     names = [field.encode_name for field in msgspec.structs.fields(shape) if field.type is not msgspec.UnsetType]
     names += [config.tag_field] if config.tag_field and config.tag else []
@@ -39,7 +39,9 @@ def members_of(shape: type[msgspec.Struct]) -> Members:
 
 
 def respelled(sent: Mapping[str, Any], members: Members) -> dict[str, Any]:
-    """What ``sent`` says of these members, under their own names. Raises `InvalidRequest` if two spellings disagree."""
+    """Returns what ``sent`` says of these members, by their own names. Raises `InvalidRequest` if two spellings
+    disagree.
+    """
     found = {name: value for name, value in sent.items() if name in members.names}
     for spelling in sent.keys() & members.spellings.keys():
         if (told := sent[spelling]) is not None:
@@ -49,12 +51,12 @@ def respelled(sent: Mapping[str, Any], members: Members) -> dict[str, Any]:
 
 
 def member(item: Mapping[str, Any], camel: str, snake: str) -> Any:
-    """A member by either of its names; None if absent. Raises `InvalidRequest` if two spellings disagree."""
+    """Returns a member by either of its names; None if absent. Raises `InvalidRequest` if two spellings disagree."""
     return agreed(item.get(camel), item.get(snake), snake)
 
 
 def agreed(camel: T, snake: T, name: str) -> T:
-    """The value that came in one or both of the spellings. Raises `InvalidRequest` if the two disagree."""
+    """Returns the value that came in one or both of the spellings. Raises `InvalidRequest` if the two disagree."""
     if snake is None:
         return camel
     if camel is not None and camel != snake:

@@ -21,7 +21,7 @@ UNTYPED = "application/octet-stream"
 
 
 def content_of(content: Sequence[Content]) -> str | list[Message]:
-    """A string where text is all there is, and came as that; else parts."""
+    """Returns a string where text is all there is, and came as that; else parts."""
     if not content:
         return ""
     first = content[0]
@@ -31,7 +31,7 @@ def content_of(content: Sequence[Content]) -> str | list[Message]:
 
 
 def tool_message(message_id: str, call_id: str, output: Output) -> Message:
-    """A result, with its error beside it where it is one."""
+    """Returns a result, with its error beside it where it is one."""
     content = output.content if output.parts is None else [_part(part) for part in output.parts]
     message: Message = {"id": message_id, "role": "tool", "toolCallId": call_id, "content": content}
     if output.is_error:
@@ -70,7 +70,7 @@ PART = "{}"
 
 
 def more(**members: Any) -> str | None:
-    """These members of a message or a call, as far as it has them."""
+    """Returns these members of a message or a call, as far as it has them."""
     found = {name: value for name, value in members.items() if isinstance(value, _TYPES[name])}
     if "encryptedValue" not in found:
         found.pop("encryptedValueType", None)
@@ -78,7 +78,7 @@ def more(**members: Any) -> str | None:
 
 
 def of_part(part: Mapping[str, Any]) -> str | None:
-    """The members of a part that say nothing to a model."""
+    """Returns the members of a part that say nothing to a model."""
     found = {}
     if isinstance(part.get("id"), str):
         found["id"] = part["id"]
@@ -88,7 +88,7 @@ def of_part(part: Mapping[str, Any]) -> str | None:
 
 
 def with_more(item: dict[str, Any], kept: str) -> dict[str, Any]:
-    """``item`` with what was kept beside it."""
+    """Returns ``item`` with what was kept beside it."""
     item.update(msgspec.json.decode(kept))
     return item
 

@@ -51,19 +51,19 @@ from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.protocol.message_shapes import Message, content_of, tool_message, with_more
 
 EVERYTHING: View = VIEW
-"""What nobody is shown less of."""
+"""The view of a reader who is shown all that there is."""
 
 PARAGRAPH = "\n\n"
 """Between the paragraphs of visible reasoning, in the stream as here."""
 
 RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
-"""What a message says that holds such calls, for pages that know nothing of its metadata."""
+"""The content of a message that holds such calls, for pages that know nothing of its metadata."""
 
 
 def agui_messages(
     entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = EVERYTHING, untold: bool = True
 ) -> list[Message]:
-    """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
+    """Returns the messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 
     ``view``: what of it is shown, and where; by default everything. Content has the
     shapes of 1.x whatever the view. ``untold``: outcomes that no stream has told yet are shown, too. Where a run goes
@@ -81,7 +81,9 @@ def agui_messages(
 
 
 def result_id(call_id: str) -> str:
-    """The id of the message that holds a gated call's result: the same in the stream, after a restart and here."""
+    """Returns the id of the message that holds a gated call's result: the same in the stream, after a restart and
+    here.
+    """
     return f"{call_id}-result"
 
 
@@ -116,7 +118,7 @@ class _Shown:
         return [message for group in self._groups for message in group]
 
     def _place(self, message: Message) -> int:
-        """When a result was shown; what was not shown yet comes last, in the order of the calls."""
+        """Returns when a result was shown; what was not shown yet comes last, in the order of the calls."""
         return self._places.get(id(message), -1)
 
     def entry(self, entry: Entry) -> None:
@@ -204,7 +206,7 @@ class _Shown:
         self._result(entry, part, paired)
 
     def _call(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
-        """A call of the model's. A gated one gets the arguments that ran. Returns its message's group."""
+        """Adds a call of the model's. A gated one gets the arguments that ran. Returns its message's group."""
         issued = parse_object(arguments)
         if record is not None:
             self._order[record.id] = {"properties": issued or {}}
@@ -270,7 +272,9 @@ class _Shown:
         message |= {"activityType": entry.kind, "content": entry.content}
 
     def _replaced(self, entry: ReplacedEntry) -> None:
-        """What was approved and ran in an answer that is gone: calls of a message of its own, with their results."""
+        """Adds what was approved and ran in an answer that is gone: calls of a message of its own, with their
+        results.
+        """
         for call_id, issued in entry.gated:
             record = self._by_call.get(call_id)
             if record is None:
@@ -281,7 +285,7 @@ class _Shown:
                 group.append(self._with(record, tool_message(result_id(call_id), call_id, record.output)))
 
     def _with(self, record: Approval | None, item: Message) -> Message:
-        """``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
+        """Returns ``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
         if record is None:
             return item
         said = self._metadata.get(record.id)
@@ -291,7 +295,7 @@ class _Shown:
         return item
 
     def _assistant(self, message_id: str, task: str = "", agent: str = "") -> list[Message]:
-        """The group of an assistant's message. ``agent`` says it ("": the entry agent, which has no name here).
+        """Returns the group of an assistant's message. ``agent`` says it ("": the entry agent, which has no name here).
 
         A message that has calls alone has no name, as there is none in the stream.
         """
@@ -304,14 +308,16 @@ class _Shown:
 
 
 def _of(task: str, message: Message) -> Message:
-    """``message``, saying to which sub-agent it belongs, if to any."""
+    """Returns ``message``, saying to which sub-agent it belongs, if to any."""
     if task:
         message["subagentRunId"] = task
     return message
 
 
 def as_run(text: str, record: Approval) -> str:
-    """The arguments that ran or would run, in the model's own words (``text``) unless they mean something else."""
+    """Returns the arguments that ran or would run, in the model's own words (``text``) unless they mean something
+    else.
+    """
     issued = parse_object(text)
     effective = record.effective_arguments  # canonical
     if issued is not None and (text == effective or canonical(issued) == effective):

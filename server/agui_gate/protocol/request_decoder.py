@@ -2,7 +2,7 @@
 
 Decoded with msgspec rather than with the protocol package's pydantic models: a history of 1,000 messages costs under a
 millisecond instead of nine. A clean request of either generation is one call of a decoder, by the exact shapes of the
-specification (`shapes.py`). Only what doesn't fit them is read member by member (`tolerant.py`).
+specification (`request_shapes.py`). Only what doesn't fit them is read member by member (`lenient_request.py`).
 """
 
 from collections.abc import Iterator
@@ -38,8 +38,9 @@ def decode(body: bytes) -> RunInput:
 
 
 def oddities(run: RunInput) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is odd in a request and no reason to refuse it, for the log: a version that is newer than ours (VER-3,
-    VER-4), and what went unread (PROC-4).
+    """Yields what is odd in a request and no reason to refuse it, for the log.
+
+    That is a version that is newer than ours (VER-3, VER-4), and what went unread (PROC-4).
     """
     version = None if run.protocol_version is None else run.protocol_version[:SHOWN]
     if is_newer(run.protocol_version):
@@ -61,7 +62,7 @@ def decode_json(body: bytes) -> Any:
 
 
 def _clean(body: bytes) -> RunInput | None:
-    """The request, if it is exactly as the specification has it."""
+    """Returns the request, if it is exactly as the specification has it."""
     try:
         sent = _exactly.decode(body)
         for place, message in enumerate(sent.messages):

@@ -115,7 +115,7 @@ _APPROVALS: Any = msgspec.field(default=None, name="function_approvals")
 class MessageShape(
     Message, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, rename="camel", tag_field="role"
 ):
-    """What all messages have, and what none has but where a role says so."""
+    """The members that all messages have, and those that none has but where a role says so."""
 
     role: NoMember = msgspec.field(default=None, name=" role")
     """Made from the tag: its own name is none that is sent."""

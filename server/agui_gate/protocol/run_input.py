@@ -1,8 +1,8 @@
-"""What a run brings: the parts of `RunAgentInput` that this server reads, and what none may exceed.
+"""The input of a run: the parts of `RunAgentInput` that this server reads, and what none may exceed.
 
 These structs are what clients from before versions may send, as far as it is understood. So they are lenient: a message
-may lack its `id`, and null stands for absent. What clients of 1.x may send is narrower (`shapes.py`). Bytes become
-these structs in `reading.py`.
+may lack its `id`, and null stands for absent. What clients of 1.x may send is narrower (`request_shapes.py`). Bytes
+become these structs in `request_decoder.py`.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def more(self) -> str | None:
-        """What is kept beside it: see `kept.py`."""
+        """The members that are kept beside it: see `message_shapes.py`."""
         if self.metadata is None and self.encrypted_value is None:
             return None
         return message_shapes.more(
@@ -78,7 +78,9 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         return "".join(part.text for part in parts(self.content) if isinstance(part, Text))
 
     def more(self, blank: bool = False) -> str | None:
-        """What is kept beside it: see `kept.py`. ``blank``: its content, too, of which no text is made."""
+        """Returns the members that are kept beside it: see `message_shapes.py`. ``blank``: its content, too, without a
+        text.
+        """
         blank = blank and self.content is not None
         if not (self.name or self.metadata is not None or self.encrypted_value or self.subagent_run_id or blank):
             return None
@@ -108,7 +110,7 @@ class ContextItem(msgspec.Struct, frozen=True):
 
 
 class ResumeEntry(msgspec.Struct, frozen=True, rename="camel"):
-    """One answer of `resume[]`."""
+    """An answer, as an entry of `resume[]`."""
 
     interrupt_id: str
     status: Literal["resolved", "cancelled"]
@@ -116,7 +118,9 @@ class ResumeEntry(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """What a request held that this version doesn't know: in ``number`` places, of which the first are named."""
+    """The unread part of a request, which this version doesn't know: ``number`` places, of which the first are
+    named.
+    """
 
     paths: tuple[str, ...]
     number: int
@@ -157,7 +161,8 @@ def check_depth(value: Any) -> None:
 
 
 def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
-    """A message's content as parts. Raises `InvalidRequest` (naming ``path``) for what is neither text nor a part.
+    """Returns a message's content as parts. Raises `InvalidRequest` (naming ``path``) for what is neither text nor a
+    part.
 
     Only shapes are looked at. What a part holds never refuses a request, since clients send it again with every run:
     see `agui_gate.core.media`.
@@ -180,7 +185,7 @@ def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
 
 
 def says_nothing(content: Sequence[Content]) -> bool:
-    """Whether parts hold nothing but empty texts."""
+    """Returns whether parts hold nothing but empty texts."""
     for part in content:  # noqa: SIM110  (it is asked of each message of a history)
         if isinstance(part, Media) or part.text:
             return False
@@ -188,7 +193,7 @@ def says_nothing(content: Sequence[Content]) -> bool:
 
 
 def one_part(part: Any) -> Content:
-    """One part of a content. Raises `InvalidRequest` for what is none."""
+    """Returns one part of a content. Raises `InvalidRequest` for what is none."""
     kind: Any = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):
         return Text(part["text"], message_shapes.of_part(part))
@@ -207,7 +212,7 @@ def one_part(part: Any) -> Content:
 
 
 def _binary(part: dict[str, Any]) -> Media:
-    """The legacy part of old clients, upgraded."""
+    """Returns the legacy part of old clients, upgraded."""
     mime = member(part, "mimeType", "mime_type")
     family = mime.split("/")[0] if isinstance(mime, str) else ""
     kind: Any = family if family in ("image", "audio", "video") else "document"

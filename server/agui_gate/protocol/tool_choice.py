@@ -15,7 +15,8 @@ SUGGEST = "copilotkitSuggest"
 
 
 def chosen(props: Any, tools: Collection[str]) -> ToolChoice | None:
-    """What the model may do with ``tools``; None where that is left to it. Raises `InvalidRequest` for another tool.
+    """Returns what the model may do with ``tools``; None if that is left to it. Raises `InvalidRequest` for another
+    tool.
 
     What is no choice at all is somebody else's property of that name, and means nothing here.
     """
@@ -33,14 +34,14 @@ def chosen(props: Any, tools: Collection[str]) -> ToolChoice | None:
 
 
 def is_suggestion(run: RunInput) -> bool:
-    """Whether CopilotKit's client asks what the person could say next: no part of any conversation."""
+    """Returns whether CopilotKit's client asks what the person could say next: no part of any conversation."""
     props = run.forwarded_props
     given = props.get("toolChoice") if isinstance(props, dict) else None
     return _name(given) == SUGGEST and SUGGEST in run.client_tools
 
 
 def _name(given: Any) -> str | None:
-    """The tool in ``{"type": "function", "function": {"name"}}`` or ``{"type": "tool", "toolName"}``."""
+    """Returns the tool in ``{"type": "function", "function": {"name"}}`` or ``{"type": "tool", "toolName"}``."""
     match given:
         case {"type": "function", "function": {"name": str(name)}} | {"type": "tool", "toolName": str(name)}:
             return name

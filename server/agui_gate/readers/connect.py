@@ -46,7 +46,7 @@ from agui_gate.threads.conversation import conversation_json
 from agui_gate.threads.memory_budget import Reservation
 
 NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
-"""What is said of a failure of which no more is known."""
+"""The code and message of a failure of which no more is known."""
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
@@ -82,14 +82,14 @@ class PrivateFrames:
         self.sequencer.other(ev.StateSnapshot(state))
 
     def opening(self, opening: Opening) -> bytes:
-        """The frames of an opening."""
+        """Returns the frames of an opening."""
         self._opened = opening.messages
         self.conversation(self.shapes.messages(opening.messages()), opening.state)
         return self.take()
 
     def with_unsaved(self, saved: Told) -> Told:
-        """``saved``, and after it what the person said last, if only the run that is gone had it. A page that is told
-        its own conversation without it would lose what was typed.
+        """Returns ``saved``, and after it what the person said last, if only the run that is gone had it. A page that
+        is told its own conversation without it would lose what was typed.
         """
         if self._opened is None:
             return saved
@@ -104,7 +104,7 @@ class PrivateFrames:
         self._lost(self.sequencer.stop(why))
 
     def take(self) -> bytes:
-        """The frames since the last time."""
+        """Returns the frames since the last time."""
         frames, self._frames = self._frames, []
         return b"".join(frames)
 
@@ -123,7 +123,7 @@ class Whole:
         return data
 
     def ping(self) -> None:
-        """It never waits."""
+        """Does nothing: it never waits."""
 
     def close(self) -> None:
         """See `Reader`."""
@@ -156,14 +156,14 @@ class Reserving:
 
 
 def unheard_of(run: RunInput, frames: PrivateFrames) -> bytes:
-    """The frames of a thread that isn't there: what the client holds as state stays, there being no other."""
+    """Returns the frames of a thread that isn't there: what the client holds as state stays, there being no other."""
     frames.conversation(Told(msgspec.Raw(b"[]")), run.state or {})
     frames.sequencer.finish()
     return frames.take()
 
 
 def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
-    """The frames of a thread on which nothing is at work, to the end: that of its last run."""
+    """Returns the frames of a thread on which nothing is at work, to the end: that of its last run."""
     journal = _journal(thread)
     pending = [approval for approval in journal.pending() if not approval.expired_at(thread.now)]
     style = frames.shapes.style(team.entry.hitl, run)
@@ -199,13 +199,13 @@ def _end(thread: Thread, frames: PrivateFrames) -> None:
 
 
 def failed(frames: PrivateFrames, error: AguiGateError) -> bytes:
-    """The frames of an end by RUN_ERROR."""
+    """Returns the frames of an end by RUN_ERROR."""
     frames.sequencer.fail(error.code, error.message)
     return frames.take()
 
 
 def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
-    """The frames of a thread on which something is at work: what was saved until now."""
+    """Returns the frames of a thread on which something is at work: what was saved until now."""
     _conversation(team, thread, _journal(thread), frames, frames.shapes.style(team.entry.hitl, run))
     frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
     return frames.take()
@@ -225,7 +225,7 @@ def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateF
 
 
 def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Entry]:
-    """What the next run says of calls that were decided elsewhere; without it their cards keep their buttons."""
+    """Yields what the next run says of calls that were decided elsewhere; without it their cards keep their buttons."""
     for approval in approvals:
         if approval.was and approval.is_pending:
             for card in journal.cards.open_of(approval.was):

@@ -1,4 +1,4 @@
-"""Who comes back to a thread is given a reader of it, by what is at work there: see `readers/connect.py`."""
+"""Gives a client that comes back to a thread a reader, by what is at work there: see `readers/connect.py`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -67,7 +67,7 @@ class Reconnection:
     async def connect(
         self, team: Team, run: RunInput, principal: str, *, watching: bool = False, reads_stops: bool = False
     ) -> Connected:
-        """The conversation as it stands, then what is said of it.
+        """Returns the conversation as it stands, then what is said of it.
 
         ``watching``: the reader neither keeps the run going nor stops it by leaving (else `LiveRun.leave` it), and is
         not told again that an earlier one failed or was stopped. ``reads_stops``: it tells a stop from a failure.
@@ -118,7 +118,7 @@ class Reconnection:
     async def _elsewhere(
         self, team: Team, run: RunInput, thread: Thread, who: "Client", frames: PrivateFrames | None
     ) -> Reader | None:
-        """A reader of the run that another replica has at work there; None where its events can't be had.
+        """Returns a reader of the run that another replica has at work there; None where its events can't be had.
 
         ``frames``: what the client was told already, if it was told anything.
         """
@@ -177,7 +177,7 @@ class Reconnection:
 
 
 class Client(msgspec.Struct, frozen=True):
-    """As what a client is told of its thread: by which id of it, in which shapes, under which ``key`` of frames.
+    """A client as it is told of its thread: by which id of it, in which shapes, under which ``key`` of frames.
 
     ``watching``: see `Reconnection.connect`.
     """
@@ -189,9 +189,9 @@ class Client(msgspec.Struct, frozen=True):
     watching: bool
 
     def frames(self, run_id: str) -> PrivateFrames:
-        """What is made for this client alone, in a run of that id."""
+        """Returns the frames that are made for this client alone, in a run of that id."""
         return PrivateFrames(self.thread_id, run_id, self.key, self.shapes, self.lost, retold=not self.watching)
 
     def rejoined(self, reader: Reader, run_id: str) -> Rejoined:
-        """What a run of that id says, as this client reads it."""
+        """Returns a reader of what a run of that id says, as this client reads it."""
         return Rejoined(reader, self.thread_id, run_id, self.shapes, self.lost)

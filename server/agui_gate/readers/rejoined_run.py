@@ -15,7 +15,7 @@ from agui_gate.protocol.dialects.base import Shapes
 
 _DATA = b"\ndata: "
 _ENDS = tuple(_DATA + b'{"type":"' + name for name in (b"RUN_FINISHED", b"RUN_ERROR"))
-"""How the last frame of a run begins, after its id. (JSON has no raw line feed: nothing else looks so.)"""
+"""The beginning of a run's last frame, after its id. (JSON has no raw line feed: nothing else looks so.)"""
 
 _decode, _encode = msgspec.json.decode, msgspec.json.encode
 

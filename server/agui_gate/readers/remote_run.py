@@ -28,9 +28,11 @@ from agui_gate.protocol.encoder import PING
 from agui_gate.readers.wake_ups import Watch, Watcher
 
 SILENCE_SECONDS = 5.0
-"""After which a run that says nothing is looked after."""
+"""Seconds after which a run that says nothing is looked after."""
 LAST_SECONDS = 1.0
-"""How long the last words of a run may be under way when its lease is gone; and how often a silent one is looked at."""
+"""Seconds for which the last words of a run may be under way when its lease is gone, and between looks at a silent
+one.
+"""
 
 Over = Callable[[Exception | None, Sequence[ev.Event]], Awaitable[Reader]]
 """Makes what the reader is told when the run says no more, and it was not its end. Given why (None: its lease is gone),
@@ -53,14 +55,14 @@ _END_OF: dict[str, Callable[[str], ev.Event]] = {
 
 
 class HalfSaid:
-    """What has begun and not ended in the frames of a run."""
+    """Notes what has begun and not ended in the frames of a run."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str], None] = {}
         self.ended = False
 
     def heard(self, data: bytes) -> None:
-        """Whole frames, in their order."""
+        """Takes whole frames, in their order."""
         for found in _SPANS.finditer(data):
             event: dict[str, Any] = msgspec.json.decode(found[1])
             what, _, edge = event["type"].rpartition("_")
@@ -73,7 +75,7 @@ class HalfSaid:
         self.ended = self.ended or any(end in data for end in _ENDS)
 
     def ends(self) -> list[ev.Event]:
-        """What ends it, the last one first."""
+        """Returns the events that end it, the last one first."""
         return [_END_OF[what](name) for what, name in reversed(self._open)]
 
 
@@ -104,7 +106,7 @@ class RemoteRun:
         return await self.read()
 
     async def _said(self) -> bytes | None:
-        """What the run says next, and nothing at its end. None if its process has died."""
+        """Returns what the run says next, and nothing at its end. None if its process has died."""
         while not self._is_lost():
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS if self._watcher else SILENCE_SECONDS):
@@ -119,7 +121,7 @@ class RemoteRun:
         return None
 
     def _is_lost(self) -> bool:
-        """Whether it is known that the run holds its thread's lease no more."""
+        """Returns whether it is known that the run holds its thread's lease no more."""
         if self._watcher is None or not self._watcher.knows:
             return False
         now = self._watcher.at_work
@@ -143,7 +145,7 @@ class RemoteRun:
         self._reader.ping()
 
     def stop(self) -> None:
-        """This replica stops: hand over."""
+        """Hands the client over, as this replica stops."""
         if not (self._handed_over or self._half_said.ended):
             self._why = ShuttingDown()
             self._reader.close()

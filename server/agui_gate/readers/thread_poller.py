@@ -27,7 +27,7 @@ from agui_gate.threads.memory_budget import Reservation
 from agui_gate.worker_thread import if_large
 
 FOLLOW_SECONDS = 3600.0
-"""How long a client follows at most. It may connect again."""
+"""Seconds that a client follows at most. It may connect again."""
 
 ReadThread = Callable[[], Awaitable[tuple[Thread, Reservation] | None]]
 """The whole thread now, and its part of the budget."""
@@ -74,7 +74,7 @@ class ThreadPoller:
         return await self._live.read() if self._live and not self._closed else b""
 
     async def _next(self) -> bytes:
-        """What there is to say now, after a wait if that is nothing. Raises what ends it."""
+        """Returns what there is to say now, after a wait if that is nothing. Raises what ends it."""
         if self._new is not None:
             return await self._tell(*self._new)
         left = self._until - asyncio.get_running_loop().time()
@@ -100,7 +100,9 @@ class ThreadPoller:
         return b""
 
     async def _tell(self, thread: Thread, reservation: Reservation) -> bytes:
-        """What there is to say of ``thread``. Its ``reservation`` lasts as long as this does, also after `close`."""
+        """Returns what there is to say of ``thread``. Its ``reservation`` lasts as long as this does, also after
+        `close`.
+        """
         working = at_work(thread)
         if working and self._known and working.run_key != self._known.run_key and await self._joined(thread):
             return b""
@@ -110,7 +112,7 @@ class ThreadPoller:
         return data
 
     async def _joined(self, thread: Thread) -> bool:
-        """Whether the client reads a run from now on."""
+        """Returns whether the client reads a run from now on."""
         self._live = await self._join(thread)
         if self._live is None:
             return False
@@ -138,7 +140,7 @@ class ThreadPoller:
 
 
 def at_work(thread: Thread) -> AtWork | None:
-    """What works on the thread, as it was read."""
+    """Returns what works on the thread, as it was read."""
     if thread.run_status != "running" or thread.run_key is None:
         return None
     return AtWork(thread.run_key, thread.updated_at)

@@ -17,7 +17,7 @@ from agui_gate.stores.base import AtWork
 from agui_gate.stores.capabilities import SharedStore
 
 LOOK_SECONDS = 0.5
-"""How often it looks what other processes did."""
+"""Seconds between two looks at what other processes did."""
 
 Place = tuple[str, str]
 """A principal and a thread of theirs."""
@@ -26,7 +26,7 @@ log = structlog.get_logger("agui_gate.watch")
 
 
 class Watcher:
-    """One who waits for something to happen on a thread. ``seen``: what it knows to be at work there.
+    """Waits for something to happen on a thread. ``seen``: what it knows to be at work there.
 
     Without ``seen``, what the first look finds is that. If it finds nothing at work, that is worth waking up for.
     """
@@ -39,7 +39,7 @@ class Watcher:
         self._changed = self._stopped = False
 
     async def wait(self, seconds: float) -> bool:
-        """Until something happened, or somebody woke it, ``seconds`` at most. Whether something happened.
+        """Waits until something happened, or somebody woke it, ``seconds`` at most. Returns whether something happened.
 
         Raises `ShuttingDown` when the server stops.
         """
@@ -58,12 +58,12 @@ class Watcher:
         self._event.set()
 
     def happened(self) -> None:
-        """Something did."""
+        """Wakes it: something happened."""
         self._changed = True
         self._event.set()
 
     def looked(self, now: AtWork | None) -> None:
-        """This is at work now, as far as the store says."""
+        """Takes what is at work now, as far as the store says."""
         news = now != self._seen if self._knows else now is None
         if news:
             self.happened()
@@ -71,16 +71,16 @@ class Watcher:
 
     @property
     def knows(self) -> bool:
-        """Whether ``at_work`` is known: there was a look, or it was said."""
+        """True if ``at_work`` is known: there was a look, or it was said."""
         return self._knows
 
     @property
     def at_work(self) -> AtWork | None:
-        """What worked there at the last look."""
+        """The work that was there at the last look."""
         return self._seen
 
     def stop(self) -> None:
-        """The server stops."""
+        """Wakes it, as the server stops."""
         self._stopped = True
         self._event.set()
 
@@ -104,7 +104,7 @@ class Watch:
             self.leave(place, watcher)
 
     def enter(self, place: Place, seen: AtWork | None = None) -> Watcher:
-        """A watcher of that thread, until it leaves."""
+        """Returns a watcher of that thread, until it leaves."""
         watcher = Watcher(seen)
         if self._stopped:
             watcher.stop()
@@ -114,7 +114,7 @@ class Watch:
         return watcher
 
     def leave(self, place: Place, watcher: Watcher) -> None:
-        """It waits no more. Safe to call twice."""
+        """Removes one that waits no more. Safe to call twice."""
         watchers = self._watchers.get(place, set())
         watchers.discard(watcher)
         if not watchers:
@@ -126,18 +126,18 @@ class Watch:
             watcher.happened()
 
     def open(self) -> None:
-        """Let people wait."""
+        """Lets people wait."""
         self._stopped = False
 
     def stop(self) -> None:
-        """Let nobody wait any more."""
+        """Lets nobody wait any more."""
         self._stopped = True
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.stop()
 
     async def aclose(self) -> None:
-        """Look no more."""
+        """Looks no more."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
@@ -153,7 +153,7 @@ class Watch:
                 log.exception("look_failed")
 
     async def look(self) -> None:
-        """One look, for all who wait."""
+        """Looks once, for all who wait."""
         watched = {place: list(watchers) for place, watchers in self._watchers.items()}
         found = await self._store.at_work(watched) if watched else {}
         for place, watchers in watched.items():

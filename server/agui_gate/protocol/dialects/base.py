@@ -1,4 +1,4 @@
-"""What a dialect is: the rules by which one client is told of a thread.
+"""A dialect: the rules by which one client is told of a thread.
 
 The journal and the ledger are the same for everybody, and so is what the engine does. How it looks to a client differs
 by the version of AG-UI that the client reads. A dialect is two classes:
@@ -35,7 +35,7 @@ class Told(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call came to, as a stream says it. ``metadata``: what the ledger says of it (`approval_records`)."""
+    """The result of a call, as a stream says it. ``metadata``: what the ledger says of it (`approval_records`)."""
 
     call_id: str
     message_id: str
@@ -44,35 +44,35 @@ class Result(NamedTuple):
 
 
 class Place(Enum):
-    """Where a reader is shown a call."""
+    """The place where a reader is shown a call."""
 
     HERE = auto()
-    """Where the model said it."""
+    """The place where the model said it."""
     AFTER = auto()
     """Behind what its turn showed at once."""
     DECIDED = auto()
-    """Where its outcome was told."""
+    """The place where its outcome was told."""
     NOWHERE = auto()
 
 
 class View(Protocol):
-    """What a reader is shown of a thread's calls and cards, where, and in which shapes. Pure."""
+    """The view that a reader has of a thread's calls and cards: which, where, and in which shapes. Pure."""
 
     def place(self, call: CallPart, result: ResultEntry | None, record: Approval | None) -> Place:
-        """Where ``call`` is shown, whose journalled result is ``result`` and whose record is ``record``."""
+        """Returns where ``call`` is shown, whose journalled result is ``result`` and whose record is ``record``."""
 
     def cards(self, entries: Sequence[Entry]) -> Set[str]:
-        """The ids of the cards among ``entries`` that are shown."""
+        """Returns the ids of the cards among ``entries`` that are shown."""
 
     def shows_end(self, closed: CardClosedEntry) -> bool:
-        """Whether a card that is shown is shown with this end."""
+        """Returns whether a card that is shown is shown with this end."""
 
     def fit(self, messages: Sequence[Message]) -> Set[str]:
         """Bring ``messages`` into the reader's shapes, in place. Returns in words what there is no shape for."""
 
 
 class RunClient(Protocol):
-    """What a dialect has of its run: the request, the stream, and where on it something of a call is said."""
+    """The run as its dialect knows it: the request, the stream, and where on it something of a call is said."""
 
     @property
     def input(self) -> RunInput:
@@ -83,14 +83,14 @@ class RunClient(Protocol):
         """The stream."""
 
     def lane_of(self, call_id: str) -> Lane:
-        """Where what is said of a call goes: the stream itself, or a sub-agent's part of it."""
+        """Returns where what is said of a call goes: the stream itself, or a sub-agent's part of it."""
 
     def show(self, call: CallPart, arguments: str | None = None) -> None:
         """Stream a call that was held back, at one go; ``arguments`` where they are not as the model wrote them."""
 
 
 class Dialect(Protocol):
-    """One run's client, and by which rules it is told. Nothing here awaits or raises; one thread uses it.
+    """Tells one run's client by its rules. Nothing here awaits or raises; one thread uses it.
 
     ``style``: how people are asked in this run. ``snapshot_due``: the client may show something that is not so, and
     MESSAGES_SNAPSHOT is to say what is; whoever sends it sets it back. ``snapshot_due_at_end``: it has to be sent
@@ -107,25 +107,31 @@ class Dialect(Protocol):
 
     # --- asked before ---------------------------------------------------------------------------------------------
     def held_back(self, gated: Set[str], tasks: Set[str]) -> Set[str] | None:
-        """The tools whose calls are not streamed as the model makes them, but later: see `Lane` and `CallPart.shown`.
+        """Returns the tools whose calls are not streamed as the model makes them, but later: see `Lane` and
+        `CallPart.shown`.
 
         ``gated`` are the names of the tools with a gate, ``tasks`` those that delegate to a sub-agent. None: all calls
         are streamed at once.
         """
 
     def interrupts(self, *, waits_for_page: bool) -> bool:
-        """Whether a run that waits for a person ends with the outcome `interrupt`, while the page owes results too
-        (``waits_for_page``).
+        """Returns whether a run that waits for a person ends with the outcome `interrupt`.
+
+        ``waits_for_page``: the page owes results too.
         """
 
     def retires_cards(self) -> bool:
-        """Whether the open cards of a call end where the call is asked about again."""
+        """Returns whether the open cards of a call end where the call is asked about again."""
 
     def has_outcome(self, call_id: str) -> bool:
-        """Whether the client has the outcome of this gated call from `connect`: then it stays where it was told."""
+        """Returns whether the client has the outcome of this gated call from `connect`: then it stays where it was
+        told.
+        """
 
     def saw_end(self, said: Collection[str]) -> bool:
-        """Whether a client that shows a card, to which that was ``said``, was told the card's end by a stream."""
+        """Returns whether a client that shows a card, to which that was ``said``, was told the card's end by a
+        stream.
+        """
 
     # --- told after -----------------------------------------------------------------------------------------------
     def behind(self) -> None:
@@ -141,10 +147,13 @@ class Dialect(Protocol):
         """A sub-agent has ended, and this is what its task came to."""
 
     def gave_up(self, result: Result) -> None:
-        """Nobody waits any longer for the result of a call of the page's. ``result``: what the model is told."""
+        """Takes the fact that nobody waits any longer for the result of a call of the page's.
+
+        ``result``: what the model is told.
+        """
 
     def card_ended(self, result: Result) -> None:
-        """Nobody can answer this card any more. ``result``: why, for whoever shows it."""
+        """Takes the fact that nobody can answer this card any more. ``result``: why, for whoever shows it."""
 
 
 class Shapes(LastEvents, Protocol):
@@ -158,16 +167,18 @@ class Shapes(LastEvents, Protocol):
     remedy: str
 
     def style(self, hitl: str, run: RunInput) -> Style:
-        """How a run asks people, by card or by interrupt, whose agent has that ``hitl``."""
+        """Returns how a run asks people, by card or by interrupt, whose agent has that ``hitl``."""
 
     def view(self, style: Style) -> View:
-        """What a reader is shown who is asked in that style."""
+        """Returns the view of a reader who is asked in that style."""
 
     def dialect(self, client: RunClient, style: Style) -> Dialect:
-        """The client of a run that asks in that style."""
+        """Returns the client of a run that asks in that style."""
 
     def asked(self, style: Style, pending: Sequence[Approval], bare: Sequence[Approval]) -> Sequence[Approval]:
-        """What a client that connects is asked about by interrupt, of what is ``pending``; ``bare`` has no card."""
+        """Returns what a client that connects is asked about by interrupt, of what is ``pending``; ``bare`` has no
+        card.
+        """
 
     def messages(self, made: msgspec.Raw) -> Told:
         """Messages of the view of somebody else, in these shapes."""
@@ -178,8 +189,8 @@ class Shapes(LastEvents, Protocol):
         """
 
     def last_event(self, event: dict[str, Any], run: RunName) -> tuple[Any, Set[str]]:
-        """The last event of a run that was begun by somebody else, decoded, in these shapes and under that name, to be
-        encoded again; and in words, what it can't say. May change ``event``.
+        """Returns the last event of a run that was begun by somebody else, decoded, in these shapes and under that
+        name, to be encoded again; and in words, what it can't say. May change ``event``.
         """
 
 
@@ -187,6 +198,9 @@ class Choice(Protocol):
     """Chooses the dialect of each request."""
 
     def choose(self, run: RunInput, *, reads_stops: bool = False) -> Shapes:
-        """By what ``run`` says of its version. ``reads_stops``: the client tells a stop from a failure by its code, so
-        that nothing is lost where that is an error for others.
+        """Returns the shapes for what ``run`` says of its version.
+
+        ``reads_stops``: the client tells a stop from a failure by its code, so that nothing is lost where that is an
+        error for
+        others.
         """

@@ -1,4 +1,4 @@
-"""Which dialect a client gets: chosen for each request, by what its ``protocolVersion`` says.
+"""Chooses the dialect of a client, for each request, by what its ``protocolVersion`` says.
 
 A client that declares nothing is one from before versions, and gets the shapes of 0.x. Whoever declares 1.0 or newer
 gets the rules of the specification. So does a declaration that can't be read, which counts as newer (VER-4). The
@@ -29,7 +29,7 @@ _OURS = (1, 0)
 
 
 class Deployment(StrEnum):
-    """What the operator knows about the clients (`AGUI_GATE_DIALECT`). A `Choice`."""
+    """The operator's word about the clients (`AGUI_GATE_DIALECT`). A `Choice`."""
 
     AUTO = "auto"
     COMPAT = "compat"
@@ -45,7 +45,7 @@ class Deployment(StrEnum):
 
 
 def is_newer(asked: str | None) -> bool:
-    """Whether the sender declares more than this server speaks. What can't be read counts as that (VER-4)."""
+    """Returns whether the sender declares more than this server speaks. What can't be read counts as that (VER-4)."""
     if asked is None:
         return False
     match = _VERSION.fullmatch(asked)
@@ -53,7 +53,7 @@ def is_newer(asked: str | None) -> bool:
 
 
 def declares_v1(asked: str | None) -> bool:
-    """Whether the sender declares 1.0 or newer. What can't be read counts as newer (VER-4)."""
+    """Returns whether the sender declares 1.0 or newer. What can't be read counts as newer (VER-4)."""
     if asked is None:
         return False
     match = _VERSION.fullmatch(asked)

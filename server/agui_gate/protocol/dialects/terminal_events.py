@@ -12,7 +12,7 @@ from agui_gate.errors import LimitReached
 
 
 def stopped(event: Mapping[str, Any]) -> Stop | None:
-    """Why the run was stopped whose last event this is; None if it was not.
+    """Returns why the run was stopped whose last event this is; None if it was not.
 
     It may be one of any server's: a ``result`` can be anything, and so can what stands under our name in the metadata.
     """
@@ -35,19 +35,19 @@ def stopped(event: Mapping[str, Any]) -> Stop | None:
 
 
 def renamed(event: dict[str, Any], run: RunName) -> dict[str, Any]:
-    """A decoded last event under the name of another run. RUN_ERROR has no name."""
+    """Returns a decoded last event under the name of another run. RUN_ERROR has no name."""
     return event if event["type"] == "RUN_ERROR" else event | {"threadId": run.thread_id, "runId": run.run_id}
 
 
 def without_deadlines(outcome: ev.Finished | None) -> ev.Finished | None:
-    """An outcome whose questions have no `expiresAt`, for clients that may choke on one that has passed."""
+    """Returns an outcome whose questions have no `expiresAt`, for clients that may choke on one that has passed."""
     if not isinstance(outcome, ev.InterruptOutcome) or all(one.expires_at is None for one in outcome.interrupts):
         return outcome
     return ev.InterruptOutcome(tuple(msgspec.structs.replace(one, expires_at=None) for one in outcome.interrupts))
 
 
 def without_extras(event: dict[str, Any]) -> dict[str, Any]:
-    """A decoded last event without `expiresAt` and `pendingToolCallIds`. Changes ``event``."""
+    """Returns a decoded last event without `expiresAt` and `pendingToolCallIds`. Changes ``event``."""
     outcome = event.get("outcome") or {}
     if outcome.get("type") == "success":
         return {name: value for name, value in event.items() if name != "outcome"}

@@ -52,45 +52,47 @@ class V0:
         self.snapshot_due = False
 
     def held_back(self, gated: Set[str], tasks: Set[str]) -> Set[str] | None:
-        """None are."""
+        """Returns None: no calls are held back."""
         return None
 
     def interrupts(self, *, waits_for_page: bool) -> bool:
-        """Not while the page owes results: such a client can't give both (INT-1)."""
+        """Returns whether people are asked by interrupt; not while the page owes results: such a client can't give both
+        (INT-1).
+        """
         return self.style == "interrupt" and not waits_for_page
 
     def retires_cards(self) -> bool:
-        """A new card alone ends an older one."""
+        """Returns False: a new card alone ends an older one."""
         return False
 
     def has_outcome(self, call_id: str) -> bool:
-        """Outcomes are told where the model made the call, so none comes before what is said now."""
+        """Returns False: outcomes are told where the model made the call, so none comes before what is said now."""
         return False
 
     def saw_end(self, said: Collection[str]) -> bool:
-        """A card's end is a result, of which the journal knows whether it was told."""
+        """Returns False: a card's end is a result, of which the journal knows whether it was told."""
         return False
 
     def behind(self) -> None:
-        """It shows what it got."""
+        """Does nothing: such a client shows what it got."""
 
     def decided(self, call: CallPart | None, record: Approval) -> None:
-        """The call is shown already."""
+        """Does nothing: the call is shown already."""
 
     def outcome(self, call: CallPart | None, record: Approval, result: Result) -> None:
-        """A result."""
+        """Streams the result."""
         self._client.lane_of(result.call_id).result(*result)
 
     def task_result(self, call: CallPart, record: Approval | None, result: Result) -> None:
-        """A result."""
+        """Streams the result."""
         self._client.lane_of(result.call_id).result(*result)
 
     def gave_up(self, result: Result) -> None:
-        """A result: the call would run for ever else."""
+        """Streams the result: the call would run for ever else."""
         self._client.lane_of(result.call_id).result(*result)
 
     def card_ended(self, result: Result) -> None:
-        """A result, so that the card loses its buttons."""
+        """Streams the result, so that the card loses its buttons."""
         self._client.seq.result(*result)
 
 
@@ -98,15 +100,15 @@ class V0View:
     """See `View`: everything, where the model said it."""
 
     def place(self, call: CallPart, result: ResultEntry | None, record: Approval | None) -> Place:
-        """Where the model said it."""
+        """Returns the place where the model said it."""
         return Place.HERE
 
     def cards(self, entries: Sequence[Entry]) -> Set[str]:
-        """All."""
+        """Returns all cards."""
         return {entry.id for entry in entries if isinstance(entry, CardEntry)}
 
     def shows_end(self, closed: CardClosedEntry) -> bool:
-        """Whoever answered."""
+        """Returns True, whoever answered."""
         return True
 
     def fit(self, messages: Sequence[Message]) -> Set[str]:
@@ -133,11 +135,11 @@ class V0Shapes:
         self._lost: Set[str] = frozenset() if reads_stops else frozenset({CANCELLED})
 
     def style(self, hitl: str, run: RunInput) -> Style:
-        """A card where the agent says so, also for a page that has none: it shows every call it gets."""
+        """Returns ``card`` where the agent says so, also for a page that has none: it shows every call it gets."""
         return "card" if hitl == "card" or (hitl == "auto" and CARD_TOOL in run.client_tools) else "interrupt"
 
     def view(self, style: Style) -> View:
-        """The same however people are asked."""
+        """Returns the same view however people are asked."""
         return VIEW
 
     def dialect(self, client: RunClient, style: Style) -> Dialect:
@@ -145,7 +147,7 @@ class V0Shapes:
         return V0(client, style, self)
 
     def asked(self, style: Style, pending: Sequence[Approval], bare: Sequence[Approval]) -> Sequence[Approval]:
-        """What has no card, beside the cards of the rest. For a page that knows no cards they are no cards."""
+        """Returns what has no card, beside the cards of the rest. For a page that knows no cards they are no cards."""
         return pending if style == "interrupt" else bare
 
     def messages(self, made: msgspec.Raw) -> Told:
@@ -185,7 +187,7 @@ class V0Shapes:
         return LastEvent(ev.RunFinished(*run, {"reason": why.reason}, None, usage), self._lost)
 
     def last_event(self, event: dict[str, Any], run: RunName) -> tuple[Any, Set[str]]:
-        """A stop as these clients know it; of the rest nothing optional."""
+        """Returns a stop as these clients know it; of the rest nothing optional."""
         why = stopped(event)
         if why is not None:
             return self.stopped(run, why, tuple(event.get("usage", ())))

@@ -53,14 +53,14 @@ class V1:
         return self.snapshot_due
 
     def held_back(self, gated: Set[str], tasks: Set[str]) -> Set[str] | None:
-        """Gated calls, where nothing but the card is left to the page (TOOL-6). Tasks, where the page has tools for
-        which they may wait: a task that waits for the page ends the run as a success (TOOL-5).
+        """Returns gated calls, where nothing but the card is left to the page (TOOL-6). Tasks, where the page has tools
+        for which they may wait: a task that waits for the page ends the run as a success (TOOL-5).
         """
         waiting = tasks if self._client.input.client_tools else frozenset()
         return gated | waiting if self.style == "card" else waiting or None
 
     def interrupts(self, *, waits_for_page: bool) -> bool:
-        """Whatever else is asked for."""
+        """Returns whether people are asked by interrupt, whatever else is waited for."""
         return self.style == "interrupt"
 
     def retires_cards(self) -> bool:
@@ -68,11 +68,13 @@ class V1:
         return True
 
     def has_outcome(self, call_id: str) -> bool:
-        """If it sent the call, which was held back till then, and its result."""
+        """Returns whether it sent the call, which was held back till then, and its result."""
         return call_id in self._answered and call_id in self._calls_sent
 
     def saw_end(self, said: Collection[str]) -> bool:
-        """A card's end is told by no result, so what was said to the card is all there is to know it by."""
+        """Returns whether a card's end was told. No result tells it, so what was said to the card is all there is to
+        know it by.
+        """
         return bool(said)
 
     def behind(self) -> None:
@@ -107,12 +109,12 @@ class V1:
         self._client.lane_of(call.id).result(*result)
 
     def gave_up(self, result: Result) -> None:
-        """Nobody but the page answers its calls (TOOL-4): the call is taken back by a snapshot."""
+        """Takes back the call by a snapshot: nobody but the page answers its calls (TOOL-4)."""
         self._client.seq.leave_open([result.call_id])
         self.snapshot_due = True
 
     def card_ended(self, result: Result) -> None:
-        """It is a call of the page's, too (TOOL-4)."""
+        """Takes back the card by a snapshot: it is a call of the page's, too (TOOL-4)."""
         self.snapshot_due = True
 
     @cached_property
@@ -150,7 +152,7 @@ class V1View:
         return Place.HERE if self._interrupts else Place.NOWHERE
 
     def cards(self, entries: Sequence[Entry]) -> Set[str]:
-        """Those that the page has answered, and open ones where people are asked by cards."""
+        """Returns the cards that the page has answered, and open ones where people are asked by cards."""
         closed = [entry for entry in entries if isinstance(entry, CardClosedEntry)]
         answered = {entry.card_id for entry in closed if entry.by_client}
         if self._interrupts:
@@ -159,11 +161,11 @@ class V1View:
         return answered | cards.difference(entry.card_id for entry in closed)
 
     def shows_end(self, closed: CardClosedEntry) -> bool:
-        """The page's own answer."""
+        """Returns whether the page itself answered: it shows its own answer alone."""
         return closed.by_client
 
     def fit(self, messages: Sequence[Message]) -> Set[str]:
-        """They have these shapes."""
+        """Leaves messages as they are: they have these shapes."""
         return frozenset()
 
 
@@ -176,11 +178,11 @@ class V1Shapes:
         self.extras = extras
 
     def style(self, hitl: str, run: RunInput) -> Style:
-        """A card only where the page has one: nothing is called that nobody advertised (TOOL-5)."""
+        """Returns ``card`` only where the page has one: nothing is called that nobody advertised (TOOL-5)."""
         return "card" if hitl != "interrupt" and CARD_TOOL in run.client_tools else "interrupt"
 
     def view(self, style: Style) -> View:
-        """By how people are asked."""
+        """Returns the view by how people are asked."""
         return V1View(style)
 
     def dialect(self, client: RunClient, style: Style) -> Dialect:
@@ -188,15 +190,15 @@ class V1Shapes:
         return V1(client, style, self)
 
     def asked(self, style: Style, pending: Sequence[Approval], bare: Sequence[Approval]) -> Sequence[Approval]:
-        """All or nothing: cards and interrupts are never open together."""
+        """Returns all or nothing: cards and interrupts are never open together."""
         return pending if bare or style == "interrupt" else ()
 
     def messages(self, made: msgspec.Raw) -> Told:
-        """They have these shapes."""
+        """Returns the messages as they are: they have these shapes."""
         return Told(made)
 
     def frames(self, data: bytes) -> tuple[bytes, Set[str]]:
-        """Its schema takes all that there is."""
+        """Returns the frames as they are: the client's schema takes all that there is."""
         return data, frozenset()
 
     def finished(
@@ -210,7 +212,9 @@ class V1Shapes:
         return ev.RunFinished(*run, result, outcome, usage)
 
     def stopped(self, run: RunName, why: Stop, usage: tuple[Any, ...]) -> LastEvent:
-        """The outcome `cancelled`, and why, unless somebody wanted it. The end of the process is wanted by nobody."""
+        """Returns the outcome `cancelled`, and why, unless somebody wanted it. The end of the process is wanted by
+        nobody.
+        """
         if why == DRAINED:
             return LastEvent(ev.RunError(why.message, why.code, usage))
         said = {"code": why.code, "message": why.message}
@@ -220,7 +224,7 @@ class V1Shapes:
         return LastEvent(ev.RunFinished(*run, None, ev.CancelledOutcome(), usage, metadata))
 
     def last_event(self, event: dict[str, Any], run: RunName) -> tuple[Any, Set[str]]:
-        """A stop as the outcome `cancelled`, whatever it was told as."""
+        """Returns a stop as the outcome `cancelled`, whatever it was told as."""
         why = stopped(event)
         if why is not None:
             return self.stopped(run, why, tuple(event.get("usage", ())))
