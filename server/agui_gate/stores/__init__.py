@@ -1,4 +1,4 @@
-"""Where threads and approvals are kept. `base` has the Protocols; `open_store` makes one from its URL."""
+"""The stores that keep threads and approvals. `base` has the Protocols; `open_store` makes one from its URL."""
 
 from agui_gate.errors import ConfigurationError, Unusable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
@@ -57,7 +57,9 @@ def _postgres(url: str, bounds: Bounds = NO_BOUNDS, any_past: bool = False) -> F
 
 
 def sqlite_path(url: str) -> str | None:
-    """The file of a SQLite store; None for another store. Raises `ConfigurationError` for a URL without a file."""
+    """Returns the file of a SQLite store; None for another store. Raises `ConfigurationError` for a URL without a
+    file.
+    """
     scheme, _, rest = url.partition("://")
     return _file(rest) if scheme == "sqlite" else None
 
@@ -70,7 +72,9 @@ def _file(rest: str) -> str:
 
 
 async def schema_of(url: str) -> int:
-    """The version of the schema that a store has as it is; 0 if it has none yet. Raises `ConfigurationError`."""
+    """Returns the version of the schema that a store has as it is; 0 if it has none yet. Raises
+    `ConfigurationError`.
+    """
     if (path := sqlite_path(url)) is not None:
         from agui_gate.stores.sqlite.database import schema_of as of_file
 

@@ -57,11 +57,11 @@ class AuditStore(Protocol):
         ...
 
     async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
-        """The heads of up to ``limit`` chains."""
+        """Returns the heads of up to ``limit`` chains."""
         ...
 
     async def read_ledger(self, thread: str | None) -> list[Approval]:
-        """The records of the thread with that key as they are, oldest first: to be held against its chain.
+        """Returns the records of the thread with that key as they are, oldest first: to be held against its chain.
 
         None: those of all threads without a chain, which there should be none of. Left out is what was asked before
         there was a trail, in a store of an older version.
@@ -69,7 +69,7 @@ class AuditStore(Protocol):
         ...
 
     async def is_agreed(self, approval: Approval) -> bool:
-        """Whether the trail says that somebody agreed to ``approval``, with the arguments that it has there.
+        """Returns whether the trail says that somebody agreed to ``approval``, with the arguments that it has there.
 
         True also for what was asked before there was a trail. Somebody may have changed the record by other means.
         """
@@ -77,21 +77,21 @@ class AuditStore(Protocol):
 
 
 def event_page(found: Sequence[Event], limit: int) -> EventPage:
-    """The page of what was ``found``, one more than ``limit`` where there is more."""
+    """Returns the page of what was ``found``, one more than ``limit`` where there is more."""
     shown = list(found[:limit])
     more = len(found) > limit
     return EventPage(shown, to_cursor(Place(int(shown[-1].thread), shown[-1].seq)) if more else None)
 
 
 def head_page(found: Sequence[Head], limit: int) -> HeadPage:
-    """As `event_page`."""
+    """Returns a page of heads, as `event_page` does of events."""
     shown = list(found[:limit])
     more = len(found) > limit
     return HeadPage(shown, to_cursor(Place(int(shown[-1].thread), shown[-1].seq)) if more else None)
 
 
 def place_after(cursor: str | None) -> tuple[int, int]:
-    """The thread and the number after which to go on. Raises `InvalidRequest`."""
+    """Returns the thread and the number after which to go on. Raises `InvalidRequest`."""
     if cursor is None:
         return (-1, 0)
     place = from_cursor(cursor)

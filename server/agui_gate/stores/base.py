@@ -26,14 +26,14 @@ from agui_gate.errors import TooLarge
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 
 STOP_MS = 1_000
-"""How often a process looks whether its runs were asked to stop (`SharedStore.take_stops`)."""
+"""Milliseconds between two looks of a process whether its runs were asked to stop (`SharedStore.take_stops`)."""
 
 RunStatus = Literal["running", "finished", "waiting", "failed", "cancelled", "interrupted"]
 """``waiting``: for a person or the client. ``interrupted``: its process died."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What a store refuses; None: nothing.
+    """The bounds from which on a store refuses; None: it refuses nothing.
 
     ``thread_bytes``: how large a thread may be to be read as a whole. ``principal_bytes``, ``principal_threads``: what
     a store that keeps everything in memory keeps of one principal.
@@ -92,7 +92,7 @@ class Thread(msgspec.Struct, kw_only=True):
 
 
 class ThreadHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list shows of a thread. ``pending``: number of approvals that wait."""
+    """A thread as a list shows it. ``pending``: number of approvals that wait."""
 
     id: str
     agent: str
@@ -113,8 +113,9 @@ class Page(msgspec.Struct, frozen=True):
 
 
 Which = Literal["pending", "decided", "all", "claimed", "unknown"]
-"""Which approvals a list shows: those that wait, those that don't any more, or both. Of those that don't: those at work
-(`State.public`), or those of which nobody knows what came of them.
+"""The approvals that a list shows: those that wait, those that don't any more, or both.
+
+Of those that don't: those at work (`State.public`), or those of which nobody knows what came of them.
 """
 
 
@@ -137,7 +138,7 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What one commit does.
+    """The change that one commit makes.
 
     In this order: drop the end of the journal, append, record approvals, set fields, give the lease back.
 
@@ -170,12 +171,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def durable(self) -> bool:
-        """Whether it must survive a power failure: what is lost of it could let a gated call run twice, or be lost."""
+        """True if it must survive a power failure: what is lost of it could let a gated call run twice, or be lost."""
         return bool(self.approvals)
 
 
 class StopRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What somebody asks of the run that holds a thread's lease, wherever that is.
+    """A request to stop, to the run that holds a thread's lease, wherever that is.
 
     ``gently``: only if nothing that a person approved is at work in it. ``run_id``: only if this is the client's id of
     that run.
@@ -186,14 +187,14 @@ class StopRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AtWork(msgspec.Struct, frozen=True):
-    """What works on a thread: which run or decision has its lease, and when something of the thread was saved last."""
+    """The work on a thread: which run or decision has its lease, and when something of the thread was saved last."""
 
     run_key: str
     updated_at: int
 
 
 class ThreadStore(Protocol):
-    """Threads and their journals."""
+    """Keeps threads and their journals."""
 
     async def lease_thread(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
@@ -218,7 +219,9 @@ class ThreadStore(Protocol):
         ...
 
     async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
-        """The thread's head and its approvals, without its journal; None if this principal has no such thread."""
+        """Returns the thread's head and its approvals, without its journal; None if this principal has no such
+        thread.
+        """
         ...
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
@@ -280,7 +283,7 @@ class ApprovalStore(Protocol):
     """The ledger: one record per gated call, moved only along `core.approvals.MOVES`."""
 
     async def approval(self, principal: str, approval_id: str) -> Approval | None:
-        """One record (overdue pending ones are expired first), or None if it isn't this principal's."""
+        """Returns one record (overdue pending ones are expired first), or None if it isn't this principal's."""
         ...
 
     async def list_approvals(
@@ -315,7 +318,7 @@ class ApprovalStore(Protocol):
 
 
 class StoreLifecycle(Protocol):
-    """Opening and closing."""
+    """Opens and closes a store."""
 
     async def start(self) -> None:
         """Open and migrate. Raises `ConfigurationError` with a sentence (no store, not writable, newer version); of a
@@ -328,7 +331,7 @@ class StoreLifecycle(Protocol):
         ...
 
     def now(self) -> int:
-        """The store's clock: ms since the epoch."""
+        """Returns the store's clock: ms since the epoch."""
         ...
 
     async def aclose(self) -> None:
@@ -337,16 +340,16 @@ class StoreLifecycle(Protocol):
 
 
 class Store(ThreadStore, ApprovalStore, StoreLifecycle, Protocol):
-    """What every store does: fifteen methods. What else one can do are capabilities (`stores.capabilities`)."""
+    """The fifteen methods that every store has. What else one can do are capabilities (`stores.capabilities`)."""
 
 
 def provider_id(ref: ConversationRef | None) -> str | None:
-    """The provider's own id in ``ref``, if any: a thread's alias."""
+    """Returns the provider's own id in ``ref``, if any: a thread's alias."""
     return (ref.conversation_id or ref.previous_response_id) if ref else None
 
 
 def new_key() -> int:
-    """A fresh key for a thread, in 62 bits.
+    """Returns a fresh key for a thread, in 62 bits.
 
     Random rather than counted, because a key must not come twice even where threads were deleted or the whole store
     was. Idempotency keys are made of it, and other systems remember them.

@@ -1,4 +1,4 @@
-"""What a store can do beyond the fifteen methods of `Store`, each as a Protocol of its own.
+"""The capabilities of stores beyond the fifteen methods of `Store`, each as a Protocol of its own.
 
 A capability is looked up by the names of its methods, once, when the engine is made (`capabilities`). Without it the
 feature is absent, or is done by what every store can do: nobody has to write all of this to have a store of their own.
@@ -24,8 +24,10 @@ class SharedStore(Protocol):
     """Several processes use one store. Without it, one process is taken to be the only one (`_Alone`)."""
 
     async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
-        """What works on these threads, in whichever process, by principal and id. Those on which nothing does are left
-        out. It takes as long as there are runs in flight, however many threads are asked about.
+        """Returns what works on these threads, in whichever process, by principal and id.
+
+        Those on which nothing does are left out. It takes as long as there are runs in flight, however many threads are
+        asked about.
         """
         ...
 
@@ -38,12 +40,14 @@ class SharedStore(Protocol):
         ...
 
     async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
-        """What was asked of these runs since the last time, by their keys. Costs next to nothing if nobody asked."""
+        """Returns what was asked of these runs since the last time, by their keys. Costs next to nothing if nobody
+        asked.
+        """
         ...
 
     @property
     def bus_url(self) -> str:
-        """Of a bus that all processes reach which share this store; empty if the store brings none."""
+        """The URL of a bus that all processes reach which share this store; empty if the store brings none."""
         ...
 
     @property
@@ -58,11 +62,14 @@ class InboxStore(ApprovalStore, Protocol):
     """Following many approvals without reading them. Without it, lists are read instead (`_Listed`)."""
 
     async def waiting_ids(self, principals: Collection[str], limit: int) -> Mapping[str, list[str]]:
-        """The ids of what waits (overdue or not), oldest first, by principal: up to ``limit`` each. Reads no record."""
+        """Returns the ids of what waits (overdue or not), oldest first, by principal: up to ``limit`` each. Reads no
+        record.
+        """
         ...
 
     async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
-        """The first of these records, as many as fit in `PAGE_BYTES`, oldest first; and the ids that are left to read.
+        """Returns the first of these records, as many as fit in `PAGE_BYTES`, oldest first; and the ids that are left
+        to read.
 
         One that isn't there, or isn't this principal's, is passed over. Long outputs are cut as in lists.
         """
@@ -70,13 +77,14 @@ class InboxStore(ApprovalStore, Protocol):
 
 
 class TombstoneStore(Protocol):
-    """What is left of deleted threads. Without it, nothing is."""
+    """Keeps what is left of deleted threads. Without it, nothing is."""
 
     async def tombstones(
         self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
     ) -> list[Tombstone]:
-        """What is left of this principal's deleted threads, the latest deletion first: all, or of one thread id or
-        approval.
+        """Returns what is left of this principal's deleted threads, the latest deletion first.
+
+        All of it, or that of one thread id or approval.
         """
         ...
 
@@ -102,7 +110,7 @@ class FullStore(
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store can do. None: it can't.
+    """The capabilities that a store has. None: it has not that one.
 
     ``expiry``: without it, what is overdue is written as expired when somebody looks. ``orphans``: without it, calls
     whose process died wait for the next run of their thread. ``audit``, ``outbox``, ``epochs``, ``retention``: without

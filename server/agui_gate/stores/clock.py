@@ -26,7 +26,7 @@ Clock = Callable[[], int]
 
 
 class Moment(NamedTuple):
-    """One reading of a store's clock. ``now``: ms since the epoch. ``ticks``: ms by the boot clock, for leases."""
+    """A reading of a store's clock. ``now``: ms since the epoch. ``ticks``: ms by the boot clock, for leases."""
 
     now: int
     ticks: int
@@ -61,7 +61,7 @@ class StoreClock:
         return self.moment().now
 
     def moment(self) -> Moment:
-        """Both at once."""
+        """Returns both at once."""
         with self._lock:
             ticks = self._ticks()
             self.offset = max(self.offset, self._wall() - ticks)

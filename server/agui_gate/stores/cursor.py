@@ -1,4 +1,4 @@
-"""Where a list of threads, or of approvals, goes on: the cursor, opaque to clients.
+"""The cursor at which a list of threads, or of approvals, goes on; opaque to clients.
 
 A cursor names the last thread that was shown, by what the list is ordered by, and not a number of threads to skip. So a
 list stays right while threads change: nothing is shown twice, and nothing that stays as it is is left out. A thread
@@ -22,17 +22,17 @@ MAX_CURSOR = 128
 """Characters; ours are shorter."""
 
 PAGE_BYTES = 1024 * 1024
-"""How much a page of approvals has, about, if it is not a single one that is larger."""
+"""Bytes of a page of approvals, about, if it is not a single one that is larger."""
 
 
 def size_of(approval: Approval) -> int:
-    """How large a record is in a list, about."""
+    """Returns how large a record is in a list, about."""
     edited = approval.decision.edited_arguments if approval.decision is not None else None
     return len(approval.arguments) + len(approval.message or "") + len(edited or "")
 
 
 def fitting(sizes: Iterable[int]) -> int:
-    """How many of the first things of these sizes make a page: those within `PAGE_BYTES`, and one at least."""
+    """Returns how many of the first things of these sizes make a page: those within `PAGE_BYTES`, and one at least."""
     sums = list(accumulate(sizes))
     return max(1, bisect_right(sums, PAGE_BYTES))
 
@@ -51,12 +51,12 @@ _decode = msgspec.json.Decoder(Place).decode
 
 
 def to_cursor(place: Place) -> str:
-    """The cursor of the page after ``place``: URL-safe text."""
+    """Returns the cursor of the page after ``place``: URL-safe text."""
     return urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
 
 
 def from_cursor(cursor: str) -> Place:
-    """What `to_cursor` encoded. Raises `InvalidRequest` for anything else."""
+    """Returns what `to_cursor` encoded. Raises `InvalidRequest` for anything else."""
     if len(cursor) > MAX_CURSOR:
         raise _refused()
     try:

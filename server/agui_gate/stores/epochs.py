@@ -1,4 +1,4 @@
-"""What a store says after a backup was restored: nothing of it is carried out by an answer that was given before.
+"""Begins an epoch after a backup was restored: nothing of it is carried out by an answer that was given before.
 
 A backup is the past. What waited in it may have been answered since, and may have run; the answers are still in pages,
 in histories that clients send again, and in other systems. So a restore begins an *epoch*, and in one transaction:
@@ -25,24 +25,24 @@ MAY_HAVE_RUN = Output(
     'it took effect is not known. It does not run again by itself; check before trying again."}',
     is_error=True,
 )
-"""What came of a call that was approved before, as far as that can be told."""
+"""The outcome of a call that was approved before, as far as that can be told."""
 OUTCOMES = {
     State.CLAIMED: (State.UNKNOWN, MAY_HAVE_RUN),
     State.PASSED: (State.UNKNOWN, MAY_HAVE_RUN),
     State.GIVEN_BACK: (State.UNKNOWN, MAY_HAVE_RUN),
 }
-"""What becomes of records that had been approved and had not ended."""
+"""The outcomes of records that had been approved and had not ended."""
 
 
 ANOTHER_PAST = (
     "{} What was decided since then may be missing in it. Stop all servers, run agui-gate migrate --restored, and "
     "start them again."
 )
-"""Why a store that is a restored one, or another one's copy, is not worked with; it says first which."""
+"""The reason for not working with a store that is a restored one, or another one's copy; it says first which."""
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """What a restore came to: the number of the epoch that began, and how many approvals were concerned."""
+    """The result of a restore: the number of the epoch that began, and how many approvals were concerned."""
 
     number: int
     asked_again: int
@@ -50,7 +50,7 @@ class Epoch(msgspec.Struct, frozen=True):
 
 
 class EpochStore(Protocol):
-    """Beginning an epoch."""
+    """Begins epochs."""
 
     async def begin_epoch(self) -> Epoch:
         """Do all of the above, in one step. For a store that no server has opened since the backup was put back.
@@ -62,16 +62,16 @@ class EpochStore(Protocol):
 
 
 def asked_again(approval: Approval, epoch: int) -> Approval:
-    """A record that waits, as it is asked again."""
+    """Returns a record that waits, as it is asked again."""
     was = approval.was or approval.id
     return msgspec.structs.replace(approval, id=f"{was}.{epoch}", was=was)
 
 
 def agreed_before(approval: Approval) -> Approval:
-    """A yes to a task."""
+    """Returns the yes to a task as one that was given before the restore."""
     return msgspec.structs.replace(approval, was=approval.id)
 
 
 def not_continued(ref: ConversationRef | None) -> ConversationRef | None:
-    """What is left of a reference."""
+    """Returns what is left of a reference: a conversation at the provider is not continued."""
     return msgspec.structs.replace(ref, turn_id="") if ref is not None and ref.conversation_id else ref

@@ -12,7 +12,7 @@ EXPIRE = 200
 
 
 class Expired(msgspec.Struct, frozen=True):
-    """What one step came to: the threads, by principal and id, of which something expired, in that order.
+    """The result of one step: the threads, by principal and id, of which something expired, in that order.
 
     ``wait_ms``: when the next approval expires; 0 where one may be overdue, None where none waits that ever does.
     """
@@ -22,7 +22,7 @@ class Expired(msgspec.Struct, frozen=True):
 
 
 class Expiry(Protocol):
-    """What is overdue."""
+    """Expires what is overdue."""
 
     async def expire(self, most: int = EXPIRE) -> Expired:
         """Expire what is overdue, whosever it is, in the order of its time; ``most`` of them, about.

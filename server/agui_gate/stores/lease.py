@@ -1,4 +1,4 @@
-"""Who holds a thread's lease, and whether that holder still exists.
+"""The owners of leases: who holds a thread's lease, and whether that holder still exists.
 
 A lease ends by itself, but after `kill -9` nobody should wait for that. So the owner's name says which process of which
 machine took the lease, and which store in it. The next process on the same machine can see that it is gone. Everything
@@ -12,10 +12,10 @@ from pathlib import Path
 from uuid import uuid4
 
 DECIDES, DELETES = "decide_", "delete_"
-"""How the keys of leases begin that are no run's: one approval is decided, or the thread is deleted."""
+"""The beginnings of the keys of leases that are no run's: one approval is decided, or the thread is deleted."""
 
 LEASE_MS = 30_000
-"""How long a lease lasts that nobody renews."""
+"""Milliseconds that a lease lasts that nobody renews."""
 
 _SHARED = "@"
 
@@ -24,7 +24,7 @@ _live: set[str] = set()
 
 
 class LeaseOwner:
-    """One open store as the owner of leases; `name` is what goes into the record. `close` ends all of its leases.
+    """An open store as the owner of leases; `name` is what goes into the record. `close` ends all of its leases.
 
     ``shared``: the store is one of several machines, so what another one's processes do can't be seen.
     """
@@ -43,7 +43,7 @@ class LeaseOwner:
 
 
 def lapsed(run_status: str | None, owner: str | None, until: int, ticks: int) -> bool:
-    """Whether a run is under way whose lease, ``owner``'s until ``until``, counts no more.
+    """Returns whether a run is under way whose lease, ``owner``'s until ``until``, counts no more.
 
     Times are of the boot clock. A lease that would last longer than any was given by that of another boot.
     """
@@ -51,7 +51,7 @@ def lapsed(run_status: str | None, owner: str | None, until: int, ticks: int) ->
 
 
 def is_gone(owner: str | None) -> bool:
-    """Whether the holder called ``owner`` (`LeaseOwner.name`) certainly doesn't exist any more."""
+    """Returns whether the holder called ``owner`` (`LeaseOwner.name`) certainly doesn't exist any more."""
     parts = (owner or "").split("|")
     if len(parts) != 4:
         return False
@@ -67,7 +67,7 @@ def is_gone(owner: str | None) -> bool:
 
 
 def is_neighbour(owner: str, other: str) -> bool:
-    """Whether both are of one machine, and of one container of it: then each sees whether the other lives."""
+    """Returns whether both are of one machine, and of one container of it: then each sees whether the other lives."""
     return owner.partition("|")[0] == other.partition("|")[0]
 
 
@@ -88,13 +88,15 @@ def _machine() -> str:
 
 
 def _booted_before(machine: str) -> bool:
-    """Whether that was an earlier start of this machine: a file with leases is used on one machine alone."""
+    """Returns whether that was an earlier start of this machine: a file with leases is used on one machine alone."""
     parts, ours = machine.split("/"), boot_id()
     return len(parts) == 3 and bool(ours) and parts[1] not in ("", ours)
 
 
 def _alive(pid: int, started: str) -> bool:
-    """Whether that very process runs: ids are reused, so the time of its start is compared where it is known."""
+    """Returns whether that very process runs: ids are reused, so the time of its start is compared where it is
+    known.
+    """
     if sys.platform == "win32":
         return True  # os.kill(pid, 0) would send it Ctrl+C
     unknown: tuple[str | None, ...] = ("",)
@@ -108,7 +110,7 @@ def _alive(pid: int, started: str) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When the process started, in clock ticks since boot (proc_pid_stat(5), field 22).
+    """Returns when the process started, in clock ticks since boot (proc_pid_stat(5), field 22).
 
     None if it is dead. "" if that can't be read: another user's process, or no descriptors are left here.
     """

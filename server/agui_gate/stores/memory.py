@@ -90,7 +90,7 @@ _TOO_MANY = (
 
 @cache
 def _template() -> sqlite3.Connection:
-    """A database with the tables, from which each store copies them: that takes a hundredth of making them."""
+    """Returns a database with the tables, from which each store copies them: that takes a hundredth of making them."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     migrate(Database(connection), ":memory:")
     connection.executescript(_LIMITS + _LATEST)
@@ -129,7 +129,7 @@ class MemoryStore(SQLStore):
         self._holder  # noqa: B018 it raises
 
     async def aclose(self) -> None:
-        """End all leases."""
+        """Ends all leases."""
         if self._owner is not None:
             owner = self._owner.name
             await self._do("write", lambda: self._sql.threads.void_all(owner))
@@ -181,7 +181,7 @@ class MemoryStore(SQLStore):
 
 
 def _has(values: dict[str, str]) -> Steps[tuple[int, int, bool]]:
-    """How many threads and bytes a principal has, and whether the thread is one of them."""
+    """Returns how many threads and bytes a principal has, and whether the thread is one of them."""
     (found,) = yield Last([Statement(_HAS, values)])
     threads, size, there = found.rows[0] if found.rows else (0, 0, 0)
     return threads, size, bool(there)

@@ -16,7 +16,7 @@ ORPHANS = 500
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator is told of a call; nothing that was said. ``seq`` is its place among all that were asked."""
+    """A call as an operator is told of it; nothing that was said. ``seq`` is its place among all that were asked."""
 
     seq: int
     id: str
@@ -25,11 +25,11 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     principal: str
     thread_id: str
     run_key: str = ""
-    """Who had the lease of its thread last."""
+    """The key of the last lease of its thread."""
 
 
 class Orphans(msgspec.Struct, frozen=True):
-    """What one look found. ``after``: where the next one goes on; None at the end."""
+    """The orphans that one look found. ``after``: where the next one goes on; None at the end."""
 
     found: Sequence[Named]
     after: int | None
@@ -39,12 +39,12 @@ class OrphanStore(Protocol):
     """The calls of a store of which nobody says what came of them."""
 
     async def orphans(self, after: int = 0, most: int = ORPHANS) -> Orphans:
-        """Those that are at work with nobody who holds their thread's lease, whosever they are, oldest first.
+        """Returns calls at work with nobody who holds their thread's lease, whosever they are, oldest first.
 
         Looks at ``most`` calls at work, from that place on. It takes as long as there are such calls, not records.
         """
         ...
 
     async def unknown(self, limit: int) -> tuple[int, Sequence[Named]]:
-        """How many calls have ended ``unknown``, and the ``limit`` that were asked last, newest first."""
+        """Returns how many calls have ended ``unknown``, and the ``limit`` that were asked last, newest first."""
         ...

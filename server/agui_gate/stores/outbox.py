@@ -1,4 +1,4 @@
-"""What others are to be told: notices, written in the same transaction as what they tell.
+"""The outbox: notices to others, written in the same transaction as what they tell.
 
 So none is lost, and none tells of what did not happen. One process at a time takes them, the oldest first, and says
 when it has told them. If it dies in between, another one takes them again after `TAKE_MS`. So each is told at least
@@ -17,7 +17,7 @@ from agui_gate.core.json_text import canonical
 from agui_gate.stores.lease import DECIDES, DELETES
 
 TAKE_MS = 10_000
-"""How long who takes notices is left alone with them, by the store's clock."""
+"""Milliseconds, by the store's clock, for which notices are left to who takes them."""
 
 NoticeKind = Literal["approval_pending", "approval_decided", "run_ended"]
 """``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval."""
@@ -46,7 +46,7 @@ class Telling(msgspec.Struct, frozen=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody is to be told, as a store keeps it. ``id`` grows. ``created_at``: by the store's clock."""
+    """A notice to somebody, as a store keeps it. ``id`` grows. ``created_at``: by the store's clock."""
 
     id: int
     kind: NoticeKind
@@ -71,7 +71,7 @@ class OutboxStore(Protocol):
 
 
 def tellings(happened: Iterable[Happened]) -> Iterator[Telling]:
-    """What is told of what happened to approvals."""
+    """Yields what is told of what happened to approvals."""
     for one in happened:
         if (kind := _BY_EVENT.get(one.kind)) is not None:
             state = "pending" if one.kind == "asked" else one.kind
@@ -79,10 +79,12 @@ def tellings(happened: Iterable[Happened]) -> Iterator[Telling]:
 
 
 def is_run(run_key: str) -> bool:
-    """Whether a lease of that key is a run's. Others are taken to decide, or to delete: nobody is told of their end."""
+    """Returns whether a lease of that key is a run's. Others are taken to decide, or to delete: nobody is told of their
+    end.
+    """
     return not run_key.startswith((DECIDES, DELETES))
 
 
 def run_ended(principal: str, thread_id: str, run_key: str, status: str) -> Telling:
-    """What is told of a run that gave its lease back, or whose lease another one took over."""
+    """Returns what is told of a run that gave its lease back, or whose lease another one took over."""
     return Telling("run_ended", principal, thread_id, run_key, canonical({"status": status}))

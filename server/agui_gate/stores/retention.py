@@ -1,4 +1,4 @@
-"""What a store forgets by itself when it is old enough, and what it holds.
+"""Forgets what is old enough in a store, and counts what it holds.
 
 Two things age, each by a setting of its own:
 
@@ -34,14 +34,14 @@ READ = 4 * 1024 * 1024
 
 
 class Ages(msgspec.Struct, frozen=True, kw_only=True):
-    """After how many ms threads, and records of threads that are gone, are forgotten. None: never."""
+    """The ages, in ms, at which threads, and records of threads that are gone, are forgotten. None: never."""
 
     threads: int | None = None
     records: int | None = None
 
 
 class Place(msgspec.Struct, frozen=True):
-    """How far the looking has got: after this thread, this chain (of events), this tombstone."""
+    """The place that the looking has got to: after this thread, this chain (of events), this tombstone."""
 
     thread: int = -1
     chain: int = -1
@@ -52,8 +52,10 @@ BEGINNING = Place()
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """What one step came to: how many threads and records (events and tombstones) went, and where the next one goes
-    on; at the end that is the `BEGINNING` again.
+    """The result of one step: how many threads and records (events and tombstones) went, and where the next one goes
+    on.
+
+    At the end that is the `BEGINNING` again.
     """
 
     threads: int
@@ -62,12 +64,13 @@ class Swept(msgspec.Struct, frozen=True):
 
 
 def awaits_page(entries: Iterable[Entry], approvals: Iterable[Approval]) -> bool:
-    """Whether a thread of these waits for a page to run a call: in the conversation, or in an open task."""
+    """Returns whether a thread of these waits for a page to run a call: in the conversation, or in an open task."""
     return any(call.kind == "client" for call in Journal(entries, approvals).open_calls())
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store holds. ``bytes``: of all threads. Times are ms since the epoch, None where there is nothing.
+    """The contents of a store, counted. ``bytes``: of all threads. Times are ms since the epoch, None if nothing is
+    there.
 
     ``pending``: of the approvals, those that wait. ``notices``: not told yet.
     """
@@ -84,7 +87,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetentionStore(Protocol):
-    """Forgetting."""
+    """Forgets what is old."""
 
     async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
         """Do one step, in which no more than ``most`` threads are looked into.

@@ -1,4 +1,4 @@
-"""What stays of a gated call when its thread is deleted.
+"""Tombstones: what stays of a gated call when its thread is deleted.
 
 A person may delete a conversation, and then nothing of it is kept. But that something was decided, or that it ran, is
 no part of the conversation: it took effect. So of every such record a tombstone stays. It says who decided it, when and
@@ -15,15 +15,15 @@ from agui_gate.core.approvals import RAN, UNFINISHED, Approval, State
 from agui_gate.core.audit import digest as digest
 
 KEPT = (UNFINISHED - {State.PENDING}) | RAN | {State.REJECTED}
-"""What ran, may have run, or was decided by a person. The others came to nothing."""
+"""The states that leave a tombstone: it ran, may have run, or was decided by a person. Others came to nothing."""
 
 
 LATE = frozenset({State.DONE, State.FAILED})
-"""What an `unknown` tombstone becomes, should its process have slept and come back with a result."""
+"""The states that an `unknown` tombstone may get, should its process have slept and come back with a result."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
-    """One gated call of a thread that was deleted. Times are those of `Approval`.
+    """A tombstone, of one gated call of a thread that was deleted. Times are those of `Approval`.
 
     ``state`` as it was; a call that was claimed when its thread was deleted is ``unknown``, as its process had died or
     slept. One that its provider was to run, and was not told of or has not acted on, is ``failed``.
@@ -49,7 +49,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tombstone(approval: Approval, now: int) -> Tombstone | None:
-    """What stays of ``approval`` when it is deleted at ``now``; None if nothing does."""
+    """Returns what stays of ``approval`` when it is deleted at ``now``; None if nothing does."""
     if approval.state not in KEPT:
         return None
     decision = approval.decision

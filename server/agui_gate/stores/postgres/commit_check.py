@@ -21,7 +21,7 @@ T = TypeVar("T")
 W = TypeVar("W")
 
 LOOK_SECONDS = 10.0
-"""How long it is tried to look, while the database is away."""
+"""Seconds for which it is tried to look, while the database is away."""
 PAUSE_SECONDS = 0.1
 
 _HELD = "SELECT run_key, run_status FROM threads WHERE tenant = :tenant AND key = :key FOR UPDATE"
@@ -79,7 +79,7 @@ async def _patiently(look: Callable[[W], Awaitable[T]], tried: W) -> T:
 
 
 def committed(key: int, change: Change, run_key: str) -> Steps[bool]:
-    """Whether the last commit of the run that holds, or held, the lease is this one.
+    """Returns whether the last commit of the run that holds, or held, the lease is this one.
 
     False: it is not, or doing it twice does no harm.
     """
@@ -95,7 +95,7 @@ def committed(key: int, change: Change, run_key: str) -> Steps[bool]:
 
 
 def left_of(change: Change, done: Change) -> Change:
-    """What is still to do of ``change``, after ``done``, which was tried before it, turned out to be saved."""
+    """Returns what is still to do of ``change``, after ``done``, which was tried before it, turned out to be saved."""
     number = len(done.entries)
     goes_on = change.entries[:number] == done.entries
     return msgspec.structs.replace(
@@ -111,6 +111,6 @@ def left_of(change: Change, done: Change) -> Change:
 
 
 def deleted(key: int) -> Steps[bool | None]:
-    """Whether a thread is gone."""
+    """Returns True if a thread is gone, None if it is there."""
     (held,) = yield Last([Statement(_HELD, {"key": key})])
     return None if held.rows else True

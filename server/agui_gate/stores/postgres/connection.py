@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL: a text of statements goes out, their results come back, in one round trip.
+"""A connection to PostgreSQL: a text of statements goes out, their results come back, in one round trip.
 
 It is made by psycopg, and then driven by libpq's own calls (`psycopg.pq`). psycopg's cursors take five times the CPU,
 which is most of what a short run costs (ADR 0020).
@@ -18,7 +18,7 @@ from agui_gate.stores.postgres.literals import readers
 from agui_gate.stores.sql.operations import Result
 
 ANSWER_SECONDS = 20.0
-"""How long an answer may take. PostgreSQL gives up earlier (`transaction.STATEMENT_MS`); a network may say nothing."""
+"""Seconds for an answer. PostgreSQL gives up earlier (`transaction.STATEMENT_MS`); a network may say nothing."""
 
 _GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 
@@ -68,11 +68,11 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open, which may have failed."""
+        """True if a transaction is open, which may have failed."""
         return self._pg.transaction_status != pq.TransactionStatus.IDLE
 
     def is_alive(self) -> bool:
-        """Whether nothing is known to the contrary, by what has arrived until now."""
+        """Returns whether nothing is known to the contrary, by what has arrived until now."""
         for _ in range(2):  # its last words, and that there are no more
             if not self.broken:
                 self._readable()
@@ -92,7 +92,7 @@ class Connection:
             self._break()
 
     async def receive(self) -> list[Result]:
-        """The results of what was sent, one for each statement. Raises `Refused` and `Broken`."""
+        """Returns the results of what was sent, one for each statement. Raises `Refused` and `Broken`."""
         if self.busy:
             self._waiter = self._loop.create_future()
             await self._waiter
@@ -164,7 +164,7 @@ class Connection:
 
 
 def _state(result: PGresult) -> str | None:
-    """The SQLSTATE of an error. libpq makes errors without one where the connection is gone."""
+    """Returns the SQLSTATE of an error. libpq makes errors without one where the connection is gone."""
     if result.status in _GOOD:
         return None
     state = result.error_field(pq.DiagnosticField.SQLSTATE)
@@ -172,7 +172,7 @@ def _state(result: PGresult) -> str | None:
 
 
 def _result(result: PGresult) -> Result:
-    """Raises `Refused`."""
+    """Returns the result of a statement. Raises `Refused`."""
     if result.status == pq.ExecStatus.COMMAND_OK:
         return Result([], result.command_tuples or 0)
     if result.status != pq.ExecStatus.TUPLES_OK:

@@ -1,4 +1,5 @@
-"""What goes wrong with PostgreSQL, in one sentence each. None has the driver's words: they may hold data or a password.
+"""Tells what goes wrong with PostgreSQL, in one sentence each, without the driver's words: they may hold data or a
+password.
 
 PostgreSQL names an error by its SQLSTATE, in five characters of which the first two are its class.
 """
@@ -41,7 +42,7 @@ _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03")
 _CONFLICT = "23505"
 
 _DOUBTFUL = ("08", "40003", "57P", "58000")
-"""What is said by who has lost PostgreSQL, or by PostgreSQL when it goes: neither says what became of a COMMIT."""
+"""SQLSTATEs, by their beginnings, with which PostgreSQL is lost, or goes: none says what became of a COMMIT."""
 
 _SAID: Mapping[str, str] = {
     r"password authentication failed|no password supplied|authentication failed": "the role or its password is wrong",
@@ -57,11 +58,11 @@ _SAID: Mapping[str, str] = {
     r"starting up|shutting down|not yet accepting|recovery mode": "it is stopping or starting",
     r"SSL|certificate|TLS": "the two can't agree on TLS (sslmode)",
 }
-"""What libpq and PostgreSQL say (in English) when nobody gets in; there is no SQLSTATE of it."""
+"""The words of libpq and PostgreSQL (in English) when nobody gets in; there is no SQLSTATE of it."""
 
 
 def reason(state: str) -> str:
-    """Why PostgreSQL refuses, for people."""
+    """Returns why PostgreSQL refuses, for people."""
     for length in (5, 3, 2):
         if found := _REASONS.get(state[:length]):
             return found
@@ -84,20 +85,20 @@ class OutcomeUnknown(Unavailable):
 
 
 def is_conflict(state: str) -> bool:
-    """Whether a statement broke a unique key."""
+    """Returns whether a statement broke a unique key."""
     return state == _CONFLICT
 
 
 def may_go_well(state: str) -> bool:
-    """Whether the same transaction may go well if it is begun again."""
+    """Returns whether the same transaction may go well if it is begun again."""
     return state in _AGAIN
 
 
 def is_doubtful(state: str) -> bool:
-    """Whether a commit that is refused like that may have been done all the same."""
+    """Returns whether a commit that is refused like that may have been done all the same."""
     return state.startswith(_DOUBTFUL)
 
 
 def not_let_in(said: str) -> str:
-    """Why a connection could not be made, by what the driver says."""
+    """Returns why a connection could not be made, by what the driver says."""
     return next((why for words, why in _SAID.items() if re.search(words, said)), AWAY)

@@ -1,4 +1,4 @@
-"""How a store gets at its database: its URL, the connections it makes, and the operations that it runs on them."""
+"""The link of a store to its database: its URL, the connections it makes, and the operations that it runs on them."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -18,10 +18,10 @@ from agui_gate.stores.sql.operations import Kind, Operation
 T = TypeVar("T")
 
 TRIES = 3
-"""How often an operation is tried that was in another one's way, or whose connection broke before it changed anything.
+"""Tries of an operation that was in another one's way, or whose connection broke before it changed anything.
 """
 AGAIN_SECONDS = 10.0
-"""After which it is not tried again."""
+"""Seconds after which it is not tried again."""
 
 CLOSE_SECONDS = 10.0
 
@@ -32,11 +32,11 @@ _DEFAULTS: Mapping[str, str | int] = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-"""What a URL may say otherwise. What it can't: the encoding, which `quoting` relies on."""
+"""The parameters that a URL may change. It can't change the encoding, which `quoting` relies on."""
 
 
 def parameters(url: str, whose: str = "store") -> str:
-    """What libpq is told. Raises `Unusable` for a URL that it can't read; the message doesn't repeat it."""
+    """Returns what libpq is told. Raises `Unusable` for a URL that it can't read; the message doesn't repeat it."""
     try:
         given: dict[str, Any] = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -128,7 +128,7 @@ class Link:
 
 
 def _did_nothing(transaction: Transaction[Any], error: Refused | Broken) -> bool:
-    """Whether it changed nothing, and may go well if it is tried again."""
+    """Returns whether it changed nothing, and may go well if it is tried again."""
     if transaction.committed:
         return False
     return may_go_well(error.state) if isinstance(error, Refused) else not _unknown(transaction, error)

@@ -28,14 +28,14 @@ Pieces = tuple[tuple[bytes, str], ...]
 
 @lru_cache(maxsize=1024)
 def _split(text: str) -> tuple[Pieces, bytes]:
-    """A statement's text around its names, and what is left after the last one."""
+    """Returns a statement's text around its names, and what is left after the last one."""
     *parts, rest = NAME.split(text)
     pieces = tuple((parts[i].encode(), parts[i + 1]) for i in range(0, len(parts), 2))
     return pieces, rest.encode()
 
 
 def bind(statement: Statement, given: Mapping[str, bytes]) -> bytes:
-    """The statement with its values in it. ``given``: SQL of ours for names that are no values.
+    """Returns the statement with its values in it. ``given``: SQL of ours for names that are no values.
 
     Raises `UnicodeEncodeError` for a text that is none (an unpaired surrogate), as SQLite does.
     """
@@ -49,7 +49,7 @@ def bind(statement: Statement, given: Mapping[str, bytes]) -> bytes:
 
 
 def literal(value: object) -> bytes:
-    """A value as SQL."""
+    """Returns a value as SQL."""
     if isinstance(value, str):
         if "\0" in value or MARK in value:
             value = value.replace(MARK, MARK + "1").replace("\0", MARK + "0")
@@ -85,14 +85,14 @@ def _json(value: bytes) -> str:
 
 
 def _unmarked(text: str, nul: str) -> str:
-    """``text`` as it was before it was `literal`; one that was cut in the middle of a pair lacks that."""
+    """Returns ``text`` as it was before it was `literal`; one that was cut in the middle of a pair lacks that."""
     return re.sub(f"{MARK}([01]?)", lambda pair: {"0": nul, "1": MARK}.get(pair[1], ""), text)
 
 
 _READERS: Mapping[int, Callable[[bytes], object]] = {20: int, 21: int, 23: int, 114: _json}
-"""By the types' numbers (pg_type.dat): int8, int2, int4, json. Anything else is text."""
+"""Readers by the types' numbers (pg_type.dat): int8, int2, int4, json. Anything else is text."""
 
 
 def readers(types: Sequence[int]) -> list[Callable[[bytes], object]]:
-    """What reads the columns of these types."""
+    """Returns what reads the columns of these types."""
     return [_READERS.get(number, _text) for number in types]

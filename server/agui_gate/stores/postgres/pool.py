@@ -13,9 +13,9 @@ from agui_gate.stores.postgres.errors import BUSY, CLOSED, Trouble
 SIZE = 8
 """Connections at most. A transaction takes a millisecond or two, so that is some thousand of them a second."""
 WAIT_SECONDS = 5.0
-"""How long to wait until one is free."""
+"""Seconds to wait until a connection is free."""
 IDLE_SECONDS = 60.0
-"""After which an idle connection is asked first whether it is alive."""
+"""Seconds after which an idle connection is asked first whether it is alive."""
 
 
 class Pool:
@@ -29,7 +29,9 @@ class Pool:
         self._closed = False
 
     async def take(self) -> Connection:
-        """A connection that works, as far as is known. Raises `Unavailable`; waits at most `WAIT_SECONDS` for one."""
+        """Returns a connection that works, as far as is known. Raises `Unavailable`; waits at most `WAIT_SECONDS` for
+        one.
+        """
         if self._free.locked():
             try:
                 async with asyncio.timeout(WAIT_SECONDS):
@@ -65,7 +67,7 @@ class Pool:
             self._drop(connection)
 
     async def _alive(self) -> Connection | None:
-        """The idle connection that was used last, so that the others are seldom used and need not be alive."""
+        """Returns the idle connection that was used last, so that the others are seldom used and need not be alive."""
         while self._idle:
             connection = self._idle.pop()
             long_idle = asyncio.get_running_loop().time() - connection.used_at > IDLE_SECONDS

@@ -22,7 +22,7 @@ from agui_gate.stores.postgres.variant import PAST
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 
 SKEW_MS = 60_000
-"""By how much the clocks of this machine and of the database may differ."""
+"""Milliseconds by which the clocks of this machine and of the database may differ."""
 
 _TICKS = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint"
 _GIVEN: Mapping[str, bytes] = {
@@ -44,7 +44,7 @@ _UTF8 = "SELECT current_setting('server_encoding') = 'UTF8'"
 
 
 class DatabaseClock:
-    """What stands for ``:now``, ``:ticks`` and ``:tenant`` in statements, and what the clock says by now.
+    """Gives the values of ``:now``, ``:ticks`` and ``:tenant`` in statements, and what the clock says by now.
 
     ``by_hand``: a clock that stands in for the database's.
     """
@@ -74,7 +74,9 @@ def _passed() -> int:
 
 
 GUARD = Guard(_SAME_PAST.encode(), schema.another_past)
-"""Nobody decides, claims or asks in another past. A pooler may lead from one database to another at any time."""
+"""A guard: nobody decides, claims or asks in another past. A pooler may lead from one database to another at any
+time.
+"""
 
 
 async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
@@ -102,7 +104,7 @@ async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> No
 
 
 def _begin() -> Steps[None]:
-    """The first server says in which past the epoch goes on."""
+    """Writes, as the first server, in which past the epoch goes on."""
     yield Last([Statement(_FIRST)])
 
 
@@ -121,7 +123,7 @@ async def migrate(link: Link) -> int:
 
 
 async def schema_of(url: str) -> int:
-    """The version of the tables as they are; 0 if there are none. Raises `Unavailable`."""
+    """Returns the version of the tables as they are; 0 if there are none. Raises `Unavailable`."""
     link = Link(parameters(url), DatabaseClock().given)
     try:
         version, _ = await link.run("read", schema.read)
@@ -183,6 +185,6 @@ _HOLDERS = (
 
 
 def servers() -> Steps[list[int]]:
-    """The ids of PostgreSQL's own processes that serve those who hear."""
+    """Returns the ids of PostgreSQL's own processes that serve those who hear."""
     (found,) = yield Last([Statement(_HOLDERS)])
     return [pid for (pid,) in found.rows]

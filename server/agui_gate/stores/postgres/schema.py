@@ -21,7 +21,7 @@ OLDEST_READER = 1
 """The oldest version that can work with the tables that the newest migration makes."""
 
 _LOCK = 4_707_201_841_101
-"""Which advisory lock guards migrations: a number of ours. It ends with its transaction."""
+"""The number, of our own, of the advisory lock that guards migrations. It ends with its transaction."""
 
 _FIRST = "CREATE TABLE agui_schema (one smallint PRIMARY KEY, version integer NOT NULL, oldest_reader integer NOT NULL)"
 _WRITE = (
@@ -34,7 +34,7 @@ READ = "SELECT version, oldest_reader FROM agui_schema"
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 _TRAIL = "approval_events"
-"""What is only added to. Whoever sets `AGUI_GATE_RETENTION_RECORDS_DAYS` needs DELETE on it."""
+"""The table that is only added to. Whoever sets `AGUI_GATE_RETENTION_RECORDS_DAYS` needs DELETE on it."""
 _LACKING = (
     "SELECT name FROM unnest(:tables) AS name WHERE NOT ("  # noqa: S608 our names
     + " AND ".join(
@@ -48,24 +48,26 @@ _LACKING = (
 
 @cache
 def _migrations() -> list[list[str]]:
-    """The statements of each migration, oldest first; the first one leads to version 1. A line's end ends them."""
+    """Returns the statements of each migration, oldest first; the first one leads to version 1. A line's end ends
+    them.
+    """
     folder = files("agui_gate.stores.postgres") / "migrations"
     scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return [re.split(r";\s*\n", script.read_text(encoding="utf-8").strip() + "\n")[:-1] for script in scripts]
 
 
 def known() -> int:
-    """The version that this code makes."""
+    """Returns the version that this code makes."""
     return len(_migrations())
 
 
 def tables() -> list[str]:
-    """The names of the tables that it needs."""
+    """Returns the names of the tables that it needs."""
     return [name for migration in _migrations() for text in migration for name in _TABLE.findall(text)]
 
 
 def read() -> Steps[tuple[int, int]]:
-    """The version of the tables, and the oldest that can work with them: zeros if there are none."""
+    """Returns the version of the tables, and the oldest that can work with them: zeros if there are none."""
     (there,) = yield [Statement(_THERE)]
     if there.rows != [("t",)]:
         return 0, 0
@@ -112,7 +114,7 @@ class Tables:
 
 
 def another_past() -> Unavailable:
-    """Why a database that is not the one it was is not worked with."""
+    """Returns why a database that is not the one it was is not worked with."""
     return Unavailable(
         ANOTHER_PAST.format("The store's database is a restored one, a promoted standby, or a copy of the one before.")
     )

@@ -26,7 +26,7 @@ from agui_gate.stores.sql.store import SQLStore
 T = TypeVar("T")
 
 CLOSE_SECONDS = 5.0
-"""How long `aclose` tries to give leases back, which end by themselves otherwise."""
+"""Seconds for which `aclose` tries to give leases back, which end by themselves otherwise."""
 
 
 class PostgresStore(SQLStore):

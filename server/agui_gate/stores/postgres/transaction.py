@@ -19,9 +19,9 @@ from agui_gate.stores.sql.operations import Conflict, Kind, Last, Result, Statem
 T = TypeVar("T")
 
 STATEMENT_MS = 10_000
-"""After which PostgreSQL gives up a statement, such as one that waits for another transaction's lock."""
+"""Milliseconds after which PostgreSQL gives up a statement, such as one that waits for another transaction's lock."""
 IDLE_MS = 10_000
-"""After which PostgreSQL ends a transaction between whose batches its client has fallen silent: it holds locks."""
+"""Milliseconds after which PostgreSQL ends a transaction between whose batches its client is silent: it holds locks."""
 
 _TIMEOUT = b"SET LOCAL statement_timeout = %d" % STATEMENT_MS
 _SILENCE = b"SET LOCAL idle_in_transaction_session_timeout = %d" % IDLE_MS
@@ -29,7 +29,9 @@ DURABLE = (
     b"SELECT set_config('synchronous_commit', "
     b"CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)"
 )
-"""What is durable waits for the disk, and for the standbys that PostgreSQL waits for, whatever is set otherwise."""
+"""The statement by which what is durable waits for the disk, and the standbys that PostgreSQL waits for, whatever is
+set otherwise.
+"""
 _BEGIN: Mapping[Kind, bytes] = {
     "read": b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "write": b"BEGIN",
@@ -38,8 +40,9 @@ _BEGIN: Mapping[Kind, bytes] = {
 
 
 class Guard(NamedTuple):
-    """What is looked at in each durable transaction before it changes anything: an expression, and what is raised where
-    that is not true.
+    """A condition that each durable transaction looks at before it changes anything.
+
+    It is an expression, and what is raised where that is not true.
     """
 
     condition: bytes
@@ -50,7 +53,7 @@ unguarded = Guard(b"true", AssertionError)
 
 
 class Transaction(Generic[T]):
-    """One try at an operation, on a connection that nobody else uses meanwhile.
+    """A try at an operation, on a connection that nobody else uses meanwhile.
 
     `go` may be called again after it was cancelled: it goes on where it was, since nothing stops PostgreSQL.
     """
@@ -65,9 +68,9 @@ class Transaction(Generic[T]):
         self._value: T
         self._error: BaseException | None = None
         self.committing = False
-        """Whether something was sent that commits a change, whose answer is not there yet."""
+        """True if something was sent that commits a change, whose answer is not there yet."""
         self.committed = False
-        """Whether some change of it is committed."""
+        """True if some change of it is committed."""
         self._step(partial(next, steps))
 
     async def go(self) -> T:

@@ -1,4 +1,4 @@
-"""How PostgreSQL says what SQLite says otherwise."""
+"""The SQL of PostgreSQL where SQLite's differs."""
 
 from collections.abc import Collection, Mapping
 

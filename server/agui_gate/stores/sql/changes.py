@@ -1,4 +1,4 @@
-"""What a run changes in SQL: its commits, and the deletion of its thread."""
+"""Changes what a run changes in SQL: its commits, and the deletion of its thread."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _encode = msgspec.json.encode
 
 
 class Changes:
-    """Its statements and steps; see `ThreadStore`."""
+    """The statements and steps of changes; see `ThreadStore`."""
 
     def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, trail: Trail, ends: Ends) -> None:
         self._dialect = dialect
@@ -36,7 +36,9 @@ class Changes:
         self._named = ledger.reading(f"thread = :key AND {dialect.among('id', 'ids')}", listed=True)
 
     def commit(self, key: int, change: Change, run_key: str) -> Steps[None]:
-        """One batch, or two where it has to look first. Raises `LeaseLost`, `IllegalMove`; then nothing happened."""
+        """Commits a change in one batch, or two where it has to look first. Raises `LeaseLost`, `IllegalMove`; then
+        nothing happened.
+        """
         seq: int | None = None
         batch: list[Statement] = []
         grown = 0
@@ -57,7 +59,7 @@ class Changes:
             raise LeaseLost
 
     def _looked(self, key: int, change: Change, run_key: str) -> Steps[tuple[int | None, list[Statement], int]]:
-        """Where the journal goes on if its end is dropped, what is written after a look, and its bytes."""
+        """Returns where the journal goes on if its end is dropped, what is written after a look, and its bytes."""
         values = {"key": key, "run_key": run_key, "ids": self._dialect.listed(change.replaced)}
         texts = (self._lock, self._end, *([self._named] if change.replaced else ()))
         looks = [] if change.keep is None else self._journal.look(key, change.keep)
@@ -134,7 +136,9 @@ class Changes:
         return True
 
     def _whole(self, approval: Approval) -> Steps[Approval]:
-        """A record with all of its output, where a digest is made of that: one at a time, as they may be large."""
+        """Returns a record with all of its output, where a digest is made of that: one at a time, as they may be
+        large.
+        """
         if approval.state not in KEPT or approval.output is None or len(approval.output.content) <= MAX_LISTED:
             return approval
         found: Sequence[Result] = yield [Statement(self._ledger.one, {"id": approval.id})]

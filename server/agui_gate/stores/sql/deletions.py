@@ -1,4 +1,4 @@
-"""What outlives a deleted thread, in SQL."""
+"""Keeps in SQL what outlives a deleted thread."""
 
 import msgspec
 
@@ -26,7 +26,7 @@ _END = head_of(_CHAIN)
 
 
 class Ends:
-    """Its statements and steps."""
+    """The statements and steps of deletions."""
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
@@ -38,7 +38,7 @@ class Ends:
         return [] if kept is None else [Statement(_BURY, _row(kept))]
 
     def amend(self, move: Move) -> Steps[None]:
-        """What came of a call that was at work, in a process that slept, when its thread was deleted."""
+        """Amends what came of a call that was at work, in a process that slept, when its thread was deleted."""
         if move.to not in LATE or move.output is None:
             return
         values = {"id": move.approval_id, "state": move.to.value, "digest": digest(move.output.content)}
@@ -52,7 +52,7 @@ class Ends:
     def read(
         self, principal: str, thread_id: str | None, approval_id: str | None, limit: int
     ) -> Steps[list[Tombstone]]:
-        """Newest first, of this principal."""
+        """Reads tombstones of this principal, newest first."""
         wanted = {"thread_id": thread_id, "id": approval_id}
         where = "".join(f" AND {name} = :{name}" for name, value in wanted.items() if value is not None)
         values = {**wanted, "principal": principal, "limit": limit}

@@ -54,7 +54,7 @@ _GROW = (
 
 
 class _Work:
-    """What becomes of the records of a page: the rows to change, and what happened, by their threads."""
+    """The work on the records of a page: the rows to change, and what happened, by their threads."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -64,7 +64,7 @@ class _Work:
         self.happened: dict[int, list[audit.Happened]] = {}
 
     def take(self, thread: int, approval: Approval) -> None:
-        """One more record."""
+        """Takes one more record."""
         told = self.happened.setdefault(thread, [])
         if approval.is_pending:
             again = asked_again(approval, self._number)
@@ -78,14 +78,14 @@ class _Work:
         told += audit.restored(approval, self._number), *audit.moved(approval, to, output=output)
 
     def statements(self) -> Iterator[Statement]:
-        """What changes the rows."""
+        """Yields the statements that change the rows."""
         yield from many(_ASK_AGAIN, self.again)
         yield from many(_SETTLE, self.settled)
         yield from many(_GROW, [{"key": thread, "size": size} for thread, size in self._sizes.items()])
 
 
 class Epochs:
-    """Its statements and steps."""
+    """The statements and steps of epochs."""
 
     def __init__(self, dialect: Dialect, ledger: Ledger, trail: Trail) -> None:
         self._dialect, self._ledger, self._trail = dialect, ledger, trail
@@ -97,7 +97,7 @@ class Epochs:
         self._look = (lock, trail.ends, states, ledger.reading(open_ones))
 
     def begin(self) -> Steps[Epoch]:
-        """Begin an epoch."""
+        """Begins an epoch."""
         tell = Statement(telling_end(f"{_HELD} AND {_RUNS}"), {"body": ended("interrupted")})
         rest = [Statement(_AGREED), tell, Statement(_END_RUNS)]
         goes_on = Statement(self._dialect.goes_on)
@@ -111,7 +111,7 @@ class Epochs:
         return Epoch(number, again, settled)
 
     def _page(self, keys: list[int], number: int, now: int) -> Steps[tuple[int, int]]:
-        """What becomes of the records of these threads; how many are asked again, and how many are settled.
+        """Changes the records of these threads; returns how many are asked again, and how many are settled.
 
         It goes by the states in their rows: what else is in them may be of a newer version, and unreadable here.
         """
@@ -130,7 +130,7 @@ class Epochs:
 
     @staticmethod
     def _forget() -> Steps[None]:
-        """What a provider keeps is not continued."""
+        """Forgets what providers keep of conversations: it is not continued."""
         after = -1
         while True:
             (found,) = yield [Statement(_REFS, {"after": after, "limit": PAGE})]

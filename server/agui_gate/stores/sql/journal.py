@@ -19,7 +19,7 @@ _MINE = "tenant = :tenant AND thread = :key"
 
 
 class Journal:
-    """Its statements. Those that write are for a run that holds the lease."""
+    """The statements of the journal. Those that write are for a run that holds the lease."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -30,26 +30,28 @@ class Journal:
         self._size = f"SELECT coalesce(sum({dialect.size('body')}), 0) FROM journal WHERE {_MINE} AND seq >= :keep"  # noqa: S608 ours
 
     def reading(self, thread: str) -> str:
-        """What reads all of a thread whose key is the expression ``thread``; see `entries`."""
+        """Returns the SQL that reads all of a thread whose key is the expression ``thread``; see `entries`."""
         rows = f"SELECT body FROM journal WHERE tenant = :tenant AND thread = {thread} ORDER BY seq"  # noqa: S608 our names
         return f"SELECT {self._dialect.joined('body')} FROM ({rows}) AS found"  # noqa: S608 our names
 
     @staticmethod
     def entries(result: Result) -> list[Entry]:
-        """What was read."""
+        """Returns the entries that were read."""
         bodies: bytes | str | None = result.rows[0][0]
         if bodies is None:
             return []
         return decode_entries(b"[%b]" % (bodies.encode() if isinstance(bodies, str) else bodies))
 
     def append(self, held: Mapping[str, object], seq: int | None, entries: Sequence[Entry]) -> tuple[Statement, int]:
-        """One batch at place ``seq`` (None: the end), and its bytes. ``held``: the values of `AS_KNOWN`."""
+        """Returns a statement with one batch at place ``seq`` (None: the end), and its bytes. ``held``: the values of
+        `AS_KNOWN`.
+        """
         body = encode_entries(entries)
         values = {**held, "seq": seq, "count": len(entries), "body": self._dialect.body(body)}
         return Statement(self._append, values), len(body)
 
     def look(self, key: int, keep: int) -> list[Statement]:
-        """What has to be known before the end after ``keep`` entries is dropped."""
+        """Returns the statements that find what has to be known before the end after ``keep`` entries is dropped."""
         values = {"key": key, "keep": keep}
         straddling = f"SELECT seq, body FROM journal WHERE {_MINE} AND seq < :keep ORDER BY seq DESC LIMIT 1"  # noqa: S608 ours
         return [Statement(self._size, values), Statement(straddling, values)]

@@ -23,7 +23,7 @@ from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Dialect
 
 COLUMNS = Approval.__struct_fields__
-"""Of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
+"""The columns of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
 
 _JSON = frozenset({"editable", "decision", "output"})
 
@@ -34,7 +34,7 @@ _RECORD = (
 _GROW = "UPDATE threads SET bytes = bytes + :size WHERE tenant = :tenant AND key = :key"
 _OVERDUE = "state = 'pending' AND expires_at <= coalesce(:at, :now)"
 OVERDUE = f"SELECT thread, :now FROM approvals WHERE tenant = :tenant AND {_OVERDUE}"  # noqa: S608 our names
-"""Not ordered, nor each but once: SQLite would go along another index for that."""
+"""The SQL for overdue ones, neither ordered nor each but once: SQLite would go along another index for that."""
 _OVERDUE_BY = "state = 'pending' AND expires_at <= :by"
 _EXPIRE = (
     "UPDATE approvals SET state = 'expired', decided_at = :at "  # noqa: S608 our names
@@ -50,7 +50,7 @@ _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id
 _EVENTS = "SELECT 1 FROM approval_events WHERE tenant = :tenant AND approval_events.thread = approvals.thread"
 _BEFORE_THE_TRAIL = "asked_at < coalesce((SELECT min(at) FROM approval_events WHERE tenant = :tenant), asked_at + 1)"
 _TOLD = f"(NOT {_BEFORE_THE_TRAIL} OR EXISTS ({_EVENTS} AND approval_id = approvals.id AND kind = 'asked'))"
-"""What the trail has to have: in an upgraded store, some were asked before there was a trail."""
+"""The SQL for what the trail has to have: in an upgraded store, some were asked before there was a trail."""
 _OF_THREAD = f"thread = :key AND {_TOLD}"
 _CHAINLESS = f"NOT EXISTS ({_EVENTS}) AND {_TOLD}"
 _AGREED = (
@@ -60,7 +60,7 @@ _AGREED = (
 
 
 def _move(to: State) -> str:
-    """The table of moves as the WHERE clause of one conditional update."""
+    """Returns the table of moves as the WHERE clause of one conditional update."""
     states = ", ".join(f"'{state}'" for state in sources(to))
     only = "1 = 1"
     if to is State.PASSED:
@@ -80,7 +80,7 @@ _MOVE = {to: _move(to) for to in State}
 
 
 class Move(msgspec.Struct, frozen=True):
-    """One move that is asked for. ``run_key``: see `ApprovalStore.move`."""
+    """A move that is asked for. ``run_key``: see `ApprovalStore.move`."""
 
     approval_id: str
     to: State
@@ -90,7 +90,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """Its statements and steps."""
+    """The statements and steps of the ledger."""
 
     def __init__(self, dialect: Dialect, trail: Trail) -> None:
         self._dialect = dialect
@@ -100,7 +100,7 @@ class Ledger:
         self._whole = dialect.objects(columns)
         self._listed = dialect.objects(columns | {"output": dialect.beginning("output", "content", MAX_LISTED + 1)})
         self.one = self.reading("id = :id")
-        """What reads the approval ``:id``."""
+        """The SQL that reads the approval ``:id``."""
         lock = (
             "SELECT key, run_key, run_status, :now, tenant FROM threads "  # noqa: S608 our names
             f"WHERE tenant = :tenant AND key = {{}}{dialect.lock}"
@@ -117,7 +117,7 @@ class Ledger:
         )
 
     def reading(self, condition: str, *, listed: bool = False) -> str:
-        """What reads the approvals of that condition, oldest first, and the clock; see `approvals`.
+        """Returns the SQL that reads the approvals of that condition, oldest first, and the clock; see `approvals`.
 
         ``listed``: of long outputs the beginning.
         """
@@ -126,30 +126,32 @@ class Ledger:
 
     @staticmethod
     def approvals(result: Result) -> list[Approval]:
-        """What was read."""
+        """Returns the approvals that were read."""
         body: str = result.rows[0][0]
         return decode_approvals(body.encode())
 
     def read(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval] | None]:
-        """The approvals of a condition; None if some of them are to be expired first."""
+        """Returns the approvals of a condition; None if some of them are to be expired first."""
         (found,) = yield Last([Statement(self.reading(condition), values)])
         approvals, now = self.approvals(found), found.rows[0][1]
         return None if any(approval.overdue_at(now) for approval in approvals) else approvals
 
     def of(self, key: int | None) -> Steps[list[Approval]]:
-        """Those of one thread that the trail has to have, as they are; None: those of threads without a chain."""
+        """Returns those of one thread that the trail has to have, as they are; None: those of threads without a
+        chain.
+        """
         condition = _CHAINLESS if key is None else _OF_THREAD
         (found,) = yield Last([Statement(self.reading(condition), {"key": key})])
         return self.approvals(found)
 
     def fresh(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval]]:
-        """The approvals of a condition, after overdue ones were expired."""
+        """Returns the approvals of a condition, after overdue ones were expired."""
         yield from self.expire(condition, values)
         (found,) = yield Last([Statement(self.reading(condition), values)])
         return self.approvals(found)
 
     def fresh_of(self, key: int) -> Steps[list[Approval]]:
-        """Those of one thread."""
+        """Returns those of one thread, after overdue ones were expired."""
         return (yield from self.fresh("thread = :key", {"key": key}))
 
     def record(self, key: int, approvals: Sequence[Approval]) -> list[Statement]:
@@ -176,7 +178,7 @@ class Ledger:
             yield from self._expire_thread(key, at_key, at_key)
 
     def next_expiry(self) -> Steps[int | None]:
-        """In how many ms the next one expires; not above 0 where one is overdue. None where none ever does."""
+        """Returns in how many ms the next one expires; not above 0 where one is overdue. None where none ever does."""
         (found,) = yield Last([Statement(DUE, {"limit": 1})])
         return found.rows[0][0] - found.rows[0][2] if found.rows else None
 
@@ -195,7 +197,9 @@ class Ledger:
         return Expired(list(threads), waits[0] if waits else 0 if len(overdue) > most else None)
 
     def _expire_thread(self, key: int, at: int, by: int) -> Steps[list[Approval]]:
-        """Those of a thread that are overdue ``by`` that time, which is ``at`` or before, in the order of theirs."""
+        """Expires those of a thread that are overdue ``by`` that time, which is ``at`` or before, in the order of
+        theirs.
+        """
         values = {"key": key, "at": at, "by": by}
         lock, end, overdue = yield [Statement(text, values) for text in self._to_expire]
         expired = sorted(self.approvals(overdue), key=lambda approval: approval.expires_at or 0)
@@ -241,7 +245,9 @@ class Ledger:
         return said_yes and audit.is_as_agreed(approval, events, told=told)
 
     def _is_told(self, approval: Approval, agreed: Sequence[Result]) -> Steps[bool]:
-        """Whether the trail has to have the question: one that was asked before there was a trail has none there."""
+        """Returns whether the trail has to have the question: one that was asked before there was a trail has none
+        there.
+        """
         if any(kind == "asked" for kind, _ in agreed[0].rows):
             return True
         (first,) = yield [Statement("SELECT min(at) FROM approval_events", {})]
@@ -249,7 +255,7 @@ class Ledger:
         return began is not None and int(began) <= approval.asked_at
 
     def made(self, move: Move) -> Steps[Approval | None]:
-        """The record, if it is as that move leaves it. Who still makes it, and is nearly done, is waited for.
+        """Returns the record, if it is as that move leaves it. Who still makes it, and is nearly done, is waited for.
 
         Raises `LeaseLost` where the move needs a lease: without it, it may as well have been somebody else's.
         """
@@ -265,7 +271,7 @@ class Ledger:
 
 
 def _checked(move: Move, lock: Result) -> tuple[int, int, str]:
-    """The thread's key, the time and the tenant. Raises `LeaseLost`."""
+    """Returns the thread's key, the time and the tenant. Raises `LeaseLost`."""
     ((key, run_key, status, at, tenant),) = lock.rows
     if move.run_key is not None and (move.run_key, "running") != (run_key, status):
         raise LeaseLost

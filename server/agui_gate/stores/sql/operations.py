@@ -29,14 +29,14 @@ NOTHING: Mapping[str, object] = {}
 GIVEN = ("now", "ticks", "tenant")
 
 NAME = re.compile(r"(?<!:):([a-z_]+\d*)")
-"""What stands for a value in a text, with its name."""
+"""The pattern of a value's place in a text, with its name."""
 
 Kind = Literal["read", "write", "durable"]
 """``read``: changes nothing, and sees one state. ``durable``: on the disk before it returns, even if power fails."""
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One statement. ``:name`` in ``text`` stands for the value of that name; the text is one of ours, never input.
+    """A statement. ``:name`` in ``text`` stands for the value of that name; the text is one of ours, never input.
 
     ``after``, ``unless``: the place in its batch of an earlier statement. Where that found and changed nothing (with
     ``unless``: where it did), this one finds nothing either, and a driver that has the answer may leave it out.
@@ -49,7 +49,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Its rows, where it reads or says RETURNING. ``changed``: how many rows it changed, or gave."""
+    """The rows of a statement, where it reads or says RETURNING. ``changed``: how many rows it changed, or gave."""
 
     rows: list[tuple[Any, ...]]
     changed: int

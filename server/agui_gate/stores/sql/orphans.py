@@ -6,7 +6,7 @@ from agui_gate.stores.orphans import Named, Orphans
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 
 UNSETTLED = "state IN ('claimed', 'passed', 'given_back', 'unknown')"
-"""As the index says it: SQLite takes it for nothing else."""
+"""The condition just as the index says it: SQLite doesn't use the index for another."""
 
 AT_WORK = (
     "SELECT seq, id, tool, state, principal, thread_id, thread FROM approvals "  # noqa: S608 our names

@@ -16,7 +16,9 @@ _LAST = 2**63 - 1
 
 
 def _part(condition: str, direction: str) -> str:
-    """The places of some of a principal's approvals, along an index: of what waits, the rest, or the unsettled."""
+    """Returns the places of some of a principal's approvals, along an index: of what waits, the rest, or the
+    unsettled.
+    """
     return (
         "SELECT seq FROM (SELECT seq FROM approvals WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
         f"AND {condition} ORDER BY seq {direction} LIMIT :limit) AS part"
@@ -49,7 +51,7 @@ _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 
 class Records:
-    """Its statements and steps."""
+    """The statements and steps of records."""
 
     def __init__(self, dialect: Dialect, ledger: Ledger) -> None:
         self._dialect = dialect
@@ -70,7 +72,7 @@ class Records:
         self._ids = f"SELECT {dialect.arrays(['id'])} FROM ({_IDS}) AS found"  # noqa: S608 our names
 
     def page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage | None]:
-        """One page; None if some of this principal's are to be expired before a list is right.
+        """Returns one page; None if some of this principal's are to be expired before a list is right.
 
         It asks for one more than it shows, to know whether there is.
         """
@@ -108,7 +110,7 @@ class Records:
         return self._ledger.approvals(read), [approval_id for _, approval_id, _ in found[fit:]]
 
     def fresh_page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage]:
-        """One page, after overdue ones were expired."""
+        """Returns one page, after overdue ones were expired."""
         while True:
             yield from self._ledger.expire("principal = :principal", {"principal": principal})
             page = yield from self.page(principal, which, after, limit)

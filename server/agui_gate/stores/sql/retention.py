@@ -58,7 +58,7 @@ class _Seen(msgspec.Struct, array_like=True):
     bytes: int
 
     def is_idle(self, ticks: int) -> bool:
-        """Whether no run is at work on it."""
+        """Returns whether no run is at work on it."""
         return self.run_status != "running" or lapsed("running", self.lease_owner, self.lease_until, ticks)
 
 
@@ -68,7 +68,7 @@ _decode_tombstones = msgspec.json.Decoder(list[tuple[str, int]]).decode
 
 
 class Retention:
-    """Its statements and steps; see `RetentionStore`."""
+    """The statements and steps of retention; see `RetentionStore`."""
 
     def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, changes: Changes, bounds: Bounds) -> None:
         self._dialect = dialect
@@ -83,7 +83,7 @@ class Retention:
         self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{dialect.lock}"  # noqa: S608 our names
 
     def sweep(self, ages: Ages, place: Place, most: int) -> Steps[Swept]:
-        """One step: of ``most`` threads, of chains, of tombstones."""
+        """Takes one step: of ``most`` threads, of chains, of tombstones."""
         threads = records = 0
         if ages.threads is not None:
             threads, thread = yield from self._sweep_threads(ages.threads, place.thread, most)
@@ -161,6 +161,6 @@ class Retention:
         return gone.changed
 
     def tally(self) -> Steps[Tally]:
-        """What there is."""
+        """Returns what there is, counted."""
         found = yield Last([Statement(text) for text in _TALLY.values()])
         return Tally(**{name: result.rows[0][0] for name, result in zip(_TALLY, found, strict=True)})

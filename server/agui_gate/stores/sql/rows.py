@@ -17,12 +17,14 @@ _STATUSES: frozenset[str] = frozenset(get_args(RunStatus))
 
 
 def read_status(written: str | None) -> RunStatus | None:
-    """How a run is, or was. What another version calls otherwise is over, in a way that nobody here knows."""
+    """Returns how a run is, or was. What another version calls otherwise is over, in a way that nobody here knows."""
     return cast(RunStatus, written) if written is None or written in _STATUSES else "interrupted"
 
 
 def read_ref(written: str | None) -> ConversationRef | None:
-    """What a provider remembers. What can't be read is as good as forgotten: the whole conversation is sent then."""
+    """Returns what a provider remembers. What can't be read is as good as forgotten: the whole conversation is sent
+    then.
+    """
     try:
         return None if written is None else _decode_ref(written)
     except msgspec.ValidationError:
@@ -52,11 +54,11 @@ class ThreadRow(msgspec.Struct, array_like=True):
     ticks: int
 
     def lapsed(self) -> bool:
-        """Whether a run was under way whose lease counts no more."""
+        """Returns whether a run was under way whose lease counts no more."""
         return lapsed(self.run_status, self.lease_owner, self.lease_until, self.ticks)
 
     def head(self) -> Thread:
-        """The thread without its journal, approvals and state."""
+        """Returns the thread without its journal, approvals and state."""
         return Thread(
             key=str(self.key),
             principal=self.principal,
@@ -75,7 +77,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
 
 
 class HeadRow(msgspec.Struct, array_like=True):
-    """What a list reads of a thread: its fields are the columns, in this order; ``pending`` is counted."""
+    """A thread as a list reads it: its fields are the columns, in this order; ``pending`` is counted."""
 
     id: str
     agent: str
@@ -91,7 +93,7 @@ class HeadRow(msgspec.Struct, array_like=True):
     pending: int
 
     def head(self, ticks: int) -> ThreadHead:
-        """The thread as a list shows it."""
+        """Returns the thread as a list shows it."""
         return ThreadHead(
             id=self.id,
             agent=self.agent,
@@ -108,14 +110,14 @@ class HeadRow(msgspec.Struct, array_like=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which threads a list shows; None means any."""
+    """The threads that a list shows; None means any."""
 
     principal: str
     archived: bool | None
     agent: str | None
 
     def values(self) -> dict[str, str | bool]:
-        """What must be equal, by column."""
+        """Returns what must be equal, by column."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
@@ -143,23 +145,23 @@ _decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
 
 
 class Heads:
-    """Its statements and steps."""
+    """The statements and steps of lists."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._rows = dialect.arrays(HeadRow.__struct_fields__)
 
     def reading(self, rows: str) -> str:
-        """What reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""
+        """Returns the SQL that reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""
         return f"SELECT {self._rows}, :ticks FROM (SELECT {_COLUMNS} FROM threads {rows}) AS found"  # noqa: S608 our names
 
     @staticmethod
     def heads(result: Result) -> list[ThreadHead]:
-        """What was read."""
+        """Returns the heads that were read."""
         ((body, ticks),) = result.rows
         return [row.head(ticks) for row in _decode_rows(body)]
 
     def page(self, wanted: Wanted, after: Place | None, limit: int) -> Steps[Page]:
-        """One page; it asks for one thread more than it shows, to know whether there is another page."""
+        """Returns one page; it asks for one thread more than it shows, to know whether there is another page."""
         equal = wanted.values()
         conditions = " AND ".join(("tenant = :tenant", *(f"{column} = :{column}" for column in equal)))
         text = self.reading(

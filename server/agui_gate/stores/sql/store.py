@@ -65,7 +65,7 @@ class Operations:
 
 
 class SQLStore(ABC):
-    """What `Store` asks for, but for its lifecycle and what a driver has to do itself."""
+    """The methods of `Store`, but for its lifecycle and what a driver has to do itself."""
 
     bus_url = ""
     """See `StoreLifecycle`."""
@@ -87,7 +87,7 @@ class SQLStore(ABC):
     @property
     @abstractmethod
     def _holder(self) -> str:
-        """Who owns the leases that are taken here (`LeaseOwner.name`). Raises `Unavailable` when it is closed."""
+        """The owner of the leases that are taken here (`LeaseOwner.name`). Raises `Unavailable` when it is closed."""
 
     # --- threads
 

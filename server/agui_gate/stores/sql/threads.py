@@ -40,7 +40,9 @@ _CREATE = (
     "ON CONFLICT (tenant, principal, id) DO NOTHING"
 )
 _CREATED = "SELECT created_at FROM threads WHERE tenant = :tenant AND key = :new_key"
-"""Not by RETURNING, for which SQLite makes a table, and removes it again."""
+"""The SQL that reads when a thread was created; not by RETURNING, for which SQLite makes a table and removes it
+again.
+"""
 
 _UNTAKE = (
     "UPDATE threads SET run_key = :was, run_status = :status, lease_owner = NULL, lease_until = 0 "  # noqa: S608 ours
@@ -57,7 +59,7 @@ _HEARD = (
     "WHERE tenant = :tenant AND run_status = 'running' AND run_key = :run_key AND stop = :stop"
 )
 _TRIES = 3
-"""Of making a thread that somebody else makes, or deletes, at the same time."""
+"""The number of tries at making a thread that somebody else makes, or deletes, at the same time."""
 
 _decode_state = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -65,7 +67,7 @@ _decode_request = msgspec.json.Decoder(StopRequest).decode
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What `ThreadStore.lease_thread` is asked for, and who will own the lease."""
+    """The arguments of `ThreadStore.lease_thread`, and who will own the lease."""
 
     principal: str
     thread_id: str
@@ -77,7 +79,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Threads:
-    """Its statements and steps; see `ThreadStore`."""
+    """The statements and steps of threads; see `ThreadStore`."""
 
     def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, heads: Heads, bounds: Bounds) -> None:
         self._dialect = dialect
@@ -130,14 +132,14 @@ class Threads:
     def _lease_by(
         self, texts: Sequence[str], wish: Wish, values: Mapping[str, object], *first: Statement
     ) -> Steps[Thread | None]:
-        """By the thread's key; None if it is there no more. What tells of it goes ``first``."""
+        """Leases by the thread's key; returns None if it is there no more. What tells of it goes ``first``."""
         if first:
             yield first
         results = yield Last(_statements(texts, wish, values))
         return (yield from self._leased(wish, values, results)) if results[0].rows else None
 
     def _leased(self, wish: Wish, values: Mapping[str, object], results: Sequence[Result]) -> Steps[Thread | None]:
-        """What came of trying to take the lease of a thread that is there."""
+        """Returns the thread that was leased, from what came of trying that."""
         row = ThreadRow(*results[0].rows[0])
         if not results[1].changed:
             if wish.whole:
@@ -170,7 +172,7 @@ class Threads:
         ]
 
     def _rest(self, place: str) -> tuple[str, str]:
-        """What reads the journal and the approvals of the thread at ``place``."""
+        """Returns the SQL that reads the journal and the approvals of the thread at ``place``."""
         key = f"(SELECT key FROM threads WHERE {place})"  # noqa: S608 our names
         return self._journal.reading(key), self._ledger.reading(f"thread = {key}")
 
@@ -216,7 +218,7 @@ class Threads:
         return thread
 
     def read_calls(self, principal: str, thread_id: str) -> Steps[tuple[ThreadRow, Calls] | None]:
-        """The thread's row, and its head and approvals. Overdue approvals are as they are."""
+        """Returns the thread's row, and its head and approvals. Overdue approvals are as they are."""
         values = {"principal": principal, "thread_id": thread_id}
         found, head, approvals = yield Last([Statement(text, values) for text in self._calls])
         if not found.rows:
@@ -225,7 +227,7 @@ class Threads:
         return ThreadRow(*found.rows[0]), calls
 
     def at_work(self, threads: Collection[tuple[str, str]]) -> Steps[dict[tuple[str, str], AtWork]]:
-        """What works on these threads. The index of what runs is read as a whole: it is small."""
+        """Returns what works on these threads. The index of what runs is read as a whole: it is small."""
         (running,) = yield Last([Statement(_RUNNING)])
         return {
             (principal, thread_id): AtWork(run_key, updated_at)
@@ -238,7 +240,7 @@ class Threads:
     def update(
         self, principal: str, thread_id: str, title: str | None | msgspec.UnsetType, archived: bool | msgspec.UnsetType
     ) -> Steps[ThreadHead | None]:
-        """Set what isn't UNSET."""
+        """Sets what isn't UNSET."""
         values = {"principal": principal, "thread_id": thread_id}
         (found,) = yield [Statement(f"SELECT key FROM threads WHERE {_BY_EITHER}{self._dialect.lock}", values)]  # noqa: S608 ours
         if not found.rows:
@@ -267,7 +269,7 @@ class Threads:
         return row.run_key
 
     def take_stops(self, run_keys: Collection[str]) -> Steps[dict[str, StopRequest]]:
-        """What was asked of these runs; each request is given out once."""
+        """Returns what was asked of these runs; each request is given out once."""
         text = (
             "SELECT run_key, stop FROM threads WHERE tenant = :tenant AND run_status = 'running' "  # noqa: S608 our names
             f"AND stop IS NOT NULL AND {self._dialect.among('run_key', 'run_keys')}"

@@ -60,7 +60,10 @@ _NOTICES = (
 
 
 def telling_end(condition: str) -> str:
-    """What tells that the run ends which has the lease of the thread of that condition; ``:body`` of `ended`."""
+    """Returns the SQL that tells that the run ends which has the lease of the thread of that condition.
+
+    ``:body`` is that of `ended`.
+    """
     return (
         "INSERT INTO outbox (tenant, kind, principal, thread_id, about, body, created_at) "  # noqa: S608 our names
         f"SELECT tenant, 'run_ended', principal, id, run_key, :body, :now FROM threads WHERE {condition}"
@@ -69,12 +72,12 @@ def telling_end(condition: str) -> str:
 
 @cache
 def ended(status: RunStatus) -> str:
-    """What is told of a run that ends like that."""
+    """Returns what is told of a run that ends like that."""
     return run_ended("", "", "", status).body
 
 
 def head_of(thread: str) -> str:
-    """What reads the end of the chain of the thread whose key is that expression; see `Trail.added`."""
+    """Returns the SQL that reads the end of the chain of the thread whose key is that expression; see `Trail.added`."""
     return (
         "SELECT seq, hash FROM approval_events "  # noqa: S608 our names
         f"WHERE tenant = :tenant AND thread = {thread} ORDER BY seq DESC LIMIT 1"
@@ -82,23 +85,23 @@ def head_of(thread: str) -> str:
 
 
 def event_of(row: Sequence[Any]) -> Event:
-    """What `READ_EVENT` reads."""
+    """Returns the event that `READ_EVENT` reads."""
     members = dict(zip(_EVENT, row, strict=True))
     return Event(**members | {"thread": str(members["thread"])})
 
 
 class Trail:
-    """Its statements and steps; see `AuditStore` and `OutboxStore`."""
+    """The statements and steps of the audit trail; see `AuditStore` and `OutboxStore`."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._tell_end = telling_end(f"{AS_KNOWN}{dialect.lock}")
         self.ends = _HEADS_OF.format(dialect.among("thread", "keys"))
-        """What reads the ends of the chains of the threads ``:keys``; see `added_to`."""
+        """The SQL that reads the ends of the chains of the threads ``:keys``; see `added_to`."""
 
     @staticmethod
     def added(key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened]) -> list[Statement]:
-        """What adds to the chain that has this ``end``, and to the outbox."""
+        """Returns the statements that add to the chain that has this ``end``, and to the outbox."""
         happened = list(happened)
         seq, last = end.rows[0] if end.rows else (0, "")
         events = chained(Head(str(key), seq, last, tenant), at, happened)
@@ -107,7 +110,7 @@ class Trail:
 
     @staticmethod
     def added_to(heads: Mapping[int, Head], at: int, happened: Mapping[int, Sequence[Happened]]) -> list[Statement]:
-        """The same for many threads, by their keys: see `ends`."""
+        """Returns what `added` does, for many threads, by their keys: see `ends`."""
         rows: dict[str, list[dict[str, Any]]] = {_ADD_MANY: [], _TELL_MANY: []}
         for key, some in happened.items():
             head = heads[key]
@@ -118,13 +121,15 @@ class Trail:
         return [statement for text, listed in rows.items() for statement in many(text, listed)]
 
     def ended(self, held: Mapping[str, object], status: RunStatus) -> Statement:
-        """What tells that a run ends, which holds the lease as yet, and until that is done: see `AS_KNOWN`."""
+        """Returns the statement that tells that a run ends, which holds the lease as yet, and until that is done: see
+        `AS_KNOWN`.
+        """
         return Statement(self._tell_end, {**held, "body": ended(status)})
 
     def events(
         self, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int
     ) -> Steps[EventPage]:
-        """A part of the trail."""
+        """Returns a part of the trail."""
         after_thread, after_seq = place_after(cursor)
         wanted = {"principal": principal, "thread_id": thread_id}
         where = "".join(f" AND {name} = :{name}" for name, value in wanted.items() if value is not None)
@@ -133,13 +138,13 @@ class Trail:
         return event_page([event_of(row) for row in found.rows], limit)
 
     def heads(self, limit: int, cursor: str | None) -> Steps[HeadPage]:
-        """The heads of chains."""
+        """Returns the heads of chains."""
         values = {"after_thread": place_after(cursor)[0], "limit": limit + 1}
         (found,) = yield Last([Statement(_HEADS, values)])
         return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
 
     def has_notices(self) -> Steps[bool]:
-        """Whether there is anything to tell, of what this version knows."""
+        """Returns whether there is anything to tell, of what this version knows."""
         (found,) = yield Last([Statement(f"SELECT 1 {_KNOWN} LIMIT 1")])
         return bool(found.rows)
 

@@ -62,7 +62,9 @@ def _check_target(source: Path, target: Path, replace: bool) -> None:
 
 
 def _companions(path: Path) -> tuple[Path, ...]:
-    """What SQLite keeps beside a database that is in use, and would take for a part of another one in its place."""
+    """Returns the files that SQLite keeps beside a database in use, and would take for a part of another one in its
+    place.
+    """
     return tuple(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))
 
 

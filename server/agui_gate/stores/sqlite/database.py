@@ -17,10 +17,10 @@ from agui_gate.stores.sql.operations import GIVEN, NAME, Conflict, Result, State
 from agui_gate.stores.sqlite.variant import COPY
 
 BUSY_MS = 5_000
-"""How long to wait for another process's transaction."""
+"""Milliseconds to wait for another process's transaction."""
 
 APPLICATION_ID = 0x41474754
-"""In the file's header ("AGGT"), so that another application's database is never mistaken for ours."""
+"""The number in the file's header ("AGGT"), so that another application's database is never mistaken for ours."""
 
 _TWICE = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
 
@@ -33,7 +33,7 @@ _UNAVAILABLE = {
 
 
 class Database:
-    """One open connection. ``version``: the schema's, once it is known.
+    """An open connection. ``version``: the schema's, once it is known.
 
     `execute` is one cursor's, which is quicker than a new one a statement: read its answer before the next statement.
     """
@@ -46,7 +46,8 @@ class Database:
         self.version: int | None = None
 
     def transaction(self, *, durable: bool) -> "_Transaction":
-        """All or nothing, alone among writers. ``durable``: on the disk before it returns, even if the power fails.
+        """Returns a transaction: all or nothing, alone among writers. ``durable``: on the disk before it returns, even
+        if the power fails.
 
         Other commits survive a crash of the process in any case (WAL), and the next durable one takes them along.
         """
@@ -65,7 +66,7 @@ class Database:
             )
 
     def is_copy(self) -> bool:
-        """Whether it is a backup, or one that was put back and whose epoch has not begun."""
+        """Returns whether it is a backup, or one that was put back and whose epoch has not begun."""
         return self.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (COPY,)).fetchone() is not None
 
     def answer(self, given: Mapping[str, object], statement: Statement) -> Result:
@@ -84,7 +85,7 @@ class Database:
         return Result(rows, len(rows))
 
     def changed_elsewhere(self) -> bool:
-        """Whether another connection has committed something since this was asked last (at first: yes)."""
+        """Returns whether another connection has committed something since this was asked last (at first: yes)."""
         before, (self._seen,) = self._seen, self.execute("PRAGMA data_version").fetchone()
         return self._seen != before
 
@@ -100,7 +101,7 @@ class Database:
 
 
 class _Transaction:
-    """What is done within it is committed at its end, or nothing of it."""
+    """A transaction: what is done within it is committed at its end, or nothing of it."""
 
     __slots__ = ("_begin", "_database")
 
@@ -135,8 +136,8 @@ class _Transaction:
 
 @lru_cache(maxsize=1024)
 def _numbered(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """A statement with numbers for its names, as the driver looks up each name anew at each call. Then the names in
-    their order: its own ones, and after them those of `GIVEN`.
+    """Returns a statement with numbers for its names, as the driver looks up each name anew at each call. Then the
+    names in their order: its own ones, and after them those of `GIVEN`.
     """
     names = dict.fromkeys(NAME.findall(text))
     own = tuple(name for name in names if name not in GIVEN)
@@ -168,7 +169,9 @@ def open_database(path: str) -> Database:
 
 
 def schema_of(path: str) -> int:
-    """The version of the file's schema; 0 if there is none yet. Raises `ConfigurationError`, also for a newer one."""
+    """Returns the version of the file's schema; 0 if there is none yet. Raises `ConfigurationError`, also for a newer
+    one.
+    """
     if not os.path.exists(path):
         return 0
     with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
@@ -188,7 +191,7 @@ def errors_as_unavailable() -> Iterator[None]:
 
 
 def unavailable(error: sqlite3.Error) -> Unavailable:
-    """What people are told of it."""
+    """Returns what people are told of an error."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code; the rest is detail
     reason = _UNAVAILABLE.get(code, "the database can't be read or written")
     return Unavailable(f"The store is not available: {reason}.")
@@ -221,7 +224,9 @@ def _prepare(database: Database, path: str) -> None:
 
 
 def _use_wal(database: Database) -> bool:
-    """Whether the file keeps a write-ahead log now. SQLite doesn't wait for others here, so this does, as long."""
+    """Returns whether the file keeps a write-ahead log now. SQLite doesn't wait for others here, so this does, as
+    long.
+    """
     deadline = time.monotonic() + BUSY_MS / 1000
     while True:
         try:

@@ -20,7 +20,7 @@ from agui_gate.stores.sqlite.worker import Worker
 T = TypeVar("T")
 
 CLOSE_S = 10.0
-"""How long `aclose` waits for work under way; a commit that takes longer still ends on its own."""
+"""Seconds that `aclose` waits for work under way; a commit that takes longer still ends on its own."""
 
 
 class StoreFile:
@@ -127,7 +127,7 @@ class StoreFile:
             return self._perform(db, operation)
 
     def _perform(self, db: Database, operation: Operation[T]) -> T:
-        """Within a transaction."""
+        """Performs an operation within a transaction."""
         at = self._clock.moment()
         given = {"now": at.now, "ticks": at.ticks, "tenant": ""}
         return run(operation, partial(db.answer, given))

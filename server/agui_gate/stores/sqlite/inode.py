@@ -18,7 +18,7 @@ SUFFIX = "-lock"
 
 
 def _locked(path: str, store: os.stat_result) -> int:
-    """A shared lock on the file ``path``, made if it is not there. Raises `OSError`.
+    """Returns a shared lock on the file ``path``, made if it is not there. Raises `OSError`.
 
     Whoever may open the ``store`` may open it, too. So SQLite does it with the files that it keeps there.
     """
@@ -55,7 +55,7 @@ class OpenFile:
             )
 
     def is_alone(self) -> bool:
-        """Whether no other process has it open, nor a file that was there before."""
+        """Returns whether no other process has it open, nor a file that was there before."""
         if self._lock is None or sys.platform == "win32":
             return True
         try:

@@ -10,7 +10,7 @@ from agui_gate.stores.lease import boot_id, is_gone, is_neighbour
 from agui_gate.stores.sqlite.database import Database
 
 FORGET_MS = 30 * 24 * 3_600_000
-"""After which a process whose end nobody saw is forgotten."""
+"""Milliseconds after which a process whose end nobody saw is forgotten."""
 
 _CLOCK = "SELECT boot, ahead, seen FROM clock"
 _KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"

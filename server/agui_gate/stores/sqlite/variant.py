@@ -1,4 +1,4 @@
-"""How SQLite says what PostgreSQL says otherwise."""
+"""The SQL of SQLite where PostgreSQL's differs."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""One thread that runs blocking jobs in order, and hands their results back to the event loop.
+"""A thread that runs blocking jobs in order, and hands their results back to the event loop.
 
 Cheaper than a pool (one queue, one wake-up of the loop per job), which matters at two jobs a run. See ADR 0001.
 """
