@@ -366,7 +366,7 @@ class ChecksSetup(Protocol):
     """An adapter may have this too: a server that starts tells what it finds."""
 
     async def check_setup(self) -> Sequence[Finding]:
-        """Say what is missing before the provider can be asked: a package, a key. No network; never raises."""
+        """Says what is missing before the provider can be asked: a package, a key. No network; never raises."""
         ...
 
 
@@ -380,7 +380,7 @@ class Adapter(Protocol):
         ...
 
     def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        """Run one turn and yield its events in batches.
+        """Runs one turn and yields its events in batches.
 
         Closing the generator (or cancelling the task) closes the provider's stream at once. A transient failure before
         the first event is retried once. A provider that has forgotten the conversation is given the whole transcript,
@@ -390,9 +390,9 @@ class Adapter(Protocol):
         ...
 
     async def check(self) -> Sequence[Finding]:
-        """Say whether key, endpoint and model work, for `agui-gate doctor`. Bounded; never raises."""
+        """Says whether key, endpoint and model work, for `agui-gate doctor`. Bounded; never raises."""
         ...
 
     async def aclose(self) -> None:
-        """Close connections this adapter opened (not a client the caller supplied). Safe to call twice."""
+        """Closes connections this adapter opened (not a client the caller supplied). Safe to call twice."""
         ...

@@ -14,7 +14,7 @@ PATIENCE = 10.0
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await ``work``. A caller that is cancelled meanwhile gets its cancellation after ``work`` has ended.
+    """Awaits ``work``. A caller that is cancelled meanwhile gets its cancellation after ``work`` has ended.
 
     So what the caller knows and what ``work`` did never differ: it ran as a whole, or it had not been started.
     """
@@ -29,7 +29,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def undisturbed(future: "asyncio.Future[T]") -> T:
-    """Await ``future``. Cancelling the caller leaves it alone.
+    """Awaits ``future``. Cancelling the caller leaves it alone.
 
     So does `asyncio.shield`. But from Python 3.14 on it reports what ``future`` raises after that as an error of the
     event loop, and who began the work has seen to that already.
@@ -39,7 +39,7 @@ async def undisturbed(future: "asyncio.Future[T]") -> T:
 
 
 async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Await ``work``, which may be anybody's, for ``seconds`` at most. If the caller is cancelled, so is ``work``.
+    """Awaits ``work``, which may be anybody's, for ``seconds`` at most. If the caller is cancelled, so is ``work``.
 
     Raises `TimeoutError`, and what ``work`` raises. Unlike with `asyncio.timeout`, work that doesn't heed its
     cancellation is left alone after `LEAVE_SECONDS`, and one that cancels itself has failed (`RuntimeError`).
@@ -60,6 +60,6 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
 
 
 def _see(task: "asyncio.Task[Any]") -> None:
-    """Look at its error, which asyncio would report otherwise: nobody is left who cares."""
+    """Looks at its error, which asyncio would report otherwise: nobody is left who cares."""
     if not task.cancelled():
         task.exception()

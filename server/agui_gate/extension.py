@@ -71,7 +71,7 @@ class Server(Protocol):
         ...
 
     async def principal(self, request: "Request") -> str:
-        """Return who asks, as for the server's own routes. Raises `Unauthorized`, `Forbidden` and what else they
+        """Returns who asks, as for the server's own routes. Raises `Unauthorized`, `Forbidden` and what else they
         raise, which becomes the answer.
 
         Each route of yours should call it first: without it, anybody may ask. It starts the server if need be.
@@ -79,13 +79,13 @@ class Server(Protocol):
         ...
 
     async def body(self, request: "Request") -> bytes:
-        """Return the request's JSON text, within the server's limits of size and time. Raises what becomes a 400, 413
+        """Returns the request's JSON text, within the server's limits of size and time. Raises what becomes a 400, 413
         or 415.
         """
         ...
 
     def record(self, approval: Approval) -> dict[str, Any]:
-        """Return an approval as the JSON object of `GET /approvals/{id}`."""
+        """Returns an approval as the JSON object of `GET /approvals/{id}`."""
         ...
 
 
@@ -93,34 +93,34 @@ class Extension:
     """Base class of all extensions: hooks that do nothing."""
 
     def routes(self, server: Server) -> "Sequence[BaseRoute]":
-        """Return Starlette routes to add to the application's, behind them: none can replace one of the server's.
+        """Returns Starlette routes to add to the application's, behind them: none can replace one of the server's.
 
         What they raise of `agui_gate.errors` is answered in the server's one shape.
         """
         return ()
 
     async def start(self, server: Server) -> None:
-        """Open what the extension needs. The store is open; nothing is at work. What this raises fails the start."""
+        """Opens what the extension needs. The store is open; nothing is at work. What this raises fails the start."""
 
     def drain(self) -> None:
-        """End long streams and take nothing new. Runs at work may still go on for `AGUI_GATE_DRAIN_SECONDS`, and other
-        hooks are called until `stop`. May be called again.
+        """Ends long streams and takes nothing new. Runs at work may still go on for `AGUI_GATE_DRAIN_SECONDS`, and
+        other hooks are called until `stop`. May be called again.
         """
 
     async def stop(self) -> None:
-        """Close what `start` opened. No hook is called after this, until the server starts again."""
+        """Closes what `start` opened. No hook is called after this, until the server starts again."""
 
     async def tick(self) -> None:
-        """Do a small piece of work. Every process does this, so what must be done once needs the store's help."""
+        """Does a small piece of work. Every process does this, so what must be done once needs the store's help."""
 
     def written(self, hint: Hint) -> None:
-        """Hear that something was written to the store a moment ago, most often by this process.
+        """Hears that something was written to the store a moment ago, most often by this process.
 
         A hint may be lost and may come twice. Look into the store from time to time, too.
         """
 
     async def notices(self, batch: Sequence[Notice]) -> None:
-        """Take notices, oldest first: an approval is pending, or has changed; a run has ended.
+        """Takes notices, oldest first: an approval is pending, or has changed; a run has ended.
 
         They are written in the same transaction as what they tell, so none is lost and none is untrue. One process of
         all that share a store is given them at a time. They are removed when every extension has returned. If this
@@ -129,7 +129,7 @@ class Extension:
         """
 
     def separate_run(self, agent: Agent, run: RunInput) -> Agent | None:
-        """Return the agent that answers this request apart from its thread; None, as most often, leaves it alone.
+        """Returns the agent that answers this request apart from its thread; None, as most often, leaves it alone.
 
         Such a run streams its answer and nothing of it is kept. Nobody can approve anything in it, so give it an agent
         without gated tools. Its client is known and may ask; the request is valid. Treat it as read-only.

@@ -12,7 +12,7 @@ PACKAGE = "agui_gate.extras"
 
 
 def load(name: str) -> ModuleType:
-    """Return the module ``agui_gate.extras.<name>``, imported the first time. Raises `ExtraMissing` if it isn't there.
+    """Returns the module ``agui_gate.extras.<name>``, imported the first time. Raises `ExtraMissing` if it isn't there.
 
     An import that fails inside the extra is raised as it is.
     """
@@ -25,7 +25,7 @@ def load(name: str) -> ModuleType:
 
 
 def find(name: str) -> ModuleType | None:
-    """Return the extra as `load` does, or None if it isn't there."""
+    """Returns the extra as `load` does, or None if it isn't there."""
     try:
         return load(name)
     except ExtraMissing:

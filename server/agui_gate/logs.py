@@ -26,7 +26,7 @@ _logfmt = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "
 
 
 def _printable(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Escape what is no plain text: ids come from clients, and must neither begin a line nor steer a terminal."""
+    """Escapes what is no plain text: ids come from clients, and must neither begin a line nor steer a terminal."""
     for key, value in event.items():
         if isinstance(value, str) and not value.isprintable() and key != "exception":
             event[key] = value.encode("unicode_escape").decode()
@@ -34,7 +34,7 @@ def _printable(logger: Any, method: str, event: MutableMapping[str, Any]) -> Mut
 
 
 def _tracebacks(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Put a traceback in the place of ``exc_info``."""
+    """Puts a traceback in the place of ``exc_info``."""
     info = event.pop("exc_info", None)
     error = info if isinstance(info, BaseException) else info[1] if isinstance(info, tuple) else None
     if error is None and info:
@@ -74,13 +74,13 @@ class Spare(logging.StreamHandler[TextIO]):
         self.setFormatter(_Masked("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it, unless the application's own handlers do."""
+        """Writes it, unless the application's own handlers do."""
         if not logging.getLogger().handlers:
             super().emit(record)
 
 
 def ensure_configured(level: str = "info") -> None:
-    """Configure structlog if nobody has, and how much our loggers tell."""
+    """Configures structlog if nobody has, and how much our loggers tell."""
     if not structlog.is_configured():
         structlog.configure(
             processors=_PROCESSORS,
@@ -120,7 +120,7 @@ class Stderr(logging.StreamHandler[TextIO]):
 
 
 def to_stderr(level: int) -> None:
-    """Write to stderr: for a terminal in colours and columns, for anything else in lines of keys and values."""
+    """Writes to stderr: for a terminal in colours and columns, for anything else in lines of keys and values."""
     terminal = sys.stderr.isatty()
     both: list[Any] = [
         structlog.contextvars.merge_contextvars,

@@ -26,12 +26,12 @@ T = TypeVar("T")
 
 
 async def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call ``function`` on the thread for heavy work. Cancelling the caller doesn't stop it."""
+    """Calls ``function`` on the thread for heavy work. Cancelling the caller doesn't stop it."""
     return await asyncio.get_running_loop().run_in_executor(_thread(), lambda: function(*args, **kwargs))
 
 
 async def if_large(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call ``function``, off the loop if ``size`` (a number of things) says that it is heavy."""
+    """Calls ``function``, off the loop if ``size`` (a number of things) says that it is heavy."""
     return await off_loop(function, *args, **kwargs) if size > LARGE else function(*args, **kwargs)
 
 

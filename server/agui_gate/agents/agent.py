@@ -150,7 +150,7 @@ class Agent:
         return tool
 
     def set_tools(self, tools: "Sequence[Tool | ToolSource]") -> None:
-        """Give it ``tools`` in place of those that it has. Only before it is served."""
+        """Gives it ``tools`` in place of those that it has. Only before it is served."""
         object.__setattr__(self, "tools", tuple(tools))
         object.__setattr__(self, "by_name", self._distinct())
 

@@ -91,7 +91,7 @@ class Signature:
         return _fields_of(read)
 
     def check_shown(self) -> None:
-        """Raise `ConfigurationError` if a call could not be shown to a person: see what `judged` asks for."""
+        """Raises `ConfigurationError` if a call could not be shown to a person: see what `judged` asks for."""
         if _says(self.schema, "writeOnly", True):
             raise ConfigurationError(
                 f"tool {self._name}: a gated tool can't take secrets (SecretStr): a person has to see what runs"
@@ -127,7 +127,7 @@ class Signature:
         return list(self.schema["properties"])
 
     def _exact(self, text: str) -> Any:
-        """Read as JSON, where strictness still allows for what JSON can't say, such as dates."""
+        """Reads as JSON, where strictness still allows for what JSON can't say, such as dates."""
         if self._nothing and "null" in text:
             given = parse_object(text) or {}
             text = canonical({n: v for n, v in given.items() if v is not None or n not in self._nothing})

@@ -94,7 +94,9 @@ def _of_model(live: "BaseModel") -> bytes:
 
 
 def replace(live: Any, value: dict[str, Any]) -> None:
-    """Put ``value`` in the place of what ``live`` holds; it stays the same object. Raises ValueError if it can't be."""
+    """Puts ``value`` in the place of what ``live`` holds; it stays the same object. Raises ValueError if it can't
+    be.
+    """
     if isinstance(live, dict):
         live.clear()
         live.update(value)

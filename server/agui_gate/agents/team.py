@@ -76,7 +76,7 @@ class Team:
 
 
 def team_of(entry: Agent) -> Team:
-    """Return the team that an agent makes with all that can be reached from it, as it is now.
+    """Returns the team that an agent makes with all that can be reached from it, as it is now.
 
     Raises `ConfigurationError` for two different agents of one name, and where an agent can't be transferred to;
     `ExtraMissing` where there are others, and the extra is not installed.

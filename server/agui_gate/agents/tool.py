@@ -115,7 +115,7 @@ class ToolContext:
     _emitter: "Emitter | None" = field(default=None, init=False, repr=False, compare=False)
 
     def activity(self, kind: str, content: dict[str, Any]) -> Awaitable[None]:
-        """Show progress: an activity message of ``kind`` on the client's page, which the next of its kind changes.
+        """Shows progress: an activity message of ``kind`` on the client's page, which the next of its kind changes.
 
         ``content`` is a JSON object, all of it each time; what has changed is sent. It is for people only: the model
         doesn't get it. What was shown last stays in the thread, saved with the next commit. It does so after a decision
@@ -129,7 +129,7 @@ class ToolContext:
         return _Done()
 
     def emit(self, event: "Emittable") -> None:
-        """Put an event of the protocol's own types (`ag_ui.core`) into the run's stream, between the server's own.
+        """Puts an event of the protocol's own types (`ag_ui.core`) into the run's stream, between the server's own.
 
         A ``CustomEvent`` is sent as it is; names that begin with ``agui-gate:`` are the server's. A
         ``StateSnapshotEvent`` or ``StateDeltaEvent`` changes `state`, which is saved after the tool returned. A delta
@@ -198,7 +198,7 @@ class Tool:
         self._check()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, as if it weren't a tool."""
+        """Calls the function itself, as if it weren't a tool."""
         return self.fn(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -265,7 +265,7 @@ class Tool:
             self._check_gate(self.gate)
 
     def _check_gate(self, gate: Gate) -> None:
-        """Raise `ConfigurationError` for a gate that can't be kept, or asks about what isn't there."""
+        """Raises `ConfigurationError` for a gate that can't be kept, or asks about what isn't there."""
         names = list(self.parameters["properties"])
         self._check_editable(gate, names)
         self._check_message(gate, names)
@@ -304,7 +304,7 @@ def tool(
     streams_to: str | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Make a tool of a sync or async function, as ``@tool`` or ``@tool(gate=True, …)``.
+    """Makes a tool of a sync or async function, as ``@tool`` or ``@tool(gate=True, …)``.
 
     The JSON Schema comes from the signature, the description from the docstring. Sync functions run in threads. What
     the function returns is the result: a string as it is, anything else as JSON. Raise `ToolError` to tell the model

@@ -63,7 +63,7 @@ class Emitter:
         """The shared state as this call told it last, as JSON."""
 
     def activity(self, kind: str, content: dict[str, Any]) -> None:
-        """Show an activity that has its kind for an id, or what has changed of it. See `ToolContext.activity`."""
+        """Shows an activity that has its kind for an id, or what has changed of it. See `ToolContext.activity`."""
         if not isinstance(kind, str):
             raise TypeError("an activity's kind is a str")
         if not isinstance(content, dict):
@@ -71,7 +71,7 @@ class Emitter:
         self.show(kind, kind, content)
 
     def show(self, key: str, kind: str, content: dict[str, Any]) -> None:
-        """Show the activity ``key``, or what has changed of it. Raises ValueError for one that there is no room
+        """Shows the activity ``key``, or what has changed of it. Raises ValueError for one that there is no room
         for, and for one that is no object.
         """
         if not isinstance(content, dict):
@@ -87,7 +87,7 @@ class Emitter:
             self._show(key, kind, after, event)
 
     def emit(self, event: "BaseEvent", state: Any) -> None:
-        """Send ``event``; one about the state changes ``state``, too. See `ToolContext.emit`."""
+        """Sends ``event``; one about the state changes ``state``, too. See `ToolContext.emit`."""
         from ag_ui import core  # whoever has an event has loaded it
 
         kinds = (
@@ -154,7 +154,7 @@ class Emitter:
         self._show(key, shown.kind, content, ev.ActivityDelta(shown.message_id, shown.kind, operations))
 
     def _show(self, key: str, kind: str, content: dict[str, Any], event: ev.Event) -> None:
-        """Show ``content`` by ``event``, if there is room for it."""
+        """Shows ``content`` by ``event``, if there is room for it."""
         entry = ActivityEntry(self._wire_id(key), kind, content, self._call_id)
         sizes = self._sizes | {key: len(_encoded(entry))}
         if len(sizes) > MAX_ACTIVITIES:

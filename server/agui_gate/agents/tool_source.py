@@ -47,11 +47,11 @@ class ToolSource(Protocol):
         ...
 
     async def check(self) -> Sequence[Finding]:
-        """Say whether the tools can be had, for `agui-gate doctor`. Bounded; never raises."""
+        """Says whether the tools can be had, for `agui-gate doctor`. Bounded; never raises."""
         ...
 
     async def aclose(self) -> None:
-        """Close connections and end processes, in bounded time. Safe to call twice; `tools` opens again."""
+        """Closes connections and ends processes, in bounded time. Safe to call twice; `tools` opens again."""
         ...
 
 

@@ -28,7 +28,7 @@ class Work:
         self._stopped = False
 
     async def carry(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await ``work``. Raises `Stopped` after `stop`; cancelling the caller cancels ``work``."""
+        """Awaits ``work``. Raises `Stopped` after `stop`; cancelling the caller cancels ``work``."""
         if self._stopped:
             work.close()
             raise Stopped
@@ -42,7 +42,7 @@ class Work:
             raise Stopped from None
 
     def stop(self) -> None:
-        """Cancel what is carried. Asked again, nothing happens: what it saves in the end is not cut short."""
+        """Cancels what is carried. Asked again, nothing happens: what it saves in the end is not cut short."""
         if self._task is not None and not self._stopped:
             self._task.cancel()
         self._stopped = True
@@ -74,7 +74,9 @@ class DecisionsInProgress:
             work.over.set()
 
     async def stop(self, place: Place, seconds: float) -> bool | None:
-        """Stop the thread's decision, wait ``seconds`` at most, and say whether it is over. None if none is at work."""
+        """Stops the thread's decision, waits ``seconds`` at most, and says whether it is over. None if none is at
+        work.
+        """
         work = self._works.get(place)
         if work is None:
             return None
@@ -90,10 +92,10 @@ class DecisionsInProgress:
                 work.stop()
 
     async def all_over(self) -> None:
-        """Wait until no decision is at work."""
+        """Waits until no decision is at work."""
         while self._works:
             await asyncio.gather(*(work.over.wait() for work in self._works.values()))
 
     async def stop_all(self, seconds: float) -> None:
-        """Stop every decision at work, and wait likewise."""
+        """Stops every decision at work, and waits likewise."""
         await asyncio.gather(*(self.stop(place, seconds) for place in list(self._works)))

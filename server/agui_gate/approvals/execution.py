@@ -54,7 +54,7 @@ class GatedCalls:
         return self._working > 0
 
     async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
-        """Decide and run, approved calls in parallel: see `decide`. What they raise is in an `ExceptionGroup`.
+        """Decides and runs, approved calls in parallel: see `decide`. What they raise is in an `ExceptionGroup`.
 
         None is cut off because another could not be decided: all of them have ended then.
         """
@@ -63,11 +63,11 @@ class GatedCalls:
             raise ExceptionGroup("not all answers were carried out", errors)
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
-        """Close records without (another) decision of a person."""
+        """Closes records without (another) decision of a person."""
         return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
 
     async def shift(self, held: Sequence[Approval], to: State) -> None:
-        """Move held calls between the states in which nothing has come of them yet."""
+        """Moves held calls between the states in which nothing has come of them yet."""
         for approval in held:
             try:
                 self._on_closed(await self._lease.move(approval.id, to))
@@ -75,7 +75,7 @@ class GatedCalls:
                 await self._as_it_is(approval)
 
     async def record_outcome(self, passed: Sequence[Approval], to: State, output: Output) -> None:
-        """Record what came of a request that told the provider to run held calls."""
+        """Records what came of a request that told the provider to run held calls."""
         for approval in passed:
             await self._record(approval, to, output)
 
@@ -101,7 +101,7 @@ class GatedCalls:
         return agreed
 
     async def decide(self, verdict: Verdict) -> Approval:
-        """Decide, and run what was approved; the outcome is reported once it is recorded.
+        """Decides, and runs what was approved; the outcome is reported once it is recorded.
 
         Cancelling records what came of it before it goes on: a claim that was under way is seen through, and a call
         whose tool has not begun is `failed`, not executed. One that was running is `unknown`.
@@ -146,7 +146,7 @@ class GatedCalls:
         return claimed, True
 
     async def _begin(self, claimed: Approval) -> Approval:
-        """Say that its task may begin, which is all that was asked: see `extras/teams/tasks.py`."""
+        """Says that its task may begin, which is all that was asked: see `extras/teams/tasks.py`."""
         return await self._moved(claimed, self._lease.move(claimed.id, State.DONE))
 
     @contextmanager
@@ -158,7 +158,7 @@ class GatedCalls:
             self._working -= 1
 
     async def _execute(self, claimed: Approval, *, again: bool = False) -> Approval:
-        """Run its tool, and record what came of it. ``again``: it may have run before, in a process that died."""
+        """Runs its tool, and records what came of it. ``again``: it may have run before, in a process that died."""
         start = ToolStart(self._lease, claimed.id)
         try:
             output = await self._run_call(claimed, start)
@@ -213,5 +213,5 @@ class GatedCalls:
 
 
 async def _within(seconds: float, work: "asyncio.Future[None]") -> None:
-    """Wait for ``work``, so long at most. It goes on."""
+    """Waits for ``work``, so long at most. It goes on."""
     await asyncio.wait([work], timeout=seconds)

@@ -32,7 +32,7 @@ class ExpiryJob:
         self._failing = False
 
     async def step(self) -> None:
-        """Expire what is overdue, if it is time. A store that is away is tried again; that is told once."""
+        """Expires what is overdue, if it is time. A store that is away is tried again; that is told once."""
         began = self._clock()
         if began < self._due:
             return

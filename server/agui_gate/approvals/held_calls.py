@@ -23,7 +23,7 @@ class HeldCalls:
     """Keeps track of held calls in one run, under the thread's lease. This base class is for a run that has none."""
 
     def of_task(self, task: str) -> "HeldCalls":
-        """Return those that were made in this task ("": the conversation)."""
+        """Returns those that were made in this task ("": the conversation)."""
         return self
 
     @property
@@ -32,38 +32,38 @@ class HeldCalls:
         return False
 
     async def recover(self) -> None:
-        """Close those that a process which died had told the provider about."""
+        """Closes those that a process which died had told the provider about."""
 
     async def branched(self, dropped: Sequence[Approval]) -> None:
-        """Close those of ``dropped``, which a branch has dropped, that were approved and not sent yet."""
+        """Closes those of ``dropped``, which a branch has dropped, that were approved and not sent yet."""
 
     async def pass_on(self, agent: Agent) -> None:
-        """Have the next request, to the model of ``agent``, say what was approved, and save that it will."""
+        """Has the next request, to the model of ``agent``, say what was approved, and saves that it will."""
 
     async def begin(self) -> None:
-        """Check, right before that request is made, that it may be. Raises `LeaseLost`, and what the store raises."""
+        """Checks, right before that request is made, that it may be. Raises `LeaseLost`, and what the store raises."""
 
     async def accepted(self) -> None:
-        """Record that the provider took the request."""
+        """Records that the provider took the request."""
 
     async def lost(self) -> None:
-        """Close those that the provider can't be told about any more."""
+        """Closes those that the provider can't be told about any more."""
 
     async def gave_up(self) -> None:
-        """Close those of a task that ends here."""
+        """Closes those of a task that ends here."""
 
     async def ended(self) -> None:
-        """Close those of all tasks that have ended."""
+        """Closes those of all tasks that have ended."""
 
     async def failed(self, error: BaseException | None) -> None:
-        """Record that the request failed with ``error``, or was stopped, before the provider's first event."""
+        """Records that the request failed with ``error``, or was stopped, before the provider's first event."""
 
 
 NONE = HeldCalls()
 
 
 def held_calls_of(thread: "LeasedThread", gated_calls: "GatedCalls", on_shown: Callable[[], None]) -> HeldCalls:
-    """Return the held calls of a run that begins on ``thread``. ``on_shown`` is called when outcomes were shown.
+    """Returns the held calls of a run that begins on ``thread``. ``on_shown`` is called when outcomes were shown.
 
     Raises `ExtraMissing` if there are some and the extra is not installed: they go on waiting.
     """

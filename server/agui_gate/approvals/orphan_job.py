@@ -100,7 +100,7 @@ class OrphanJob:
         return {place: {one.id for one in calls} for place, calls in groupby(named, _place)}
 
     async def _settle(self, place: Place, calls: Collection[str]) -> None:
-        """Settle these, as many at once as the store reads."""
+        """Settles these, as many at once as the store reads."""
         principal, thread_id, _ = place
         left: Sequence[str] = list(calls)
         while left:
@@ -109,7 +109,7 @@ class OrphanJob:
                 await self._close(principal, thread_id, orphans)
 
     async def _close(self, principal: str, thread_id: str, orphans: Sequence[Approval]) -> None:
-        """Take the thread's lease as a run does, and say of these what is known."""
+        """Takes the thread's lease as a run does, and says of these what is known."""
         run_key = f"{DECIDES}{self._new_id()}"
         agent = orphans[0].agent
         thread = await self._store.lease_thread(principal, thread_id, agent, run_key, whole=False, create=False)

@@ -76,7 +76,7 @@ class Decisions:
         self.working = DecisionsInProgress()
 
     async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
-        """Decide one approval out of band, and run its tool now if it was approved.
+        """Decides one approval out of band, and runs its tool now if it was approved.
 
         While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most. A run
         often ends in asking about this very call. It goes on at once when that ends in this process, or decides this

@@ -39,7 +39,7 @@ class Consumer(Protocol):
     """Receives notices."""
 
     async def notices(self, batch: Sequence[Notice], /) -> None:
-        """Take these, oldest first: see `agui_gate.extension.Extension.notices`. Cancelled after `TELL_SECONDS`."""
+        """Takes these, oldest first: see `agui_gate.extension.Extension.notices`. Cancelled after `TELL_SECONDS`."""
         ...
 
 
@@ -61,7 +61,7 @@ class Courier:
         self._written.set()
 
     async def work(self) -> None:
-        """Deliver for ever. Cancelled, it lets another one go on at once, if the store is there."""
+        """Delivers for ever. Cancelled, it lets another one go on at once, if the store is there."""
         try:
             while True:
                 await self._round()

@@ -47,7 +47,7 @@ class OutcomeEvents:
         self._dialect.snapshot_due |= completed.decision is not None
 
     async def keep(self, approval: Approval, to: State, output: Output) -> Approval:
-        """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""
+        """Records an outcome. One that can't be recorded is shown as such; the next run shows the record."""
         try:
             return await self._scope.thread.keep(approval, to, output)
         except NotSaved as error:
@@ -86,7 +86,7 @@ class OutcomeEvents:
         )
 
     def late(self, late: Iterable[Approval]) -> None:
-        """Say what is true of calls that were decided before: the page may show what was clicked."""
+        """Says what is true of calls that were decided before: the page may show what was clicked."""
         for approval in _once(late):
             record = approval_records.record(approval, self._asker.parameters(approval))
             message = approval_records.already(approval, self._scope.clock())

@@ -81,12 +81,12 @@ class ApprovalPrompter:
             self._seq.leave_open([card.id])
 
     def retire_cards(self, approvals: list[Approval]) -> None:
-        """End the cards of what is asked again."""
+        """Ends the cards of what is asked again."""
         for approval in approvals:
             self._end_cards(approval, REPLACED)
 
     def close_cards(self, approval: Approval) -> None:
-        """End the cards of a call that can no longer be answered, so that they lose their buttons."""
+        """Ends the cards of a call that can no longer be answered, so that they lose their buttons."""
         output = outcomes.on_cards(approval)
         self._end_cards(approval, output.content if output else REPLACED)
 

@@ -98,7 +98,7 @@ ReadThread = Callable[[str, str], Awaitable[tuple[Thread, Reservation] | None]]
 
 
 async def refuse_early(store: Store, read: ReadThread, team: Team, run: RunInput, principal: str) -> None:
-    """Raise `ApprovalPending` if the run would be refused. Leaves a thread to its lease on which something is at work.
+    """Raises `ApprovalPending` if the run would be refused. Leaves a thread to its lease on which something is at work.
 
     Costs one cheap read where nothing waits.
     """
@@ -119,7 +119,7 @@ async def refuse_early(store: Store, read: ReadThread, team: Team, run: RunInput
 
 
 async def refuse(team: Team, run: RunInput, thread: Thread) -> None:
-    """Raise `ApprovalPending` if something waits on ``thread`` that the run doesn't answer."""
+    """Raises `ApprovalPending` if something waits on ``thread`` that the run doesn't answer."""
     if team.entry.on_unanswered != "refuse":
         return
     pending = {approval.id for approval in thread.approvals if approval.waits_at(thread.now)}

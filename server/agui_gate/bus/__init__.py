@@ -10,7 +10,7 @@ _SCHEMES = "memory://, postgresql://host:5432/database, redis://host:6379 and re
 
 
 def open_bus(url: str, *, kept_seconds: float, run_bytes: int) -> Bus:
-    """Make the bus that ``url`` names; nothing is connected to before its `start`.
+    """Makes the bus that ``url`` names; nothing is connected to before its `start`.
 
     ``kept_seconds``: how long a run that has ended can be read again. ``run_bytes``: what is kept of each run, about.
     Raises `ConfigurationError` for a URL that names none, and where a package is missing. The message never repeats the

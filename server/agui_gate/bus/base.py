@@ -31,7 +31,7 @@ class Messages(Protocol):
         ...
 
     async def prepare(self) -> None:
-        """Make them now, without keeping the event loop busy."""
+        """Makes them now, without keeping the event loop busy."""
         ...
 
 
@@ -98,11 +98,11 @@ class Reader(Protocol):
         ...
 
     def ping(self) -> None:
-        """Have a `read` that waits return a comment, so that its connection stays open."""
+        """Has a `read` that waits return a comment, so that its connection stays open."""
         ...
 
     def close(self) -> None:
-        """Stop reading; a `read` that waits returns the end."""
+        """Stops reading; a `read` that waits returns the end."""
         ...
 
 
@@ -130,7 +130,7 @@ class Bus(Protocol):
     """
 
     async def start(self) -> None:
-        """Connect. Raises `ConfigurationError` with a sentence."""
+        """Connects. Raises `ConfigurationError` with a sentence."""
         ...
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
@@ -157,23 +157,23 @@ class Bus(Protocol):
         ...
 
     async def forget(self, principal: str, thread_id: str) -> None:
-        """Drop what a deleted thread's runs said, which are over. Who is reading it reads it to its end."""
+        """Drops what a deleted thread's runs said, which are over. Who is reading it reads it to its end."""
         ...
 
     async def expire(self) -> None:
-        """Drop what is over its time. Called every second."""
+        """Drops what is over its time. Called every second."""
         ...
 
     def listen(self, hear: Hear) -> None:
-        """Have ``hear`` told what other replicas tell. Each replica calls it once, before `start`."""
+        """Has ``hear`` told what other replicas tell. Each replica calls it once, before `start`."""
         ...
 
     def tell(self, signal: Signal) -> None:
-        """Tell the other replicas, soon. Best effort: nothing waits here, nothing fails, and equal ones that are told
+        """Tells the other replicas, soon. Best effort: nothing waits here, nothing fails, and equal ones that are told
         together may arrive as one. Whoever tells has no need to hear it, and may.
         """
         ...
 
     async def aclose(self) -> None:
-        """Send what isn't sent yet, and close. Safe to call twice."""
+        """Sends what isn't sent yet, and closes. Safe to call twice."""
         ...

@@ -73,7 +73,7 @@ class EventLog:
         self.readers: set[LogReader] = set()
 
     def begin_at(self, seq: int) -> None:
-        """Drop what there is: the next frame has that number. Who reads what is before it has fallen behind."""
+        """Drops what there is: the next frame has that number. Who reads what is before it has fallen behind."""
         self._last = _Block(seq)
         self._blocks = deque([self._last])
         self._size = 0
@@ -91,7 +91,7 @@ class EventLog:
         return self._size
 
     def append(self, frame: bytes) -> None:
-        """Add the next frame and wake who waits for it."""
+        """Adds the next frame and wakes who waits for it."""
         block = self._last
         if len(block.data) >= self._block:
             block = self._new_block()

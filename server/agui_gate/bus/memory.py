@@ -119,7 +119,7 @@ class MemoryBus:
         self._expire()
 
     def _expire(self) -> None:
-        """Drop the runs that are over their time. Over the bytes, the oldest ones of whoever has the most."""
+        """Drops the runs that are over their time. Over the bytes, the oldest ones of whoever has the most."""
         now = self._clock()
         for ended in list(self._ended.values()):
             while ended and ended[0][0] <= now:

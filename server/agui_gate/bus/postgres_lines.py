@@ -62,7 +62,7 @@ class Line:
                     self.close()
 
     def close(self) -> None:
-        """Close the connection; the next question makes another one."""
+        """Closes the connection; the next question makes another one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -135,7 +135,7 @@ async def _connected(conninfo: str, hear: Callable[[bytes], None] | None = None)
 
 
 async def _is_gone(connection: Connection) -> bool:
-    """Wait until it broke, or until it was quiet for long and has shown that it is there."""
+    """Waits until it broke, or until it was quiet for long and has shown that it is there."""
     try:
         async with asyncio.timeout(QUIET_SECONDS):
             await connection.gone.wait()

@@ -189,7 +189,7 @@ class RedisWire:
             raise away(error) from error
 
     async def _try_out(self) -> None:
-        """Do once what is needed later, with several keys at once as no cluster does. Raises what the server says."""
+        """Does once what is needed later, with several keys at once as no cluster does. Raises what the server says."""
         async with self._client.pipeline(transaction=True) as pipe:
             pipe.set(PREFIX + b"try", b"", ex=1)
             pipe.xtrim(PREFIX + b"none", minid=1)
@@ -208,7 +208,7 @@ class _Hearing:
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
-        """Go on until cancelled, or until the first connection fails."""
+        """Goes on until cancelled, or until the first connection fails."""
         while True:
             problem = await self._lost()
             if not self.begun.done():
@@ -219,7 +219,7 @@ class _Hearing:
             self._wait = min(2 * self._wait, BACKOFF[1])
 
     async def _lost(self) -> Exception:
-        """Hear until the connection is lost, and why it was."""
+        """Hears until the connection is lost, and why it was."""
         from redis.exceptions import RedisError
 
         try:
@@ -259,7 +259,7 @@ class _Hearing:
 
 
 async def _leave_idle(client: Any) -> None:
-    """Close the connections that nobody uses: where one is lost, they are too."""
+    """Closes the connections that nobody uses: where one is lost, they are too."""
     await client.connection_pool.disconnect(inuse_connections=False)
 
 

@@ -4,7 +4,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; the entry point of the program `agui-gate`."""
+    """Runs the command line; the entry point of the program `agui-gate`."""
     import sys
 
     from agui_gate.cli.program import program

@@ -36,15 +36,17 @@ class Talk:
         self._printer = ChatPrinter()
 
     async def say(self, text: str, *answers: Answer) -> Outcome:
-        """Say something, and print what comes."""
+        """Says something, and prints what comes."""
         return await self._read(self.thread.say(text, *answers))
 
     async def answer(self, answers: Sequence[Answer]) -> Outcome:
-        """Answer what waits, and print what comes."""
+        """Answers what waits, and prints what comes."""
         return await self._read(self.thread.answer(*answers))
 
     async def resume(self) -> Outcome | None:
-        """Go on with an earlier conversation: show it, and what still happens. None where the server can't bring it."""
+        """Goes on with an earlier conversation: shows it, and what still happens. None where the server can't bring
+        it.
+        """
         try:
             run = await self.thread.attach()
             return await self._read(run, back=True)
@@ -56,7 +58,7 @@ class Talk:
             raise
 
     async def _read(self, run: Run, *, back: bool = False) -> Outcome:
-        """Print a run. A first Ctrl-C stops it, and what it still says is printed; a second one leaves."""
+        """Prints a run. A first Ctrl-C stops it, and what it still says is printed; a second one leaves."""
         reader = asyncio.ensure_future(self._print(run, back))
         ticker = asyncio.ensure_future(self._tick())
         try:

@@ -57,11 +57,11 @@ class LocalThread:
         self._engine, self._agent, self._thread_id, self._show = engine, agent, thread_id, show
 
     async def start(self) -> None:
-        """Open the store. Raises `ConfigurationError`."""
+        """Opens the store. Raises `ConfigurationError`."""
         await self._engine.start()
 
     async def aclose(self) -> None:
-        """Close everything."""
+        """Closes everything."""
         await self._engine.aclose()
 
     async def known(self) -> bool:
@@ -84,7 +84,7 @@ class LocalThread:
         return [*gated, *(call.name for call in journal.open_calls() if call.kind != "client")]
 
     async def say(self, text: str | None) -> bool:
-        """Run with a new message, or with none to go on. False if the run failed, or was stopped by us.
+        """Runs with a new message, or with none to go on. False if the run failed, or was stopped by us.
 
         When cancelled, the run is stopped in order and its last events are shown; one that doesn't end is left.
         """
@@ -92,7 +92,7 @@ class LocalThread:
         return await self._run(messages, None)
 
     async def answer(self, answers: Sequence[ResumeEntry]) -> bool:
-        """Run with answers to what waits. False as with `say`."""
+        """Runs with answers to what waits. False as with `say`."""
         return await self._run([], list(answers))
 
     async def pending(self) -> list[Approval]:

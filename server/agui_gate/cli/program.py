@@ -62,7 +62,7 @@ class Failure(click.ClickException):
         vars(self)["exit_code"] = exit_code  # click reads it from the instance but declares it on the class
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line."""
+        """Prints the line."""
         line = fit(f"error: {self.format_message()}", sys.stderr).removeprefix("error:")
         click.echo(f"{click.style('error:', fg='red', bold=True)}{line}", err=True, file=file)
 
@@ -110,7 +110,7 @@ class Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command. While the list of commands is printed, its one-line help is enough."""
+        """Imports one command. While the list of commands is printed, its one-line help is enough."""
         if cmd_name not in COMMANDS:
             return None
         module, short = COMMANDS[cmd_name]
@@ -120,12 +120,12 @@ class Program(click.Group):
         return fitting(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
+        """Lists the commands without importing them."""
         ctx.meta["agui_gate.listing"] = True
         super().format_commands(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn errors into one line and an exit code."""
+        """Runs the command; turns errors into one line and an exit code."""
         try:
             with _fitted():
                 return super().invoke(ctx)
@@ -138,7 +138,7 @@ class Program(click.Group):
 
 
 def _tell(ctx: click.Context, error: Exception) -> NoReturn:
-    """End with one line about ``error``, and the exit code that belongs to it."""
+    """Ends with one line about ``error``, and the exit code that belongs to it."""
     if debugging(ctx):
         click.echo(traceback_of(error), err=True)
     while isinstance(error, ExceptionGroup):

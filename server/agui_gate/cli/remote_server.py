@@ -135,11 +135,11 @@ class RemoteServer:
         return self._run(self._page("/approvals?state=decided&limit=100", MAX_ANSWER))[0]
 
     def decide(self, approval_id: str, payload: Json) -> Json:
-        """Decide one; what became of it, which fits `Outcome`."""
+        """Decides one; what became of it, which fits `Outcome`."""
         return self._run(self._decide(approval_id, payload))
 
     def follow(self, show: Callable[[str, Json, News], None]) -> None:
-        """Pass the events of `GET /approvals/events` to ``show``, each as its name, as it is, and typed.
+        """Passes the events of `GET /approvals/events` to ``show``, each as its name, as it is, and typed.
 
         Ends with the stream, for whatever reason. Raises as the class does where the server refuses it or has none.
         """
@@ -298,7 +298,7 @@ class Events(Frames):
 
 
 def _check(url: str) -> None:
-    """Raise `ConfigurationError` for what is no address."""
+    """Raises `ConfigurationError` for what is no address."""
     try:
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and url.isprintable() and parts.port != 0:

@@ -13,7 +13,7 @@ from agui_gate.stores.capabilities import FullStore
 
 @asynccontextmanager
 async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool = False) -> AsyncIterator[FullStore]:
-    """Open it, and bring its schema up to date.
+    """Opens it, and brings its schema up to date.
 
     Raises `ConfigurationError`, also for one that keeps nothing; and for one that isn't there, unless ``may_be_new``:
     who gave a wrong name is not told that all is well in there. ``any_past``: see `open_store`.

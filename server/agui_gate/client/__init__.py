@@ -101,7 +101,7 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections that were opened here. Safe to call twice."""
+        """Closes the connections that were opened here. Safe to call twice."""
         await self._connection.aclose()
 
     def thread(

@@ -123,7 +123,7 @@ def _piece(opened: Opened, more: dict[str, Any]) -> ev.AnyEvent:
 
 
 def _check_agrees(chunk: Chunk, opened: Opened) -> None:
-    """Raise `Malformed` for a chunk that repeats what the first one said, with another value."""
+    """Raises `Malformed` for a chunk that repeats what the first one said, with another value."""
     for name in ("role", "name", "tool_call_name", "parent_message_id"):
         said = getattr(chunk, name, None)
         if said is not None and said != getattr(opened, name):

@@ -105,7 +105,7 @@ class Connection:
         self._nobody = f"Nothing is listening at {parts.scheme}://{parts.netloc.rpartition('@')[2]}."
 
     async def aclose(self) -> None:
-        """Close what was opened here. Safe to call twice."""
+        """Closes what was opened here. Safe to call twice."""
         own, self._own = self._own, None
         if own is not None and own is not self._given:
             await own.aclose()
@@ -284,7 +284,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 async def _read(response: "httpx2.Response", body: bytearray, limit: int) -> None:
-    """Read as much of the body as may be, into ``body``."""
+    """Reads as much of the body as may be, into ``body``."""
     async for piece in response.aiter_raw():
         body += piece[: limit - len(body)]
         if len(body) >= limit:
@@ -292,7 +292,7 @@ async def _read(response: "httpx2.Response", body: bytearray, limit: int) -> Non
 
 
 async def _closed(response: "httpx2.Response") -> None:
-    """Close it, also where we are being cancelled."""
+    """Closes it, also where we are being cancelled."""
     with anyio.move_on_after(CLOSE_SECONDS, shield=True):
         await response.aclose()
 

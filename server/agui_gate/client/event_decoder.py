@@ -94,13 +94,13 @@ class Reader:
 
 
 def _check_values(payload: bytes) -> None:
-    """Raise `TooMuch` for an event of so many values that reading it takes too long."""
+    """Raises `TooMuch` for an event of so many values that reading it takes too long."""
     if has_more(payload, MAX_CONTAINERS, b"{[") or has_more(payload, MAX_VALUES, b","):
         raise TooMuch(f"The agent sent an event of more than {MAX_CONTAINERS:,} objects, or {MAX_VALUES:,} values.")
 
 
 def _check_depth(payload: bytes, event: ev.AnyEvent) -> None:
-    """Raise `Malformed` for what nests so deep that others may fail at it. Most events have too few brackets."""
+    """Raises `Malformed` for what nests so deep that others may fail at it. Most events have too few brackets."""
     if payload.count(b"{") + payload.count(b"[") <= MAX_LEVELS:
         return
     if any(is_deeper(getattr(event, name), MAX_LEVELS) for name in event.__struct_fields__):

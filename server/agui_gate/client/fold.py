@@ -101,7 +101,7 @@ class Fold:
             self._all.append(message)
 
     def apply(self, event: ev.AnyEvent) -> None:
-        """Change everything as the event says. Raises `TooMuch`; then nothing more may be applied."""
+        """Changes everything as the event says. Raises `TooMuch`; then nothing more may be applied."""
         self.work.begin()
         with bounded():
             self._apply(event)
@@ -315,7 +315,7 @@ _UNCHANGED = object()
 
 
 def _note(target: Json | None, event: ev.Event) -> None:
-    """Merge the event's metadata into what it builds: key by key, the last one counts (META-2)."""
+    """Merges the event's metadata into what it builds: key by key, the last one counts (META-2)."""
     if target is not None and event.metadata is not None:
         target["metadata"] = target.get("metadata") or {}
         target["metadata"].update(event.metadata)

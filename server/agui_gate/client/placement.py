@@ -49,7 +49,7 @@ class Placement:
                 self._made.setdefault(call["id"], group)
 
     def add_result(self, message: Json) -> None:
-        """Put a result after the message that made the call, and after the results that are there already."""
+        """Puts a result after the message that made the call, and after the results that are there already."""
         group = self._made.get(message["toolCallId"])
         if group is None or group is self._groups[-1]:
             self.append(message)
@@ -59,7 +59,7 @@ class Placement:
             self.by_id.setdefault(message["id"], message)
 
     def add_call(self, call: Json, parent_id: str | None) -> None:
-        """Put a call on the message of that id, or on the last one where None is given. Either is an assistant's."""
+        """Puts a call on the message of that id, or on the last one where None is given. Either is an assistant's."""
         group = self._groups[-1] if parent_id is None else self._homes[parent_id]
         group[0].setdefault("toolCalls", []).append(call)
         self.calls[call["id"]], self._made[call["id"]] = call, group

@@ -48,7 +48,7 @@ Payloads = AsyncGenerator[list[bytes], None]
 
 
 async def _beside(function: Callable[[T], U], given: T) -> U:
-    """Call it beside the event loop. It is seen through when the caller is cancelled: nothing is half taken."""
+    """Calls it beside the event loop. It is seen through when the caller is cancelled: nothing is half taken."""
     done = asyncio.ensure_future(off_loop(_without_collector, function, given))
     try:
         return await asyncio.shield(done)
@@ -142,12 +142,12 @@ class Run:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leave it: close the connection. Not while another task reads it; see `stop`. Safe to call twice."""
+        """Leaves it: closes the connection. Not while another task reads it; see `stop`. Safe to call twice."""
         await self._events.aclose()
         self._thread.leave()
 
     async def stop(self) -> None:
-        """Stop it, also while another task reads it. The reader gets what is left, and its end.
+        """Stops it, also while another task reads it. The reader gets what is left, and its end.
 
         An agui-gate is asked to; any other server sees that nobody listens any more.
         """
@@ -199,7 +199,7 @@ class Run:
         return self._large or self._told > MUCH
 
     def _note(self, event: ev.AnyEvent) -> None:
-        """Keep track of where the run is. Raises `Malformed` for what comes before its beginning or after its end."""
+        """Keeps track of where the run is. Raises `Malformed` for what comes before its beginning or after its end."""
         match event:
             case ev.RunStarted():
                 if self._started and self.outcome is None:

@@ -108,7 +108,7 @@ class Thread:
         return self._fold.subagents.get(event.subagent_run_id or "", "")
 
     def say(self, content: str | list[Json], *answers: Answer, **more: Any) -> Run:
-        """Say something: text, or parts. Whatever waits by interrupt has to be answered with it.
+        """Says something: text, or parts. Whatever waits by interrupt has to be answered with it.
 
         ``more`` are members of the request. Raises `Unanswered`.
         """
@@ -116,7 +116,7 @@ class Thread:
         return self._run([message], answers, more)
 
     def answer(self, *answers: Answer, **more: Any) -> Run:
-        """Answer questions. Raises `Unanswered` if an interrupt is left out."""
+        """Answers questions. Raises `Unanswered` if an interrupt is left out."""
         return self._run([], answers, more)
 
     def go(self, **more: Any) -> Run:
@@ -124,7 +124,7 @@ class Thread:
         return self._run([], (), more)
 
     async def attach(self) -> Run:
-        """Come back to the thread, where the server can (agui-gate's `connect`): all of it, then what comes live.
+        """Comes back to the thread, where the server can (agui-gate's `connect`): all of it, then what comes live.
 
         Raises `NoWayBack` where the server has no such route, and `Unreachable`.
         """
@@ -133,7 +133,7 @@ class Thread:
         return self._begun(Run(self._connection, self, self._body({}), attach=True, large=self._is_large))
 
     async def run_tools(self) -> bool:
-        """Run those of our tools that the agent called, all at once. Whether there were any: then `go` on."""
+        """Runs those of our tools that the agent called, all at once. Whether there were any: then `go` on."""
         calls = self.pending
         results = await asyncio.gather(*(result_of(self.tools[c["function"]["name"]], c) for c in calls))
         for call, result in zip(calls, results, strict=True):
@@ -141,7 +141,7 @@ class Thread:
         return bool(calls)
 
     async def finish(self, run: Run) -> Outcome:
-        """Read a run to its end, run our tools and go on, until the agent is done or asks. Raises `ClientError`."""
+        """Reads a run to its end, runs our tools and goes on, until the agent is done or asks. Raises `ClientError`."""
         outcome = await run
         for _ in range(MAX_FOLLOW_UPS):
             if outcome.failed or self._fold.interrupts or not await self.run_tools():
@@ -150,7 +150,7 @@ class Thread:
         return outcome
 
     async def stop(self) -> None:
-        """Stop the run that is under way, if there is one: see `Run.stop`."""
+        """Stops the run that is under way, if there is one: see `Run.stop`."""
         if self._running is not None:
             await self._running.stop()
 

@@ -174,7 +174,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Read the settings from everywhere. ``options`` are those of the command line; None in it means not given.
+    """Reads the settings from everywhere. ``options`` are those of the command line; None in it means not given.
 
     Raises `ConfigurationError` for a wrong value, a name that is no setting (a misspelt `AGUI_GATE_TOKENS` would leave
     the server open), or a file that can't be read.

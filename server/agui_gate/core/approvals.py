@@ -227,7 +227,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def check_move(approval: Approval, to: State, now: int) -> None:
-    """Raise `IllegalMove` unless ``approval`` may go to ``to`` at ``now``."""
+    """Raises `IllegalMove` unless ``approval`` may go to ``to`` at ``now``."""
     if to not in MOVES[approval.state]:
         raise IllegalMove(f"approval {approval.id} is {approval.state}; it can't become {to}")
     if to is State.PASSED and not approval.is_held:

@@ -114,7 +114,7 @@ class Journal:
 
     # --- what happens ---------------------------------------------------------------------------------------------
     def note(self, entry: Entry) -> None:
-        """Add one entry."""
+        """Adds one entry."""
         match entry:
             case TurnEntry():
                 self._note_turn(entry)
@@ -181,7 +181,7 @@ class Journal:
             self.replaced.append(entry)
 
     def record(self, approval: Approval) -> None:
-        """Take over a record of the ledger: a new one, or one that was moved."""
+        """Takes over a record of the ledger: a new one, or one that was moved."""
         self.approvals[approval.call_id] = approval
         self.call_ids.add(approval.call_id)
         if approval.state in UNFINISHED:

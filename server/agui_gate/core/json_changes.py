@@ -262,7 +262,7 @@ class _Found(list[Operation]):
         self._work_left: float = MOST_WORK
 
     def compare(self, old: Document, new: Document, path: str, depth: int) -> None:
-        """Add what makes ``new`` of ``old``. Raises `TooDifferent`, or `_Longer` if it is more bytes than may be."""
+        """Adds what makes ``new`` of ``old``. Raises `TooDifferent`, or `_Longer` if it is more bytes than may be."""
         begin, begin_bytes, most = len(self), self._bytes, self._most
         if most is not None:
             self._most = min(most, begin_bytes + _size("replace", path, len(new.text)))

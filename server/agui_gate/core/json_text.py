@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def parse(text: str) -> Any:
-    """Read one JSON value. Raises ValueError if the text is not JSON, or is JSON that is refused here."""
+    """Reads one JSON value. Raises ValueError if the text is not JSON, or is JSON that is refused here."""
     try:
         value = _decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -46,7 +46,7 @@ def parse(text: str) -> Any:
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Read a JSON object; None if the text is anything else."""
+    """Reads a JSON object; None if the text is anything else."""
     try:
         value = parse(text)
     except ValueError:
@@ -196,7 +196,7 @@ def _number(value: float) -> float | int:
 
 
 def _check_depth(value: Any) -> None:
-    """Raise ValueError if ``value`` nests too deep. Goes level by level: no recursion to run out of."""
+    """Raises ValueError if ``value`` nests too deep. Goes level by level: no recursion to run out of."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [inner for outer in level if isinstance(outer, dict | list) for inner in _members(outer)]
@@ -231,7 +231,7 @@ class NotFinite(ValueError):
 
 
 def check_finite(value: Any) -> None:
-    """Raise `NotFinite` where a number in ``value`` is not, however deep."""
+    """Raises `NotFinite` where a number in ``value`` is not, however deep."""
     level = [value]
     while level:
         if any(isinstance(item, float) and not isfinite(item) for item in level):

@@ -52,7 +52,7 @@ class Lane:
         self._calls: set[str] = set()  # between START and END
 
     def announce(self) -> None:
-        """Have it announced, if it has to be."""
+        """Has it announced, if it has to be."""
 
     def subagent(self, about: ev.SubagentStarted) -> "SubagentLane":
         """Returns the lane of a sub-agent of this one: one for each id, whatever else ``about`` says the next time."""
@@ -173,7 +173,7 @@ class Lane:
             self._emit(event)
 
     def end_unfinished(self) -> None:
-        """End the messages, reasoning and arguments that are half said."""
+        """Ends the messages, reasoning and arguments that are half said."""
         for message_id in sorted(self._texts):
             self.text_end(message_id)
         for message_id in list(self._reasoning):

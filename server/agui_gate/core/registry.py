@@ -106,7 +106,7 @@ class PendingApprovalRegistry:
         self._oldest: dict[str, PendingApproval] = {}
 
     def register(self, keys: str | Iterable[str], name: str, arguments: Arguments) -> PendingApproval:
-        """Add an entry that any of ``keys`` finds; equal keys collapse.
+        """Adds an entry that any of ``keys`` finds; equal keys collapse.
 
         An older entry under one of them is replaced and loses all its keys. Over ``max_size`` the entry that was
         registered longest ago goes, with all its keys. Raises ValueError without keys or if ``arguments`` is no JSON.
@@ -127,7 +127,7 @@ class PendingApprovalRegistry:
         return entry
 
     def consume(self, key: str, name: str, arguments: Arguments) -> Consumed:
-        """Use up the entry under ``key`` if ``name`` and ``arguments`` are those it was registered with.
+        """Uses up the entry under ``key`` if ``name`` and ``arguments`` are those it was registered with.
 
         Of any number of callers exactly one gets ``ok``. After a mismatch the entry still waits. Arguments None only
         match an entry that was registered with None.
@@ -148,7 +148,7 @@ class PendingApprovalRegistry:
             del self._by_key[key]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over all keys as they are now; oldest entry first."""
+        """Iterates over all keys as they are now; oldest entry first."""
         with self._lock:
             return iter(list(self._by_key))
 
@@ -157,7 +157,7 @@ class PendingApprovalRegistry:
             return key in self._by_key
 
     def __len__(self) -> int:
-        """Count the entries, not their keys."""
+        """Counts the entries, not their keys."""
         with self._lock:
             return len(self._oldest)
 
@@ -166,7 +166,7 @@ class PendingApprovalRegistry:
             return self._by_key[key]
 
     def __setitem__(self, key: str, name: str | PendingApproval) -> None:
-        """Register under one key: a bare name (any arguments will do), or what an entry says."""
+        """Registers under one key: a bare name (any arguments will do), or what an entry says."""
         if isinstance(name, PendingApproval):
             self.register(key, name.name, name.arguments)
         else:
@@ -182,7 +182,8 @@ def _given(arguments: Arguments) -> str | None:
 
 
 def _canonical(arguments: Arguments) -> str | None:
-    """Return one text for all ways to write the same arguments; None for None. Raises ValueError if they can't be JSON.
+    """Returns one text for all ways to write the same arguments; None for None. Raises ValueError if they can't be
+    JSON.
 
     Text that isn't JSON stands for itself: it equals only the very same text.
     """
@@ -260,5 +261,5 @@ def _key(target: Target, some_id: str) -> str:
 
 
 def _given_or_recorded(approval: Approval, name: str | None, arguments: str | None) -> tuple[str, str]:
-    """Name and arguments that an answer gives; those of the record where it gives none."""
+    """Returns the name and arguments that an answer gives; those of the record where it gives none."""
     return approval.tool if name is None else name, approval.arguments if arguments is None else arguments

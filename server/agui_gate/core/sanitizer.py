@@ -110,7 +110,7 @@ Settled = tuple[UserTurn | AssistantTurn, ...]
 
 
 def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> Settled:
-    """Settle ``entries``, for a model of this ``vendor``. What is settled can be settled again, and stays as it is."""
+    """Settles ``entries``, for a model of this ``vendor``. What is settled can be settled again, and stays as it is."""
     said = distinct(entries)
     left_out = _LeftOut(entries, vendor)
     results = iter(left_out.results(pair(said)))
@@ -183,7 +183,7 @@ class _Line:
         self._spent: set[ResultEntry] = set()
 
     def end_segment(self, paired: list[ResultEntry | None]) -> None:
-        """End the segment: hand its results to the waiting calls, and forget those left over."""
+        """Ends the segment: hands its results to the waiting calls, and forgets those left over."""
         results = self._distinct_results()
         first = max(0, len(self.calls) - len(results))
         for call, result in zip(self.calls[first:], results, strict=False):

@@ -115,20 +115,20 @@ class Sequencer(Lane):
             lane.end_unfinished()
 
     def settle(self) -> None:
-        """End what is half said, and give the results that are still owed."""
+        """Ends what is half said, and gives the results that are still owed."""
         self.end_unfinished()
         for call_id, lane in list(self._stream.owed.items()):
             if lane is not None:
                 lane.result(call_id, f"{call_id}-result", UNFINISHED)
 
     def _suspend_subagents(self, outcome: ev.Finished | None) -> None:
-        """End those that are still at work, the inner ones first: they wait for somebody."""
+        """Ends those that are still at work, the inner ones first: they wait for somebody."""
         asked = outcome.interrupts if isinstance(outcome, ev.InterruptOutcome) else ()
         for lane in reversed(list(self._stream.running.values())):
             lane.suspended([interrupt.id for interrupt in asked if interrupt.subagent_run_id == lane.id])
 
     def _close(self) -> bool:
-        """End what is half said; False if the stream is over already (or never began)."""
+        """Ends what is half said; False if the stream is over already (or never began)."""
         if not self._stream.is_open:
             return False
         self.settle()

@@ -43,7 +43,7 @@ class CardsShown:
         self._open: dict[str, dict[str, CardEntry]] = {}
 
     def note(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
-        """Take what the journal has next about cards."""
+        """Takes what the journal has next about cards."""
         match entry:
             case CardEntry():
                 self._approvals[entry.id] = entry.approval_id
@@ -92,11 +92,11 @@ class MessagesShown:
         """The number of users' messages that came without an id."""
 
     def note_turn(self, turn: TurnEntry) -> None:
-        """Take a turn: its texts, its reasoning, and the messages that show its calls."""
+        """Takes a turn: its texts, its reasoning, and the messages that show its calls."""
         self._ids.update([part.parent_id if isinstance(part, CallPart) else part.id for part in turn.parts])
 
     def note_user(self, entry: UserEntry, place: int) -> None:
-        """Take a user's message that is the journal's entry number ``place``."""
+        """Takes a user's message that is the journal's entry number ``place``."""
         self._ids.add(entry.id)
         self._users[entry.id] = place
         if entry.minted:
@@ -104,7 +104,7 @@ class MessagesShown:
             self.unnamed += 1
 
     def note_kept(self, entry: KeptEntry) -> None:
-        """Take a message that only clients need."""
+        """Takes a message that only clients need."""
         self._ids.add(entry.id)
 
     def __contains__(self, message_id: str) -> bool:

@@ -34,7 +34,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     cache_write_input_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Make the counts agree with each other, where they don't already: most do."""
+        """Makes the counts agree with each other, where they don't already: most do."""
         if not self._agrees():
             self._correct()
 

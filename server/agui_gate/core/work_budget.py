@@ -46,7 +46,7 @@ class Work:
         self._left_of_event = self._event
 
     def spend(self, microseconds: float) -> None:
-        """Raise `TooMuchWork` where there isn't so much left."""
+        """Raises `TooMuchWork` where there isn't so much left."""
         self.left -= microseconds
         self._left_of_event -= microseconds
         if self.left < 0 or self._left_of_event < 0:

@@ -76,12 +76,12 @@ class Activities(ThreadPart):
 
 
 def thread_part(thread: LeasedThread, stored: Any) -> Activities:
-    """Return the activities of a thread that begins to show some."""
+    """Returns the activities of a thread that begins to show some."""
     return Activities(thread.append, thread.capacity.has_room)
 
 
 def activities_of(thread: LeasedThread) -> Activities:
-    """Return the activities of a leased thread."""
+    """Returns the activities of a leased thread."""
     part = thread.parts.need(ACTIVITIES)
     assert isinstance(part, Activities)
     return part

@@ -93,7 +93,7 @@ class ContextWindow(TurnStep):
         self._continuation = speaker.continuation
 
     async def request(self, draft: Draft) -> None:
-        """Send what the window has of the transcript. Notes in the journal where that begins, if it begins elsewhere.
+        """Sends what the window has of the transcript. Notes in the journal where that begins, if it begins elsewhere.
 
         A summary takes the thread's ``turn_seconds`` at most. What hinders it is logged and never raised, but for
         cancellation.
@@ -159,7 +159,7 @@ class ContextWindow(TurnStep):
 
 
 def turn_step(speaker: Speaker) -> ContextWindow:
-    """Return the step of a member that is sent less than all."""
+    """Returns the step of a member that is sent less than all."""
     history = speaker.member.agent.history
     assert history is not None
     return ContextWindow(speaker, history)

@@ -94,7 +94,7 @@ EVERY = tuple(Failpoint(side, place) for place in Place for side in get_args(Sid
 
 
 def parse(text: str) -> Failpoint:
-    """Read ``SIDE PLACE [NUMBER]``. Raises `ConfigurationError`."""
+    """Reads ``SIDE PLACE [NUMBER]``. Raises `ConfigurationError`."""
     words = text.split()
     try:
         return msgspec.convert(dict(zip(("side", "place", "number"), words, strict=False)), Failpoint, strict=False)
@@ -121,7 +121,7 @@ _trap: _Trap | None = None
 
 
 def reach(side: Side, place: Place) -> None:
-    """Say that the process is there. Doesn't return if that is where it ends."""
+    """Says that the process is there. Doesn't return if that is where it ends."""
     if _trap is not None:
         _trap.reach(side, place)
 
@@ -141,7 +141,7 @@ def armed_store(store: FullStore, environ: Mapping[str, str] = os.environ) -> Fu
 
 
 def _set(environ: Mapping[str, str]) -> bool:
-    """Set the trap that the environment names; whether there is one."""
+    """Sets the trap that the environment names; whether there is one."""
     global _trap
     if not (text := environ.get(VARIABLE)):
         return False
@@ -153,7 +153,7 @@ def _set(environ: Mapping[str, str]) -> bool:
 
 
 def _guard_tools() -> None:
-    """Make every tool a failpoint. The trunk has no place for that, so that a tool costs nothing while none is on."""
+    """Makes every tool a failpoint. The trunk has no place for that, so that a tool costs nothing while none is on."""
     names = vars(toolbox)
     if names["run_tool"] is run_tool:
         names["run_tool"] = _guarded(run_tool, _always(Place.TOOL))

@@ -35,7 +35,7 @@ class DynamicInstructions(TurnStep):
         self._instructions = ""
 
     async def prepare(self) -> None:
-        """Have them made. Raises `NoInstructions`."""
+        """Has them made. Raises `NoInstructions`."""
         speaker = self._speaker
         self._instructions = await _made(speaker.member.agent, self._function, speaker.run, speaker.thread)
 
@@ -45,7 +45,7 @@ class DynamicInstructions(TurnStep):
 
 
 def turn_step(speaker: Speaker) -> DynamicInstructions:
-    """Return the step of a member whose instructions are a function."""
+    """Returns the step of a member whose instructions are a function."""
     function = speaker.member.agent.instructions
     assert not isinstance(function, str)
     return DynamicInstructions(speaker, function)

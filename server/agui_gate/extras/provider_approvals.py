@@ -71,7 +71,7 @@ class ProviderApprovals(HeldCalls):
         await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
 
     async def pass_on(self, agent: Agent) -> None:
-        """Have the next request, to the model of ``agent``, say yes to what was approved, having saved that it will.
+        """Has the next request, to the model of ``agent``, say yes to what was approved, having saved that it will.
 
         What another agent's provider holds back can't be told any more.
         """

@@ -58,7 +58,7 @@ class RemoteState(TurnStep):
         self._shared = state_of(thread)
 
     async def request(self, draft: Draft) -> None:
-        """Send the state as it is now."""
+        """Sends the state as it is now."""
         draft.state = _shared_with(self._agent, self._thread)
         self.begin(draft.turn_id, draft.state)
 
@@ -108,7 +108,7 @@ class RemoteState(TurnStep):
             log.warning("left_out", what=what, why=why)
 
     def end(self) -> list[Entry]:
-        """Return what the journal is to have of it, once the turn is over."""
+        """Returns what the journal is to have of it, once the turn is over."""
         entries: list[Entry] = [*activities_of(self._thread).end(self._turn_id)]
         self._end_stretch()
         if self._back:
@@ -118,7 +118,7 @@ class RemoteState(TurnStep):
         return entries
 
     def _take_state(self, text: bytes, known: Document) -> Document:
-        """Keep what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
+        """Keeps what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
         limit, shared, form = self._thread.limits.state_bytes, self._shared, form_of(self._agent)
         if len(text) > limit or len(fitted := form.fitted(text)) > limit:
             raise ValueError("the state is too large")
@@ -156,7 +156,7 @@ class RemoteState(TurnStep):
 
 
 def turn_step(speaker: Speaker) -> RemoteState:
-    """Return the step of a member whose model tells of the state."""
+    """Returns the step of a member whose model tells of the state."""
     return RemoteState(speaker.member.agent, speaker.thread, speaker.lane)
 
 

@@ -22,12 +22,12 @@ class Replicas(Extension):
         bus.listen(self._hear)
 
     def written(self, hint: Hint) -> None:
-        """Tell the others, unless one of them told it."""
+        """Tells the others, unless one of them told it."""
         if hint.here and hint.what != "saved":
             self._bus.tell(Signal("written" if hint.what == "ended" else hint.what, hint.principal, hint.thread_id))
 
     async def notices(self, batch: Sequence[Notice]) -> None:
-        """Tell it again where approvals have changed: the first signal may be lost, and its process dead."""
+        """Tells it again where approvals have changed: the first signal may be lost, and its process dead."""
         changed = ((one.principal, one.thread_id) for one in batch if one.kind != "run_ended")
         for principal, thread_id in dict.fromkeys(changed):
             self._pass_on(Hint(principal, thread_id, "approvals", here=False))

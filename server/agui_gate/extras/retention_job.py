@@ -26,7 +26,7 @@ class RetentionJob(Extension):
         self._failing = False
 
     async def tick(self) -> None:
-        """Make a step, if it is time. A store that is away is tried again later; that is told once, not every time."""
+        """Makes a step, if it is time. A store that is away is tried again later; that is told once, not every time."""
         now = self._clock()
         if now < self._due:
             return

@@ -39,21 +39,21 @@ class StructuredOutput(TurnStep):
         self._again = self._without = False
 
     async def request(self, draft: Draft) -> None:
-        """Tell the form: to the provider, or in words above the other notes."""
+        """Tells the form: to the provider, or in words above the other notes."""
         draft.output = self._spec
         if self._spec is None:
             draft.notes.insert(0, self._form.told)
 
     def refused(self, error: ProviderError) -> bool:
-        """Tell the form in words from now on, if it may be why the request was refused."""
+        """Tells the form in words from now on, if it may be why the request was refused."""
         return isinstance(error, FormRefused) and self.tell_in_words()
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry]:
-        """Judge the answer, if it was not cut off."""
+        """Judges the answer, if it was not cut off."""
         return (turn if done is None else self.judged(turn, done),)
 
     def over(self) -> Verdict:
-        """Have the model asked once more if its answer doesn't fit. Raises `OutputUnfit` if it was already."""
+        """Has the model asked once more if its answer doesn't fit. Raises `OutputUnfit` if it was already."""
         if not self._unfit:
             return Verdict(result=self._fitted)
         if self._again:
@@ -87,7 +87,7 @@ class StructuredOutput(TurnStep):
 
 
 def turn_step(speaker: Speaker) -> StructuredOutput:
-    """Return the step of a member whose answers have a form."""
+    """Returns the step of a member whose answers have a form."""
     agent = speaker.member.agent
     assert agent.output_form is not None
     return StructuredOutput(agent.output_form, agent.adapter, tools=bool(speaker.specs))

@@ -12,7 +12,7 @@ from agui_gate.agents.agent import Agent
 
 
 def without_tools(agent: Agent) -> Agent:
-    """Return the agent with nothing to call, nobody to hand off to, and no form that its answers have. What the
+    """Returns the agent with nothing to call, nobody to hand off to, and no form that its answers have. What the
     provider runs itself is the adapter's, and stays.
     """
     return replace(agent, tools=(), handoffs=[], output=None)

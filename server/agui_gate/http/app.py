@@ -139,7 +139,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
 
 
 def _name_neighbours(engine: Engine) -> None:
-    """Say what works over several processes on one store without a bus for them, and what doesn't."""
+    """Says what works over several processes on one store without a bus for them, and what doesn't."""
     if others := capabilities(engine.store).shared.neighbours:
         log.warning(
             "store_is_shared",

@@ -148,7 +148,7 @@ class Guard:
             raise Unavailable("Authentication is not available right now.") from None
 
     def _check_loopback(self, request: Request) -> None:
-        """Raise `Forbidden` unless nobody but this machine can be asking. What can't be seen counts as somebody else:
+        """Raises `Forbidden` unless nobody but this machine can be asking. What can't be seen counts as somebody else:
         behind a Unix socket, or a proxy in front of one, there is no address of whoever asks.
         """
         server = request.scope.get("server")
@@ -216,7 +216,7 @@ class Admission:
         return time.monotonic() - self._asked_at < self.FRESH_SECONDS or await self.stands()
 
     async def ended(self) -> None:
-        """Return when it stands no more."""
+        """Returns when it stands no more."""
         while True:
             await asyncio.sleep(self.AGAIN_SECONDS)
             if not await self.stands():

@@ -91,7 +91,7 @@ def is_json(declared: str) -> bool:
 
 
 def check_declared(request: Request, *, preflighted: bool) -> None:
-    """Raise `UnsupportedMediaType` for a body that isn't declared as JSON. A browser sends any other for every page
+    """Raises `UnsupportedMediaType` for a body that isn't declared as JSON. A browser sends any other for every page
     without asking the server first. ``preflighted``: it must have asked, as every page's origin is allowed. A POST
     without a body shows that by declaring JSON all the same, or by a bearer token, which no browser adds by itself.
     """
@@ -132,6 +132,6 @@ def _decoded(function: Callable[[bytes], T], body: bytes) -> T:
 
 
 def check_containers(body: bytes) -> None:
-    """Raise `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
+    """Raises `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
     if has_more(body, MAX_CONTAINERS, b"{["):
         raise TooLarge(f"A body may have at most {MAX_CONTAINERS:,} objects and lists.")

@@ -20,7 +20,7 @@ from agui_gate.http.threads import ThreadRoutes
 
 
 def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
-    """Return the server's routes, then those of its extensions; ``page`` includes the built-in page.
+    """Returns the server's routes, then those of its extensions; ``page`` includes the built-in page.
 
     Thread ids may contain slashes, so what goes on after an id stands before what ends in one.
     """
@@ -87,7 +87,7 @@ class ExtraRoutes(BaseRoute):
         return self._routes
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match the first of its routes that fits. A wrong method is as good as no route: both are the same 404."""
+        """Matches the first of its routes that fits. A wrong method is as good as no route: both are the same 404."""
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if scope["type"] == "http" and any(path == one or path.startswith(f"{one}/") for one in self._paths):
             for route in self.routes:
@@ -97,7 +97,7 @@ class ExtraRoutes(BaseRoute):
         return Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the route that matched answer."""
+        """Has the route that matched answer."""
         await scope["agui_gate.route"].handle(scope, receive, send)
 
     def url_path_for(self, name: str, /, **path_params: object) -> URLPath:

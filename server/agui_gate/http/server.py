@@ -32,25 +32,25 @@ class HttpServer:
         return self.engine.store
 
     async def principal(self, request: Request) -> str:
-        """Return who asks, and start the engine if need be. Raises as `Guard.principal` and `Engine.start`."""
+        """Returns who asks, and starts the engine if need be. Raises as `Guard.principal` and `Engine.start`."""
         principal = await self.guard.principal(request)
         await self.engine.start()
         return principal
 
     async def body(self, request: Request) -> bytes:
-        """Return the body's bytes: see `json_body`."""
+        """Returns the body's bytes: see `json_body`."""
         return await json_body(request, self.max_body)
 
     async def sent(self, request: Request) -> tuple[str, bytes]:
-        """Return who asks, and what they sent, before anything is started for it."""
+        """Returns who asks, and what they sent, before anything is started for it."""
         return await self.guard.principal(request), await self.body(request)
 
     def record(self, approval: Approval) -> dict[str, Any]:
-        """Return an approval as JSON."""
+        """Returns an approval as JSON."""
         return approval_view(approval, self.engine.members)
 
     def agent(self, name: str | None) -> Agent:
-        """Return the agent of that name, or the first one. Raises `NotFound`."""
+        """Returns the agent of that name, or the first one. Raises `NotFound`."""
         agents = self.agents
         agent = next(iter(agents.values())) if name is None else agents.get(name)
         if agent is None:

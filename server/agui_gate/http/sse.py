@@ -56,7 +56,7 @@ class EventStream(Response):
         self.raw_headers = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
+        """Sends until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
         within the send time-out, or when it is further behind than what is kept. Such a reader can come back with its
         last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops. It
         also ends when `auth` doesn't know any more who opened it.
@@ -105,7 +105,7 @@ class EventStream(Response):
 
 
 def hang_up(receive: Receive) -> bool:
-    """Close the connection without waiting for what its client doesn't take, if the server is one that we know."""
+    """Closes the connection without waiting for what its client doesn't take, if the server is one that we know."""
     transport = getattr(getattr(receive, "__self__", None), "transport", None)
     if transport is not None:
         transport.abort()
@@ -174,13 +174,13 @@ class _Admitted:
             self._handle = asyncio.get_running_loop().call_later(admission.AGAIN_SECONDS, self._ask)
 
     async def check(self) -> None:
-        """Raise `Unauthorized` if it doesn't stand at this moment."""
+        """Raises `Unauthorized` if it doesn't stand at this moment."""
         if self._admission is not None and not await self._admission.stands_now():
             self._over = True
         self.check_ended()
 
     def check_ended(self) -> None:
-        """Raise `Unauthorized` if it is known to stand no more."""
+        """Raises `Unauthorized` if it is known to stand no more."""
         if self._over:
             raise Unauthorized(ENDED)
 

@@ -122,7 +122,7 @@ class _Shown:
         return self._places.get(id(message), -1)
 
     def entry(self, entry: Entry) -> None:
-        """Show one entry that is no turn."""
+        """Shows one entry that is no turn."""
         if isinstance(entry, UserEntry):
             self._user(entry)
         elif isinstance(entry, ReportedEntry | ResultEntry):
@@ -142,7 +142,7 @@ class _Shown:
             self._activity(entry)
 
     def turn(self, entry: TurnEntry, results: Iterator[ResultEntry | None]) -> None:
-        """Show a turn as it was streamed. ``results`` has the one of each of its calls next, as they are paired."""
+        """Shows a turn as it was streamed. ``results`` has the one of each of its calls next, as they are paired."""
         after: list[tuple[CallPart, ResultEntry | None]] = []
         for part in entry.parts:
             if not isinstance(part, CallPart):
@@ -178,7 +178,7 @@ class _Shown:
             self._groups[place] = shown
 
     def _said(self, part: TextPart | ReasoningPart, turn: TurnEntry) -> None:
-        """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
+        """Shows text or reasoning; empty texts and invisible reasoning were not streamed."""
         if isinstance(part, TextPart):
             if part.text:
                 message = self._assistant(part.id, turn.task, turn.agent)[0]
@@ -190,7 +190,7 @@ class _Shown:
             self._groups.append([_of(turn.task, message)])
 
     def _cut_off(self, turn: TurnEntry) -> None:
-        """Say of the last text of a turn that its stream did not finish; of its last reasoning, if it said nothing."""
+        """Says of the last text of a turn that its stream did not finish; of its last reasoning, if it said nothing."""
         texts = [part.id for part in turn.parts if isinstance(part, TextPart) and part.text]
         last = (texts or [part.id for part in turn.parts if isinstance(part, ReasoningPart)])[-1:]
         for message in (group[0] for group in reversed(self._groups) if last and group[0]["id"] == last[0]):
@@ -216,14 +216,14 @@ class _Shown:
         return self._hang(message_id, call_id, name, arguments, record)
 
     def _hang(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
-        """Hang a call on its message, and return the message's group."""
+        """Hangs a call on its message, and returns the message's group."""
         group = self._assistant(message_id)
         call: Message = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
         group[0].setdefault("toolCalls", []).append(self._with(record, call))
         return group
 
     def _result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
-        """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
+        """Adds what the call came to, if it is known: by the ledger's word, else as the journal has it."""
         record = self._records.get((entry.id, part.id))
         if record is not None and record.output is not None:
             if not self._untold and part.id not in self._reported:
@@ -241,7 +241,7 @@ class _Shown:
         self._assistant(part.parent_id or entry.id).append(_of(entry.task, message))
 
     def _action(self, entry: ActionEntry) -> None:
-        """Show what the user did in a component as the client told it."""
+        """Shows what the user did in a component as the client told it."""
         group = self._call(entry.message_id, entry.call_id, entry.name, entry.arguments, None)
         group.append(tool_message(entry.result_id, entry.call_id, entry.output))
 
@@ -252,7 +252,7 @@ class _Shown:
         self._cards[entry.id] = self._hang(entry.message_id, entry.id, CARD_TOOL, entry.arguments, record), record
 
     def _card_closed(self, entry: CardClosedEntry) -> None:
-        """Add a card's answer. The first one counts, except that a note gives way to an answer after it."""
+        """Adds a card's answer. The first one counts, except that a note gives way to an answer after it."""
         group, record = self._cards.get(entry.card_id, (None, None))
         if group is None or not self._view.shows_end(entry):
             return
@@ -263,7 +263,7 @@ class _Shown:
             known["content"] = entry.content
 
     def _activity(self, entry: ActivityEntry) -> None:
-        """Show what a call's tool showed: where that began, as it was last."""
+        """Shows what a call's tool showed: where that began, as it was last."""
         message = self._activities.get(entry.message_id)
         if message is None:
             task = self._tasks.get(entry.call_id, "")

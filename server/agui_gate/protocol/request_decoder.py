@@ -25,7 +25,7 @@ SHOWN = 40
 
 
 def decode(body: bytes) -> RunInput:
-    """Decode and check a request body. Raises `InvalidRequest` or `TooLarge`, naming the path and never the content.
+    """Decodes and checks a request body. Raises `InvalidRequest` or `TooLarge`, naming the path and never the content.
 
     `RunInput.unread` says what went unread because this version doesn't know it.
     """
@@ -52,7 +52,7 @@ def oddities(run: RunInput) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def decode_json(body: bytes) -> Any:
-    """Decode any other JSON body. Raises `InvalidRequest`."""
+    """Decodes any other JSON body. Raises `InvalidRequest`."""
     try:
         value = _json(body)
     except RecursionError:
@@ -78,7 +78,7 @@ def _clean(body: bytes) -> RunInput | None:
 
 
 def _look_into(message: Message, place: int) -> None:
-    """Check what the decoder has left as it came. Raises `msgspec.ValidationError` or `InvalidRequest`."""
+    """Checks what the decoder has left as it came. Raises `msgspec.ValidationError` or `InvalidRequest`."""
     if isinstance(message.content, list):
         msgspec.convert(message.content, _PARTS)
     check_message(message, f"messages[{place}]")

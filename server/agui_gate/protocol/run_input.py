@@ -147,7 +147,7 @@ class RunInput(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def check_id(value: str, what: str) -> None:
-    """Raise `InvalidRequest` unless ``value`` can be an id: 1 to `MAX_ID` characters, no control characters."""
+    """Raises `InvalidRequest` unless ``value`` can be an id: 1 to `MAX_ID` characters, no control characters."""
     if not 0 < len(value) <= MAX_ID:
         raise InvalidRequest(f"{what} must have 1 to {MAX_ID} characters.", well_formed=True)
     if not value.isprintable():
@@ -155,7 +155,7 @@ def check_id(value: str, what: str) -> None:
 
 
 def check_depth(value: Any) -> None:
-    """Raise `InvalidRequest` if ``value`` nests deeper than `MAX_DEPTH`."""
+    """Raises `InvalidRequest` if ``value`` nests deeper than `MAX_DEPTH`."""
     if is_deeper(value, MAX_DEPTH):
         raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.", well_formed=True)
 
@@ -224,7 +224,7 @@ def _binary(part: dict[str, Any]) -> Media:
 
 
 def check_run(value: RunInput) -> None:
-    """Check what no shape says, but of messages: ids, numbers, depths. Raises `InvalidRequest` or `TooLarge`."""
+    """Checks what no shape says, but of messages: ids, numbers, depths. Raises `InvalidRequest` or `TooLarge`."""
     check_id(value.thread_id, "threadId")
     check_id(value.run_id, "runId")
     if len(value.messages) > MAX_MESSAGES:
@@ -250,7 +250,7 @@ def _check_numbers(value: RunInput) -> None:
 
 
 def check_message(message: Message, path: str) -> None:
-    """Check what no shape says of one message. Raises `InvalidRequest`, naming ``path``."""
+    """Checks what no shape says of one message. Raises `InvalidRequest`, naming ``path``."""
     content = message.content
     if content is not None and not isinstance(content, str) and message.role != "activity":
         check_depth(content)

@@ -111,7 +111,7 @@ class Reconnection:
         return self._far(reader, published, its_end)
 
     def stop(self) -> None:
-        """Let nobody follow another replica's runs here any more: this one stops."""
+        """Lets nobody follow another replica's runs here any more: this one stops."""
         for reader in list(self._readers):
             reader.stop()
 

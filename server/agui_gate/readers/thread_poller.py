@@ -87,7 +87,7 @@ class ThreadPoller:
         return await self._look() if self._stale and not self._closed else b""
 
     async def _look(self) -> bytes:
-        """Read the thread again. What is new is told with the next read. Raises `NotFound` if it was deleted."""
+        """Reads the thread again. What is new is told with the next read. Raises `NotFound` if it was deleted."""
         try:
             found = await self._again()
         except AguiGateError:  # no room for it, or the store is away: the next time, then

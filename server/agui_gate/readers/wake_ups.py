@@ -54,7 +54,7 @@ class Watcher:
         return changed
 
     def wake(self) -> None:
-        """Have `wait` return, although nothing happened."""
+        """Has `wait` return, although nothing happened."""
         self._event.set()
 
     def happened(self) -> None:

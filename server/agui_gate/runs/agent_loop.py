@@ -79,14 +79,14 @@ class AgentLoop:
         return self._cast.speaker(self._thread.journal).to
 
     async def recover(self) -> None:
-        """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
+        """Closes the gated calls that were running when a process died: nobody will ever say what came of them."""
         await self.consents.recover()
         await self.consents.ended()
         claimed = self._thread.journal.claimed()
         await self.gated_calls.recover(claimed, self._cast.may_repeat)
 
     async def decide(self, intake: Intake) -> None:
-        """Decide what is answered, and run what was approved."""
+        """Decides what is answered, and runs what was approved."""
         principal, cast = self._thread.thread.principal, self._cast
         judgement = validate_answers(intake.answers, intake.index, cast.tool_of, principal, cast.why_not)
         self.showing.refused(judgement.refused)
@@ -95,7 +95,7 @@ class AgentLoop:
         await self.gated_calls.carry_out(judgement.verdicts)
 
     async def tell_expired(self, *, of_tasks: bool = True) -> bool:
-        """Tell what has expired since the run began; whether anything has. The store's clock says that.
+        """Tells what has expired since the run began; whether anything has. The store's clock says that.
 
         What this run has asked for itself is shown when it ends, and not before. So a model can't be made to ask again
         and again by a gate that gives nobody the time to answer.
@@ -113,7 +113,7 @@ class AgentLoop:
         return found
 
     async def resume(self) -> None:
-        """Go on with what calls have left open, such as delegated tasks, as far as that can."""
+        """Goes on with what calls have left open, such as delegated tasks, as far as that can."""
         for kind in self._kinds:
             await kind.resume()
 
@@ -145,12 +145,12 @@ class AgentLoop:
         raise LimitReached(f"The agent stopped after {self.agent.max_turns} turns. Send a message to continue.")
 
     def close_calls(self, error: BaseException | None) -> None:
-        """Close what calls have left open in a run that was stopped, or failed with ``error``."""
+        """Closes what calls have left open in a run that was stopped, or failed with ``error``."""
         for kind in self._kinds:
             kind.stopped(error)
 
     async def stopped(self, error: BaseException | None) -> None:
-        """Close the records of what this run has left undecided. Without an ``error``, somebody stopped it."""
+        """Closes the records of what this run has left undecided. Without an ``error``, somebody stopped it."""
         await self.consents.failed(error)
         if error is None:
             mine = [a for a in self._thread.journal.pending() if a.run_key == self._scope.key]

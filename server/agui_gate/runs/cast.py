@@ -37,11 +37,11 @@ class Cast:
         self._asking: dict[str, asyncio.Lock] = {}
 
     async def get_ready(self, journal: Journal) -> None:
-        """Ask those for their tools whom the run needs at once."""
+        """Asks those for their tools whom the run needs at once."""
         await self.ready(self.speaker(journal))
 
     async def ready(self, member: Member) -> Member:
-        """Return ``member`` with the tools that it has in this run."""
+        """Returns ``member`` with the tools that it has in this run."""
         name = member.agent.name
         if name not in self._ready:
             async with self._asking.setdefault(name, asyncio.Lock()):  # tasks are at work beside each other
@@ -51,26 +51,26 @@ class Cast:
         return self._ready[name]
 
     def speaker(self, journal: Journal) -> Member:
-        """Return who answers now."""
+        """Returns who answers now."""
         return self.team.first
 
     def call_kinds(self, scope: "RunContext", make_turns: MakeTurns, make_consents: MakeConsents) -> Sequence[CallKind]:
-        """Return the kinds of calls that these members make, besides those of the trunk.
+        """Returns the kinds of calls that these members make, besides those of the trunk.
 
         ``make_turns`` and ``make_consents`` give a member what it works with in a task.
         """
         return ()
 
     def tool_of(self, approval: Approval) -> Tool | None:
-        """Return the tool that runs the call: see `answer_validation.tool_of`."""
+        """Returns the tool that runs the call: see `answer_validation.tool_of`."""
         return answer_validation.tool_of(self._asker(approval), approval)
 
     def why_not(self, approval: Approval) -> AguiGateError | None:
-        """Return why the call can't be carried out now: see `answer_validation.why_not`."""
+        """Returns why the call can't be carried out now: see `answer_validation.why_not`."""
         return answer_validation.why_not(self._asker(approval), approval)
 
     def may_repeat(self, approval: Approval) -> bool:
-        """Return whether the call may simply run again: see `answer_validation.may_repeat`."""
+        """Returns whether the call may simply run again: see `answer_validation.may_repeat`."""
         return answer_validation.may_repeat(self._asker(approval), approval)
 
     def _asker(self, approval: Approval) -> Agent | None:
@@ -80,7 +80,7 @@ class Cast:
 
 
 def cast_of(team: Team, journal: Journal) -> Cast:
-    """Return who acts in a run of ``team``: the extra's members where there are several, or where the journal tells of
+    """Returns who acts in a run of ``team``: the extra's members where there are several, or where the journal tells of
     others.
 
     Where it does and the extra is not installed, the entry agent goes on, unless a task is open: then `ExtraMissing`

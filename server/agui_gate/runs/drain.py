@@ -13,7 +13,7 @@ log = structlog.get_logger("agui_gate.engine")
 
 
 async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keeper: SaveRetrier, seconds: float) -> None:
-    """Wait until these runs and decisions have ended and what came of them is saved, ``seconds`` at most.
+    """Waits until these runs and decisions have ended and what came of them is saved, ``seconds`` at most.
 
     Nothing new may begin meanwhile. A reader who leaves a run now was most likely made to, so that no longer ends what
     a person approved.

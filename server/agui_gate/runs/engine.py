@@ -114,7 +114,7 @@ class Engine:
         self._add_extras()
 
     def _add_extras(self) -> None:
-        """Add what the settings ask for, and nothing else."""
+        """Adds what the settings ask for, and nothing else."""
         if self.limits.ages != Ages():
             if self.offers.retention is None:
                 raise ConfigurationError("This store can't forget what is old: leave AGUI_GATE_RETENTION_… unset.")
@@ -123,7 +123,7 @@ class Engine:
             self.extensions.add(load("replicas").Replicas(self._bus, self._hear))
 
     async def start(self) -> None:
-        """Open the store, keep leases alive, and warm up. Once: calling it again does nothing."""
+        """Opens the store, keeps leases alive, and warms up. Once: calling it again does nothing."""
         if self._started:
             return
         if self._starting is None:
@@ -163,7 +163,7 @@ class Engine:
         await self._bus.expire()
 
     async def drain(self, seconds: float = 0.0, grace: float = 5.0) -> None:
-        """Take nothing new, let what is in flight come to its end, and after ``seconds`` stop what has not.
+        """Takes nothing new, lets what is in flight come to its end, and after ``seconds`` stops what has not.
 
         What is stopped ends its own stream, within ``grace`` seconds. Meanwhile everything can use the store. Called
         again, it waits for nothing before it stops what is left.
@@ -181,7 +181,7 @@ class Engine:
         await asyncio.wait([decisions, *tasks], timeout=grace)
 
     async def aclose(self, grace: float = 5.0) -> None:
-        """Stop what is in flight, with ``grace`` seconds, then close everything. `start` opens it again."""
+        """Stops what is in flight, with ``grace`` seconds, then closes everything. `start` opens it again."""
         await self.drain(grace=grace)
         self._started, self._starting = False, None
         for task in self._tasks:
@@ -209,7 +209,7 @@ class Engine:
         keeps_state: bool = False,
         reads_stops: bool = False,
     ) -> LiveRun:
-        """Begin a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
+        """Begins a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
 
         A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now. Its client has
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
@@ -247,7 +247,7 @@ class Engine:
         return self._begin(team, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
-        """Begin a run of which nothing is kept: it has a store of its own, which goes with it. So there is no thread
+        """Begins a run of which nothing is kept: it has a store of its own, which goes with it. So there is no thread
         that anybody could list or continue, and no lease that a run of the person's thread would wait for.
         """
         self._admit(principal)
@@ -284,7 +284,7 @@ class Engine:
         live: LiveRun,
         names: set[tuple[str, str]],
     ) -> LiveRun:
-        """Start a run on its open thread; ``names`` are those by which it can be followed."""
+        """Starts a run on its open thread; ``names`` are those by which it can be followed."""
         shapes = self._dialects.choose(run, reads_stops=live.reads_stops)
         opened.view = shapes.view(shapes.style(team.entry.hitl, run))
         opened.parts.opened(team.entry)
@@ -329,7 +329,7 @@ class Engine:
         return await self._connecting.connect(self.team(agent), run, principal, **how)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
-        """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
+        """Stops what is at work on the thread, in whichever process: see `Endings.stop`."""
         return await self._endings.stop(principal, thread_id, run_id)
 
     async def _deleted(self, principal: str, thread_id: str) -> None:
@@ -337,11 +337,11 @@ class Engine:
         await self._bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
-        """Remove the thread: see `Endings.delete`. Raises `ThreadBusy`."""
+        """Removes the thread: see `Endings.delete`. Raises `ThreadBusy`."""
         return await self._endings.delete(principal, thread_id)
 
     def _admit(self, principal: str) -> None:
-        """Raise `ShuttingDown` when nothing new is taken, `RateLimited` when this principal has runs enough."""
+        """Raises `ShuttingDown` when nothing new is taken, `RateLimited` when this principal has runs enough."""
         self.check_open()
         if self._in_flight[principal] >= self.limits.principal_runs:
             raise RateLimited(
@@ -349,14 +349,14 @@ class Engine:
             )
 
     def check_open(self) -> None:
-        """Raise `ShuttingDown` when nothing new is taken."""
+        """Raises `ShuttingDown` when nothing new is taken."""
         if self._closing:
             raise ShuttingDown
 
     async def decide(
         self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
     ) -> Decided:
-        """Decide one approval out of band: see `Decisions.decide`.
+        """Decides one approval out of band: see `Decisions.decide`.
 
         ``go_on``: then, if nothing else waits on its thread, the conversation goes on in a run that nobody has to read.
         """
@@ -400,18 +400,18 @@ class Engine:
         return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}
 
     def _written(self, principal: str, thread_id: str, what: What) -> None:
-        """Wake who waits for what was written here, and the courier where others are to be told."""
+        """Wakes who waits for what was written here, and the courier where others are to be told."""
         self._watch.happened(principal, thread_id)
         self.extensions.written(principal, thread_id, what)
         if what != "saved" and self._courier is not None:
             self._courier.wake()
 
     def _ask_to_stop(self, principal: str, thread_id: str) -> None:
-        """Tell others that a `StopRequest` waits in the store for what works on that thread."""
+        """Tells others that a `StopRequest` waits in the store for what works on that thread."""
         self.extensions.written(principal, thread_id, "stop")
 
     def _hear(self, hint: Hint) -> None:
-        """Take what another replica says as if it had been written here."""
+        """Takes what another replica says as if it had been written here."""
         place = (hint.principal, hint.thread_id)
         if hint.what != "stop":
             self._watch.happened(*place)

@@ -48,7 +48,7 @@ class Extensions:
             self.add(extension)
 
     def add(self, extension: Extension) -> None:
-        """Call its hooks from now on. One that comes after the start is not started before the next one."""
+        """Calls its hooks from now on. One that comes after the start is not started before the next one."""
         self.all.append(extension)
         hooks = {
             "notices": self.consumers,
@@ -63,7 +63,7 @@ class Extensions:
             self._call(extension, "drain", extension.drain)
 
     async def start(self) -> None:
-        """Start them one after the other. If one fails, those before it are stopped, and its error is raised."""
+        """Starts them one after the other. If one fails, those before it are stopped, and its error is raised."""
         self._draining = False
         if (server := self.server) is None:
             return
@@ -79,13 +79,13 @@ class Extensions:
             self._started.append(extension)
 
     def drain(self) -> None:
-        """Tell them that the server is about to end."""
+        """Tells them that the server is about to end."""
         self._draining = True
         for extension in self.all:
             self._call(extension, "drain", extension.drain)
 
     async def stop(self) -> None:
-        """Stop those that have started, and what their ticks are still doing."""
+        """Stops those that have started, and what their ticks are still doing."""
         ticks, started = list(self._ticks.values()), self._started
         self._started = []
         for tick in ticks:
@@ -111,7 +111,7 @@ class Extensions:
             self._call(extension, "written", extension.written, Hint(principal, thread_id, what, here))
 
     def separate_run(self, agent: Agent, run: RunInput) -> Agent | None:
-        """Return who answers this request apart from its thread: see `Extension.separate_run`."""
+        """Returns who answers this request apart from its thread: see `Extension.separate_run`."""
         for extension in self._separate:
             if (other := self._call(extension, "separate_run", extension.separate_run, agent, run)) is not None:
                 return other
@@ -137,7 +137,7 @@ class Extensions:
             self._failing.discard((id(extension), hook))
 
     def _failed(self, extension: Extension, hook: str, error: Exception) -> None:
-        """Log the first of failures in a row: a hook may be called a thousand times a second."""
+        """Logs the first of failures in a row: a hook may be called a thousand times a second."""
         if (id(extension), hook) not in self._failing:
             self._failing.add((id(extension), hook))
             log.error("extension_failed", extension=_name(extension), hook=hook, exc_info=error)

@@ -41,11 +41,11 @@ class Heartbeat:
         self._hurry = asyncio.Event()
 
     def hurry(self) -> None:
-        """Beat now: somebody has asked for a stop."""
+        """Beats now: somebody has asked for a stop."""
         self._hurry.set()
 
     async def rest(self, until: float) -> None:
-        """Wait for the next beat: ``until`` that moment of the loop's clock, or until there is a hurry."""
+        """Waits for the next beat: ``until`` that moment of the loop's clock, or until there is a hurry."""
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
                 await self._hurry.wait()
@@ -75,7 +75,7 @@ class Heartbeat:
 
 
 async def beating(heart: Heartbeat, also: Callable[[], Awaitable[None]]) -> None:
-    """Beat for ever; ``also`` is done every `STOP_MS`. Whatever comes of that, and if nothing does, leases are kept.
+    """Beats for ever; ``also`` is done every `STOP_MS`. Whatever comes of that, and if nothing does, leases are kept.
 
     If it takes longer than that it is left, which is told once, not every time.
     """

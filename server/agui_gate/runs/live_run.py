@@ -96,12 +96,12 @@ class LiveRun:
         self._alone: asyncio.TimerHandle | None = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin the run's task."""
+        """Begins the run's task."""
         self.task = asyncio.get_running_loop().create_task(work, name=f"run {self.key}")
         self.task.add_done_callback(self._end)
 
     def cancel(self, *, gently: bool = False, draining: bool = False) -> None:
-        """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.
+        """Stops the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.
 
         ``gently``: not while something that a person approved is at work (`deciding`); then nothing happens.
         ``draining``: because the process ends.
@@ -174,7 +174,7 @@ class LiveRun:
             self._alone = asyncio.get_running_loop().call_later(self._grace, self._stop_alone)
 
     def _stop_alone(self) -> None:
-        """Stop it, unless somebody follows it elsewhere, or what a person approved is at work in it while the process
+        """Stops it, unless somebody follows it elsewhere, or what a person approved is at work in it while the process
         is about to end: who reads is made to leave then. In these cases look again after a while.
         """
         if self._publisher.followed_elsewhere or (self.is_draining and self.deciding()):

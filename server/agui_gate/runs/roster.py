@@ -57,7 +57,7 @@ class Roster:
         raise Unavailable(f"The agent {thread_agent!r} of this thread is not served here now.")
 
     async def find_tools(self) -> None:
-        """Ask all sources of tools before the first run does, which then needn't wait. Logs what goes wrong."""
+        """Asks all sources of tools before the first run does, which then needn't wait. Logs what goes wrong."""
         for agent in self.members.values():
             try:
                 await agent.ready()
@@ -65,7 +65,7 @@ class Roster:
                 log.exception("tools_not_found", agent=agent.name)
 
     async def aclose(self) -> None:
-        """Close their models' connections and their sources."""
+        """Closes their models' connections and their sources."""
         for agent in self.members.values():
             await agent.adapter.aclose()
         await asyncio.gather(*(source.aclose() for agent in self.members.values() for source in agent.sources))

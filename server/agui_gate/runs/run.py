@@ -128,13 +128,15 @@ class Run:
         return self._conversing is not None and self._conversing.deciding
 
     async def tell_expired(self) -> None:
-        """Tell its client what has expired meanwhile: not in tasks, which go on together. The run goes on by itself."""
+        """Tells its client what has expired meanwhile: not in tasks, which go on together. The run goes on by
+        itself.
+        """
         if self._conversing is not None and self._conversing.listens:
             with suppress(AguiGateError):  # the store is away: the next time, then
                 await self._conversing.tell_expired(of_tasks=False)
 
     async def _stopped(self, status: RunStatus, why: Stop, error: BaseException | None = None) -> None:
-        """Close every open call before anything else (S29), then save. Bounded, should the store be away: then saving
+        """Closes every open call before anything else (S29), then saves. Bounded, should the store be away: then saving
         goes on in the background, until the thread is free again.
         """
         if self._conversing is not None:

@@ -89,7 +89,7 @@ class RunContext:
         self.seq.other(ev.MessagesSnapshot(told.messages))
 
     def result(self, call: CallPart, output: Output) -> None:
-        """Record and show the output of a call that needed no approval. A call of the client's is given up."""
+        """Records and shows the output of a call that needed no approval. A call of the client's is given up."""
         result = ResultEntry(call.id, result_id(call.id), output, given_up=call.kind == "client")
         self.thread.append([result])
         if result.given_up:
@@ -98,12 +98,12 @@ class RunContext:
             self._tell(result)
 
     def tell(self, result: ResultEntry) -> None:
-        """Show the output of a call whose result was recorded, and saved, first."""
+        """Shows the output of a call whose result was recorded, and saved, first."""
         self.untold.pop(result.call_id, None)
         self._tell(result)
 
     def _tell(self, entry: ResultEntry) -> None:
-        """Show what came of a call."""
+        """Shows what came of a call."""
         record = self.thread.approvals.get(entry.call_id)
         said = None if record is None else metadata(record)
         result = Result(entry.call_id, entry.message_id, entry.output.content, said)
@@ -114,13 +114,13 @@ class RunContext:
             self.lane_of(entry.call_id).result(*result)
 
     def show_freed(self, turn: TurnEntry) -> None:
-        """Show the calls of ``turn`` that were held back and about which nobody is asked."""
+        """Shows the calls of ``turn`` that were held back and about which nobody is asked."""
         for call in turn.calls:
             if call.shown == "after_turn":
                 self.show(call)
 
     def show(self, call: CallPart, arguments: str | None = None) -> None:
-        """Show a call that was held back, at one go; with these ``arguments`` where they are not as it was made."""
+        """Shows a call that was held back, at one go; with these ``arguments`` where they are not as it was made."""
         lane = self.lane_of(call.id)
         lane.call(call.id, call.name, call.parent_id)
         lane.call_args(call.id, object_or_empty(call.arguments) if arguments is None else arguments)
@@ -133,10 +133,10 @@ class RunContext:
             self.downgrades.lost(what, thread.principal, thread.id, self.shapes.remedy)
 
     def stop(self, why: Stop, usage: Sequence[Any]) -> None:
-        """End the stream of a run that was stopped before it was complete."""
+        """Ends the stream of a run that was stopped before it was complete."""
         self.lost(self.seq.stop(why, usage))
 
     def stopped(self, call: CallPart) -> None:
-        """Close a call that the end of the run has left open: one that had not begun has no effect to be feared."""
+        """Closes a call that the end of the run has left open: one that had not begun has no effect to be feared."""
         begun = call.kind == "client" or call.id in self.begun
         self.result(call, outcomes.CANCELLED_RUNNING if begun else outcomes.CANCELLED_BEFORE)

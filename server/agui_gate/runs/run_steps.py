@@ -89,7 +89,7 @@ class RunSteps:
         return intake
 
     def _restart(self) -> None:
-        """Make clients that connect from now on begin here."""
+        """Makes clients that connect from now on begin here."""
         self._scope.live.opened(*self._thread.snapshot())
 
     def _left_early(self) -> bool:
@@ -107,7 +107,7 @@ class RunSteps:
         return journal.was_reported(call_id) or self._dialect.saw_end(journal.cards.said(call_id))
 
     async def _recover(self) -> None:
-        """Close what was running when a process died (B9)."""
+        """Closes what was running when a process died (B9)."""
         await self._conversing.recover()
         for call in self._thread.journal.open_calls():
             if call.kind != "client":
@@ -131,7 +131,7 @@ class RunSteps:
             self._dialect.snapshot_due = True  # the page has dropped what stays
 
     async def _apply(self, intake: Intake) -> None:
-        """Take over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
+        """Takes over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
         request cancels is decided before, the rest is superseded.
         """
         imported = not self._thread.entries
@@ -177,7 +177,7 @@ class RunSteps:
             self._scope.result(call, outcomes.UNANSWERED_CLIENT)
 
     async def _converse(self, intake: Intake) -> Rest:
-        """Let the agent go on, if there is something for it to do and nobody has to be waited for.
+        """Lets the agent go on, if there is something for it to do and nobody has to be waited for.
 
         What it delegated goes on first.
         """
@@ -196,7 +196,7 @@ class RunSteps:
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:
-        """End the run, saying what it waits for."""
+        """Ends the run, saying what it waits for."""
         pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
         client = [call.id for call in self._thread.journal.open_calls()]
         self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
@@ -226,7 +226,7 @@ class RunSteps:
         return stored or approval
 
     async def _finish(self) -> None:
-        """End the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
+        """Ends the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
         done = self._conversing.done
         self._showing.at_end()
         if done and done[-1].status == "incomplete":
@@ -247,12 +247,12 @@ class RunSteps:
         return None if said is None else {"output": msgspec.json.decode(said)}
 
     async def _end(self, status: RunStatus) -> None:
-        """Save that the run is over, where it ends without a question."""
+        """Saves that the run is over, where it ends without a question."""
         await self._save_end(status)
         self._scope.at_rest()
 
     async def _save_end(self, status: RunStatus) -> None:
-        """Save that the run is over. A stop that comes while that is saved is too late."""
+        """Saves that the run is over. A stop that comes while that is saved is too late."""
         try:
             await self._thread.commit(status=status, patient=True)
         except asyncio.CancelledError:

@@ -72,7 +72,7 @@ class Endings:
         self._keeper, self._watch, self._asked, self._on_deleted = keeper, watch, asked, on_deleted
 
     async def stop(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
-        """Stop what is at work on the thread and wait until it has ended, `STOP_SECONDS` at most.
+        """Stops what is at work on the thread and waits until it has ended, `STOP_SECONDS` at most.
 
         ``run_id``: only if this is the client's id of that run, so that a stop that comes late hits no later one.
         """
@@ -112,14 +112,16 @@ class Endings:
         return Ended.GOING
 
     async def _ask(self, thread: Thread, request: StopRequest) -> str | None:
-        """Leave a note for what is at work in another process, and say that there is one. Its key, if there is any."""
+        """Leaves a note for what is at work in another process, and says that there is one. Its key, if there is
+        any.
+        """
         run_key = await capabilities(self._store).shared.ask_to_stop(thread.principal, thread.id, request)
         if run_key is not None:
             self._asked(thread.principal, thread.id)
         return run_key
 
     async def delete(self, principal: str, thread_id: str) -> bool:
-        """Stop the thread's run and remove all that is kept of the thread, but tombstones. False if there is none.
+        """Stops the thread's run and removes all that is kept of the thread, but tombstones. False if there is none.
 
         Raises `ThreadBusy` if what is at work on it has not ended in time, as a call that somebody approved may not.
         """
@@ -160,7 +162,7 @@ class Endings:
         return True
 
     async def _make_way(self, thread: Thread) -> None:
-        """Stop what is at work if that may be."""
+        """Stops what is at work if that may be."""
         live = self._following(thread.principal, thread.id)
         if live is not None and live.task is not None:
             live.cancel(gently=True)

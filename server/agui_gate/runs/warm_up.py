@@ -21,7 +21,8 @@ WARM_UP_SECONDS = 30.0
 
 
 async def warm_up(agents: Iterable[Agent]) -> None:
-    """Have models' packages loaded, log what is missing (a package, a key), then `freeze`. Asks nobody, never raises.
+    """Has models' packages loaded, logs what is missing (a package, a key), then calls `freeze`. Asks nobody, never
+    raises.
 
     An import is never cut off: what takes too long goes on beside the server.
     """
@@ -42,7 +43,7 @@ async def warm_up(agents: Iterable[Agent]) -> None:
 
 @cache
 def freeze() -> None:
-    """Take all that is in memory out of the garbage collector's sight. Once a process, however many servers it has."""
+    """Takes all that is in memory out of the garbage collector's sight. Once a process, however many servers it has."""
     gc.collect()
     gc.freeze()
 

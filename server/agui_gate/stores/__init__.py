@@ -13,7 +13,7 @@ _SCHEMES = (
 
 
 def open_store(url: str, bounds: Bounds = NO_BOUNDS, *, any_past: bool = False) -> FullStore:
-    """Make the store that ``url`` names; nothing is opened before its `start`.
+    """Makes the store that ``url`` names; nothing is opened before its `start`.
 
     ``any_past``: also one that is a backup, or that was put back and whose epoch has not begun (`stores.epochs`), which
     no server may work with.

@@ -35,7 +35,7 @@ class AuditStore(Protocol):
     """The trail: events are added and read, never changed."""
 
     async def note(self, happened: Sequence[Happened]) -> None:
-        """Add events that change no approval, all of one thread. One whose approval is not there is left out.
+        """Adds events that change no approval, all of one thread. One whose approval is not there is left out.
 
         Needs no lease. Not forced to the disk: the next durable commit takes it along.
         """

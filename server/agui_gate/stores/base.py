@@ -44,7 +44,9 @@ class Bounds(msgspec.Struct, frozen=True):
     principal_threads: int | None = None
 
     def check_readable(self, size: int) -> None:
-        """Raise `TooLarge` if a thread of ``size`` bytes may not be read as a whole: it takes several times as much."""
+        """Raises `TooLarge` if a thread of ``size`` bytes may not be read as a whole: it takes several times as
+        much.
+        """
         if self.thread_bytes is not None and size > self.thread_bytes:
             raise TooLarge(
                 f"This thread has {size:,} bytes; more than {self.thread_bytes:,} are not read. "
@@ -52,7 +54,7 @@ class Bounds(msgspec.Struct, frozen=True):
             )
 
     def check_principal(self, size: int, threads: int) -> None:
-        """Raise `TooLarge` if a principal who has that much can't have more."""
+        """Raises `TooLarge` if a principal who has that much can't have more."""
         if self.principal_threads is not None and threads > self.principal_threads:
             raise TooLarge(f"You have {self.principal_threads:,} threads, which is the limit. Delete some of them.")
         if self.principal_bytes is not None and size > self.principal_bytes:
@@ -199,7 +201,7 @@ class ThreadStore(Protocol):
     async def lease_thread(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
-        """Take the lease for ``run_key`` and read the thread, creating it if it is new.
+        """Takes the lease for ``run_key`` and reads the thread, creating it if it is new.
 
         ``create`` False: a thread that is not there raises `NotFound`, and none is made.
 
@@ -215,7 +217,7 @@ class ThreadStore(Protocol):
         ...
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
-        """Read without a lease; None if this principal has no such thread. ``whole``: see `lease_thread`."""
+        """Reads without a lease; None if this principal has no such thread. ``whole``: see `lease_thread`."""
         ...
 
     async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
@@ -225,7 +227,7 @@ class ThreadStore(Protocol):
         ...
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
-        """Apply ``change`` durably. Raises `LeaseLost` if ``run_key`` doesn't hold the lease: then nothing happened.
+        """Applies ``change`` durably. Raises `LeaseLost` if ``run_key`` doesn't hold the lease: then nothing happened.
 
         Does not touch the passed ``thread`` object. Approvals are stored as given, except `asked_at` and `expires_at`:
         they are given relative (asked_at 0, expires_at = ms from now) and become absolute by the store's clock. An
@@ -234,7 +236,7 @@ class ThreadStore(Protocol):
         ...
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
-        """Prolong the leases that these runs still hold. Returns the keys of those that hold none: it was lost, or
+        """Prolongs the leases that these runs still hold. Returns the keys of those that hold none: it was lost, or
         given back.
         """
         ...
@@ -264,14 +266,14 @@ class ThreadStore(Protocol):
         title: str | None | msgspec.UnsetType = msgspec.UNSET,
         archived: bool | msgspec.UnsetType = msgspec.UNSET,
     ) -> ThreadHead | None:
-        """Set what isn't UNSET and return the head; None if this principal has no such thread.
+        """Sets what isn't UNSET and returns the head; None if this principal has no such thread.
 
         Needs no lease, since no run depends on these fields. Leaves `updated_at` alone: the conversation didn't change.
         """
         ...
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
-        """Remove the thread, its journal and its approvals, durably, in one step with making the tombstones.
+        """Removes the thread, its journal and its approvals, durably, in one step with making the tombstones.
 
         Nothing of it is left but a `Tombstone` of each call that ran, may have run, or was decided by a person. Raises
         `LeaseLost` if ``run_key`` doesn't hold the lease: then nothing happened. Its `key` is never used again.
@@ -304,7 +306,7 @@ class ApprovalStore(Protocol):
         output: Output | None = None,
         run_key: str | None = None,
     ) -> Approval:
-        """Move one record in one conditional update and return it as it is now.
+        """Moves one record in one conditional update and returns it as it is now.
 
         ``run_key``: only if that run holds the lease of the record's thread, in the same step; else it raises
         `LeaseLost`. What decides a call needs it, and so does the guess that its process died: a process that slept
@@ -321,13 +323,13 @@ class StoreLifecycle(Protocol):
     """Opens and closes a store."""
 
     async def start(self) -> None:
-        """Open and migrate. Raises `ConfigurationError` with a sentence (no store, not writable, newer version); of a
+        """Opens and migrates. Raises `ConfigurationError` with a sentence (no store, not writable, newer version); of a
         store on another machine `Unavailable`, as it may be there later.
         """
         ...
 
     async def check(self) -> None:
-        """Raise `Unavailable` unless a read and a write work now (readiness)."""
+        """Raises `Unavailable` unless a read and a write work now (readiness)."""
         ...
 
     def now(self) -> int:
@@ -335,7 +337,7 @@ class StoreLifecycle(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close; safe to call twice."""
+        """Closes; safe to call twice."""
         ...
 
 

@@ -32,7 +32,7 @@ class SharedStore(Protocol):
         ...
 
     async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
-        """Ask the run that holds the lease to stop; its process finds that by `take_stops`, within `STOP_MS`.
+        """Asks the run that holds the lease to stop; its process finds that by `take_stops`, within `STOP_MS`.
 
         Returns the key of that run; None if there is no such thread, or no run is at work on it. Only asks: whether the
         run has ended is seen in the thread's `run_key` and `run_status`.
@@ -129,7 +129,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def capabilities(store: Store) -> Capabilities:
-    """Look up what ``store`` can do."""
+    """Looks up what ``store`` can do."""
 
     def having(*methods: str) -> Any:
         return store if all(hasattr(store, name) for name in methods) else None

@@ -33,12 +33,12 @@ class Moment(NamedTuple):
 
 
 def wall_clock() -> int:
-    """Return ms since the epoch."""
+    """Returns ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def boot_clock() -> int:
-    """Return ms since the machine was started, the time it slept included where the platform tells."""
+    """Returns ms since the machine was started, the time it slept included where the platform tells."""
     kind = getattr(time, "CLOCK_BOOTTIME", None)
     nanoseconds = time.monotonic_ns() if kind is None else time.clock_gettime_ns(kind)
     return nanoseconds // 1_000_000
@@ -57,7 +57,7 @@ class StoreClock:
         self.offset = self._wall() - self._ticks()
 
     def __call__(self) -> int:
-        """Return ms since the epoch."""
+        """Returns ms since the epoch."""
         return self.moment().now
 
     def moment(self) -> Moment:

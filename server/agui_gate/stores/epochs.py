@@ -53,7 +53,7 @@ class EpochStore(Protocol):
     """Begins epochs."""
 
     async def begin_epoch(self) -> Epoch:
-        """Do all of the above, in one step. For a store that no server has opened since the backup was put back.
+        """Does all of the above, in one step. For a store that no server has opened since the backup was put back.
 
         100,000 approvals take a quarter of a minute. They are not cut into several transactions: who is killed in the
         middle would leave a store of which one half is asked again, and the other heeds old answers.

@@ -25,7 +25,7 @@ class Expiry(Protocol):
     """Expires what is overdue."""
 
     async def expire(self, most: int = EXPIRE) -> Expired:
-        """Expire what is overdue, whosever it is, in the order of its time; ``most`` of them, about.
+        """Expires what is overdue, whosever it is, in the order of its time; ``most`` of them, about.
 
         Each once, however many processes do this at a time. Costs next to nothing where nothing is overdue.
         """

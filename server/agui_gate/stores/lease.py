@@ -38,7 +38,7 @@ class LeaseOwner:
         _live.add(self._instance)
 
     def close(self) -> None:
-        """Say that this owner is gone; safe to call twice."""
+        """Says that this owner is gone; safe to call twice."""
         _live.discard(self._instance)
 
 
@@ -72,7 +72,7 @@ def is_neighbour(owner: str, other: str) -> bool:
 
 
 def boot_id() -> str:
-    """Name this start of the machine: the same in all of its containers. Empty where the platform doesn't tell."""
+    """Names this start of the machine: the same in all of its containers. Empty where the platform doesn't tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -80,7 +80,7 @@ def boot_id() -> str:
 
 
 def _machine() -> str:
-    """Name the space in which a process id means one process: host, boot and (in containers) pid namespace."""
+    """Names the space in which a process id means one process: host, boot and (in containers) pid namespace."""
     try:
         return f"{socket.gethostname()}/{boot_id()}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:

@@ -121,11 +121,11 @@ class MemoryStore(SQLStore):
         self._owner: LeaseOwner | None = None
 
     async def start(self) -> None:
-        """Open it, with what it had when it was closed."""
+        """Opens it, with what it had when it was closed."""
         self._owner = self._owner or LeaseOwner()
 
     async def check(self) -> None:
-        """Raise `Unavailable` unless it is open."""
+        """Raises `Unavailable` unless it is open."""
         self._holder  # noqa: B018 it raises
 
     async def aclose(self) -> None:

@@ -61,7 +61,7 @@ class OutboxStore(Protocol):
     """The notices that are not told yet."""
 
     async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
-        """Remove those that were ``told``, and give the oldest that are left, by their ids: up to ``limit``.
+        """Removes those that were ``told``, and gives the oldest that are left, by their ids: up to ``limit``.
 
         Only to one ``taker``: who was given some last, for `TAKE_MS` after that; then to whoever asks first. The others
         get none. ``limit`` 0: it takes no more, and another one may at once. Removing what is not there is no error. It

@@ -90,12 +90,12 @@ class RetentionStore(Protocol):
     """Forgets what is old."""
 
     async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
-        """Do one step, in which no more than ``most`` threads are looked into.
+        """Does one step, in which no more than ``most`` threads are looked into.
 
         Each thread goes wholly or not at all, in one transaction with what is kept of it.
         """
         ...
 
     async def tally(self) -> Tally:
-        """Count what there is. It reads all of it, so it takes its time."""
+        """Counts what there is. It reads all of it, so it takes its time."""
         ...

@@ -33,7 +33,7 @@ class Conversation:
         return self._made
 
     async def prepare(self) -> None:
-        """Make them now, off the loop where that is heavy."""
+        """Makes them now, off the loop where that is heavy."""
         if self._made is None and len(self._entries) > LARGE:
             await off_loop(self)
 

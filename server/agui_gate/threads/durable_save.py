@@ -43,7 +43,7 @@ log = structlog.get_logger("agui_gate.keeping")
 
 
 async def patiently(save: Callable[[], Awaitable[T]], seconds: float) -> T:
-    """Await ``save()``, again and again for ``seconds`` while the store is away. Raises its last `Unavailable`."""
+    """Awaits ``save()``, again and again for ``seconds`` while the store is away. Raises its last `Unavailable`."""
     loop = asyncio.get_running_loop()
     until, delay = loop.time() + seconds, SHORTEST
     while True:
@@ -72,7 +72,7 @@ class SaveRetrier:
         return self._results.keys() | self._ends.keys()
 
     async def keep(self, run_key: str, approval: Approval, to: State, output: Output) -> Approval:
-        """Record what came of a claimed call. The first outcome of a call counts: a later one waits for it.
+        """Records what came of a claimed call. The first outcome of a call counts: a later one waits for it.
 
         Raises `NotSaved` after `KEEP_SECONDS`, and what the store raises (`IllegalMove`). A caller that is cancelled
         stops waiting; saving goes on.
@@ -97,7 +97,7 @@ class SaveRetrier:
     async def end(
         self, thread: Thread, run_key: str, save: Callable[[], Coroutine[Any, Any, None]], seconds: float
     ) -> None:
-        """Give the lease back by ``save()``, after the results of its run. Waits ``seconds``, then goes on without the
+        """Gives the lease back by ``save()``, after the results of its run. Waits ``seconds``, then goes on without the
         caller. Never raises but for cancellation, which doesn't stop it.
         """
         if run_key not in self._ends:
@@ -107,13 +107,13 @@ class SaveRetrier:
         await asyncio.wait({self._ends[run_key]}, timeout=seconds)
 
     async def give_back(self, thread: Thread, run_key: str) -> None:
-        """Give back, as `end` does, a lease under which nothing was done. ``thread`` is as it was opened."""
+        """Gives back, as `end` does, a lease under which nothing was done. ``thread`` is as it was opened."""
         lease = Lease(self._store, thread, run_key, self.written)
         change = Change(status=thread.run_status or "cancelled")
         await self.end(thread, run_key, lambda: lease.commit(change), END_SECONDS)
 
     async def all_saved(self) -> None:
-        """Wait until nothing is owed."""
+        """Waits until nothing is owed."""
         while tasks := self._owed():
             await asyncio.wait(tasks)
 
@@ -121,7 +121,7 @@ class SaveRetrier:
         return [*self._ends.values(), *(task for owed in self._results.values() for task in owed.values())]
 
     async def aclose(self) -> None:
-        """Give up what is owed still."""
+        """Gives up what is owed still."""
         tasks = self._owed()
         for task in tasks:
             task.cancel()

@@ -28,20 +28,20 @@ class History:
 
     # --- changes ------------------------------------------------------------------------------------------------
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add to the journal."""
+        """Adds to the journal."""
         self._transcripts.clear()
         self.capacity.added(entries)
         for entry in entries:
             self.journal.note(entry)
 
     def record(self, approval: Approval) -> None:
-        """Take over the record of a gated call as it is now."""
+        """Takes over the record of a gated call as it is now."""
         self.journal.record(approval)
         self._transcripts.clear()
 
     def branch(self, keep: int, said: Iterable[Entry]) -> "Branch":
-        """Keep the first ``keep`` entries and add ``said``. What ran in the part that goes stays done: the journal and
-        the records say so (`threads/regeneration.py`).
+        """Keeps the first ``keep`` entries and adds ``said``. What ran in the part that goes stays done: the journal
+        and the records say so (`threads/regeneration.py`).
         """
         dropped = self.journal.branch(keep)
         gone = regeneration.what_goes(dropped.entries, self.journal.approvals)
@@ -69,7 +69,7 @@ class History:
         return self._transcripts[to]
 
     async def prepare(self, to: Audience = THE_ENTRY_AGENT) -> None:
-        """Make `transcript` ready, in a thread where it is long. Nothing else may change the history meanwhile."""
+        """Makes `transcript` ready, in a thread where it is long. Nothing else may change the history meanwhile."""
         if to not in self._transcripts and len(self.journal.entries) > LARGE:
             entries = self._seen(self.journal.entries[:], to)
             self._transcripts[to] = await off_loop(sanitize, entries, self._outcomes(), to.vendor)

@@ -55,12 +55,12 @@ class Lease:
         self.held_at = clock.boot_clock()
 
     def check(self) -> None:
-        """Raise `LeaseLost` if it is known to be lost."""
+        """Raises `LeaseLost` if it is known to be lost."""
         if self.lost:
             raise LeaseLost
 
     async def confirm(self) -> None:
-        """Ask the store whether it is held, before something that isn't written. Raises `LeaseLost`."""
+        """Asks the store whether it is held, before something that isn't written. Raises `LeaseLost`."""
         self.check()
         asked = clock.boot_clock()
         self.lost = self.run_key in await self._store.renew([self.run_key])
@@ -87,7 +87,7 @@ class Lease:
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
     ) -> Approval:
-        """Move a record of the thread: see `ApprovalStore.move`."""
+        """Moves a record of the thread: see `ApprovalStore.move`."""
         self.check()
         try:
             moved = await self._store.move(approval_id, to, decision=decision, output=output, run_key=self.run_key)

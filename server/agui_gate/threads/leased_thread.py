@@ -79,14 +79,14 @@ class LeasedThread:
 
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
-        """Add to the journal, to be saved with the next commit."""
+        """Adds to the journal, to be saved with the next commit."""
         entries = list(entries)
         self._unsaved += entries
         self.history.append(entries)
 
     def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
-        """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns the records of the part that goes
-        which were unfinished. The next commit saves it.
+        """Goes back: only the first ``keep`` entries stay, and ``said`` is new. Returns the records of the part that
+        goes which were unfinished. The next commit saves it.
         """
         branch = self.history.branch(keep, said)
         self._keep, self._unsaved = keep, branch.entries  # what was unsaved is dropped, or among these entries
@@ -94,12 +94,12 @@ class LeasedThread:
         return branch.unfinished
 
     def decided(self, approval: Approval) -> None:
-        """Take over a record that was moved in the store."""
+        """Takes over a record that was moved in the store."""
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
         self.history.record(outcomes.completed(msgspec.structs.replace(approval, replaced=replaced_now)))
 
     def happened(self, happened: Iterable[Happened]) -> None:
-        """Put what changes nothing into the audit trail, with the next commit that there is for something else."""
+        """Puts what changes nothing into the audit trail, with the next commit that there is for something else."""
         self._happened += happened
 
     def refused(self, refused: Refused) -> None:
@@ -111,7 +111,7 @@ class LeasedThread:
     async def commit(
         self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None, patient: bool = False
     ) -> None:
-        """Save what is new; with ``status``, end the run and give the lease back: then it is `ended`.
+        """Saves what is new; with ``status``, ends the run and gives the lease back: then it is `ended`.
 
         Saved as a whole, even if the caller is cancelled meanwhile. Raises `LeaseLost`; then nothing was
         saved. ``patient``: a store that is away is tried again, for `KEEP_SECONDS`.
@@ -138,7 +138,7 @@ class LeasedThread:
             await self._keeper.end(self.thread, self.run_key, lambda: self._save((), status), seconds)
 
     async def keep(self, approval: Approval, to: State, output: Output) -> Approval:
-        """Record what came of a claimed call: see `SaveRetrier.keep`."""
+        """Records what came of a claimed call: see `SaveRetrier.keep`."""
         return await self._keeper.keep(self.run_key, approval, to, output)
 
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
@@ -195,7 +195,7 @@ class LeasedThread:
         return conversation_json(entries, list(self.approvals.values()), self.view)
 
     async def prepare_messages(self) -> None:
-        """Make `messages` ready for the next call of it, in a thread where it is long. Nothing else may change the
+        """Makes `messages` ready for the next call of it, in a thread where it is long. Nothing else may change the
         history meanwhile.
         """
         if self.capacity.is_large:

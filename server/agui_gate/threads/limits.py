@@ -62,7 +62,7 @@ DEFAULTS = Limits()
 
 
 def check_state(state: Any, limits: Limits) -> None:
-    """Raise `TooLarge` for a shared state that is over its limit."""
+    """Raises `TooLarge` for a shared state that is over its limit."""
     if state and len(msgspec.json.encode(state)) > limits.state_bytes:
         raise TooLarge(f"The shared state may have at most {limits.state_bytes:,} bytes as JSON.")
 
@@ -110,7 +110,7 @@ class Capacity:
         self.size -= len(_encode(entries))
 
     def check_new(self, entries: Sequence[Entry], dropped: Sequence[Entry] = ()) -> None:
-        """Raise `LimitReached` unless a request's entries find room, once ``dropped`` are gone."""
+        """Raises `LimitReached` unless a request's entries find room, once ``dropped`` are gone."""
         said = [entry for entry in entries if not isinstance(entry, CardClosedEntry)]
         answers = len(_encode(entries)) if entries and not said else 0
         size = self.size + (len(_encode(said)) if said else 0) - (len(_encode(dropped)) if dropped else 0)
@@ -120,7 +120,7 @@ class Capacity:
             raise self._full()
 
     def check_turn(self) -> None:
-        """Raise `LimitReached` if there is no room for one more answer of the model."""
+        """Raises `LimitReached` if there is no room for one more answer of the model."""
         if self.size >= self._limits.thread_bytes or self.entries >= self._limits.thread_entries:
             raise self._full()
 

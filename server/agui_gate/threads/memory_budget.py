@@ -32,7 +32,7 @@ class Budget:
         return self._reserved.total()
 
     def reserve(self, principal: str, size: int) -> "Reservation":
-        """Take ``size`` bytes, until that is given back or gone. One thread finds room if nothing else is reserved.
+        """Takes ``size`` bytes, until that is given back or gone. One thread finds room if nothing else is reserved.
 
         Raises `RateLimited` if this principal has too much already, `Unavailable` if all together have.
         """
@@ -83,7 +83,7 @@ class Reservation:
         return budget.reserve(self._principal, size)
 
     def release(self) -> None:
-        """Give it back; safe to call twice."""
+        """Gives it back; safe to call twice."""
         budget, self._budget = self._budget, None
         if budget is not None:
             budget.give_back(self._principal, self._size)

@@ -41,13 +41,13 @@ class ThreadPart:
         return False
 
     def check(self, run: RunInput, agent: Agent) -> None:
-        """Check what a request brings, before a stream begins. Raises `RequestError`; changes nothing."""
+        """Checks what a request brings, before a stream begins. Raises `RequestError`; changes nothing."""
 
     def opened(self, agent: Agent) -> None:
-        """Learn who the thread's entry agent is now."""
+        """Learns who the thread's entry agent is now."""
 
     def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
-        """Take over what the run's request brings and tell the client what differs: before all else that it is told.
+        """Takes over what the run's request brings and tells the client what differs: before all else that it is told.
 
         ``restart`` makes clients that connect later begin at this point. ``known``: the client keeps what it sends.
         """
@@ -115,7 +115,7 @@ class Parts:
 
     # --- a run or a decision --------------------------------------------------------------------------------------
     def check(self, run: RunInput, agent: Agent) -> None:
-        """Check what a request brings: see `ThreadPart.check`. Raises `ExtraMissing` if nobody here can take it."""
+        """Checks what a request brings: see `ThreadPart.check`. Raises `ExtraMissing` if nobody here can take it."""
         if run.state and (find(STATE) is not None or run.state != self._stored):
             self.need(STATE).check(run, agent)
 
@@ -155,7 +155,9 @@ class Parts:
                 part.tool_ended(tool, call_id, emit)
 
     def tell(self, told: Told, emit: Emit) -> None:
-        """Pass on what a tool tells its client. Where the extra that keeps it is missing, the client is told alone."""
+        """Passes on what a tool tells its client. Where the extra that keeps it is missing, the client is told
+        alone.
+        """
         if isinstance(told, Shown):
             if not (self._has(ACTIVITIES) and self.need(ACTIVITIES).takes(told, emit)):
                 emit(told.event)

@@ -70,7 +70,7 @@ class Intake(msgspec.Struct, kw_only=True):
 
 
 def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ours: Container[str] = ()) -> Intake:
-    """Compare a request with the thread it is for. ``way`` is how its `resume[]` came.
+    """Compares a request with the thread it is for. ``way`` is how its `resume[]` came.
 
     ``ours`` are the names of the tools that the server runs. The journal is only read.
     """

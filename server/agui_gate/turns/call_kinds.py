@@ -28,17 +28,17 @@ class CallKind:
         return False
 
     def begin(self, member: Member, calls: Sequence[CallPart]) -> Sequence[ResultEntry]:
-        """Begin these calls of one turn, none of which asks a person. What this appends is saved with the turn.
+        """Begins these calls of one turn, none of which asks a person. What this appends is saved with the turn.
 
         Returns results that are among it. They are told once they are saved, and their calls don't `run`.
         """
         return ()
 
     async def run(self, member: Member, call: CallPart) -> None:
-        """Resolve a call after its turn was saved. A result is saved before it is shown."""
+        """Resolves a call after its turn was saved. A result is saved before it is shown."""
 
     async def resume(self) -> None:
-        """Go on with what is open of earlier runs, before a model is asked."""
+        """Goes on with what is open of earlier runs, before a model is asked."""
 
     def superseded(self, waited: Set[str]) -> None:
         """Closes what nobody goes on with: the user went on, and what waited in these tasks was closed."""

@@ -39,7 +39,7 @@ class ClientContext(TurnStep):
         self._context = [_item(item) for item in speaker.run.context or ()]
 
     async def request(self, draft: Draft) -> None:
-        """Put the block below the prompt, and take out of the transcript what it holds."""
+        """Puts the block below the prompt, and takes out of the transcript what it holds."""
         draft.choice = None if self._in_task else self._choice(draft.transcript)
         items = self._context
         theirs = [turn for turn in draft.transcript if isinstance(turn, UserTurn) and turn.role != "user"]

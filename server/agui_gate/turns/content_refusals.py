@@ -93,7 +93,7 @@ class ContentRefusals(TurnStep):
         self._accepted = True
 
     def refused(self, error: ProviderError) -> bool:
-        """Withhold what was refused, if nothing was accepted yet. What a message says is left out from now on."""
+        """Withholds what was refused, if nothing was accepted yet. What a message says is left out from now on."""
         if isinstance(error, MediaRefused):
             unsure = error.accepted and self._speaker.approvals.passing
             if self._accepted or unsure or not self._withhold(error):
@@ -112,7 +112,7 @@ class ContentRefusals(TurnStep):
             self._speaker.lane.other(left_out(entry))
 
     def _withhold(self, refused: MediaRefused) -> bool:
-        """Withhold what was refused; False if there is nothing more to withhold."""
+        """Withholds what was refused; False if there is nothing more to withhold."""
         if self._all:
             return False
         found = self._named(refused.value) if refused.value and not self._entries else []

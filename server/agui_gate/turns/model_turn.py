@@ -76,7 +76,7 @@ class Turns:
         """The verdict on what follows the newest turn."""
 
     async def next_turn(self) -> TurnEntry:
-        """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
+        """Asks the model, records the turn, and runs its free calls. What was agreed to is passed on with the request.
 
         The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final
         commit. A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
@@ -168,7 +168,7 @@ class Turns:
         return self._thread.capacity.is_large or len(instructions) > LARGE_BYTES or len(self._specs) > LARGE
 
     async def _listen(self, request: TurnRequest, recorder: TurnRecorder, seconds: float) -> None:
-        """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
+        """Takes the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
         await self._consents.begin()
         passing, accepted = self._consents.passing, False
         deadline = asyncio.timeout(seconds)
@@ -221,7 +221,7 @@ class Turns:
             raise
 
     def _cut(self, recorder: TurnRecorder) -> None:
-        """Keep what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""
+        """Keeps what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""
         recorder.close_calls()
         turn = self._steps.record(msgspec.structs.replace(recorder.entry(), cut=True), None, self._thread)
         self._scope.show_freed(turn)
@@ -238,7 +238,7 @@ class Turns:
 
 
 def steps_for(speaker: Speaker) -> list[TurnStep]:
-    """Make the steps of a member, in the order in which they add to a prompt.
+    """Makes the steps of a member, in the order in which they add to a prompt.
 
     Raises `ExtraMissing` for one that its agent declares and that is not installed.
     """

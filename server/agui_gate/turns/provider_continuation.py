@@ -60,12 +60,12 @@ class ProviderContinuation:
             await self._thread.commit()
 
     def keep(self, ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:
-        """Go on from ``ref``, which an adapter gave for the turn, the next time. Returns it with what was missing."""
+        """Goes on from ``ref``, which an adapter gave for the turn, the next time. Returns it with what was missing."""
         kept = self.ref = msgspec.structs.replace(ref, turn_id=turn_id, committed_at=now) if ref else None
         return kept
 
     def begin_at(self, start: str = "", then: str = "", summary: str = "") -> None:
-        """Note from where on the conversation is sent; without arguments, that it is sent whole. Where that is another
+        """Notes from where on the conversation is sent; without arguments, that it is sent whole. Where that is another
         place than before, the provider's memory of it is left, as it holds more than is to be sent, or less.
         """
         window = WindowEntry(start, then, summary, *self._who)

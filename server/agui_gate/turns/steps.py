@@ -65,7 +65,7 @@ class Draft:
 
     @property
     def prompt(self) -> str:
-        """Return the instructions, with all that is below them."""
+        """Returns the instructions, with all that is below them."""
         return "\n\n".join(filter(None, (self.instructions, *self.notes, self.client_block)))
 
 
@@ -89,24 +89,24 @@ class TurnStep:
     """
 
     async def prepare(self) -> None:
-        """Get ready, before the model is asked; again where it is asked anew, as the provider lost an approval."""
+        """Gets ready, before the model is asked; again where it is asked anew, as the provider lost an approval."""
 
     async def request(self, draft: Draft) -> None:
-        """Add to the request, with each attempt. May take long, and may append to the journal."""
+        """Adds to the request, with each attempt. May take long, and may append to the journal."""
 
     async def accepted(self) -> None:
-        """Learn that the provider took the request: its first events are there. Called for each attempt it took."""
+        """Learns that the provider took the request: its first events are there. Called for each attempt it took."""
 
     def refused(self, error: ProviderError) -> bool:
-        """Say whether to ask once more after ``error``, because the next `request` goes without what was refused."""
+        """Says whether to ask once more after ``error``, because the next `request` goes without what was refused."""
         return False
 
     def taps(self) -> Mapping[type, Tap]:
-        """Return what is called with each recorded event of a type: `CallBegun`, `Activity`, `StateChanged`."""
+        """Returns what is called with each recorded event of a type: `CallBegun`, `Activity`, `StateChanged`."""
         return {}
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
-        """Return the turn as the journal is to have it, and what follows it there, saved in the same commit.
+        """Returns the turn as the journal is to have it, and what follows it there, saved in the same commit.
 
         ``done`` is None where the answer was cut off, or the request refused. If the turn has said nothing then, only
         what follows it is in the journal.
@@ -114,7 +114,7 @@ class TurnStep:
         return (turn,)
 
     def over(self) -> Verdict:
-        """Say what follows, once the turn is recorded and its calls are dealt with. Raises what ends the run."""
+        """Says what follows, once the turn is recorded and its calls are dealt with. Raises what ends the run."""
         return DONE
 
 
@@ -140,11 +140,11 @@ class Steps:
                     self.taps[kind] = _both(self.taps[kind], tap) if kind in self.taps else tap
 
     def ask_again(self, error: ProviderError) -> bool:
-        """Return whether to make the request once more that failed with ``error``."""
+        """Returns whether to make the request once more that failed with ``error``."""
         return any(refused(error) for refused in self.refused)
 
     def record(self, turn: TurnEntry, done: TurnDone | None, thread: LeasedThread) -> TurnEntry:
-        """Append the turn to the journal, with what follows it. Returns it as it is there."""
+        """Appends the turn to the journal, with what follows it. Returns it as it is there."""
         after: list[Entry] = []
         for recorded in self.recorded:
             turn, *more = recorded(turn, done)
@@ -157,7 +157,7 @@ class Steps:
         return turn
 
     def verdict(self) -> Verdict:
-        """Return what follows the turn. To ask again counts more than a result."""
+        """Returns what follows the turn. To ask again counts more than a result."""
         verdict = DONE
         for over in self.over:
             said = over()

@@ -79,7 +79,7 @@ class TurnCalls:
         return (judged is not None and judged.asks) or (call.is_held and not call.malformed)
 
     async def resolve(self, turn: TurnEntry) -> None:
-        """Save the turn with the records of its gated calls and whom it hands off to, then run the free ones in
+        """Saves the turn with the records of its gated calls and whom it hands off to, then runs the free ones in
         parallel. Their results are saved as they come.
         """
         self._scope.show_freed(turn)
@@ -100,7 +100,7 @@ class TurnCalls:
                 group.create_task(self._in_turn(call, slots))
 
     def _begin(self, calls: Sequence[CallPart]) -> list[ResultEntry]:
-        """Have each kind begin its calls, in the turn's commit. Returns the results that there are already."""
+        """Has each kind begin its calls, in the turn's commit. Returns the results that there are already."""
         results: list[ResultEntry] = []
         for kind in self._kinds:
             if mine := [call for call in calls if self._kind_of.get(call.id) is kind]:
@@ -153,7 +153,7 @@ class TurnCalls:
         return Gate(expires_after=asks.expires_after, message=asks.message, editable=asks.editable)
 
     def _settle(self, turn: TurnEntry) -> None:
-        """Keep the results of what the provider ran, and close what nobody can run or be asked about.
+        """Keeps the results of what the provider ran, and closes what nobody can run or be asked about.
 
         Every hosted call has a result, also where the provider gave none.
         """

@@ -97,7 +97,7 @@ async def run_tool(
     *,
     judged: bool = False,
 ) -> Output:
-    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
+    """Runs one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
     unless it ignores that). ``judged``: the arguments are what `Tool.judged` made; they run as they are or not at all.
     ``start`` is asked right before the tool begins.
     """
@@ -202,7 +202,7 @@ async def _survived(work: Awaitable[Any]) -> Any:
 
 
 async def in_task(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run ``work`` in a task. Cancelling cancels it, and abandons it if it goes on."""
+    """Runs ``work`` in a task. Cancelling cancels it, and abandons it if it goes on."""
     task = asyncio.ensure_future(_contained(work))
     try:
         value, left = await undisturbed(task)

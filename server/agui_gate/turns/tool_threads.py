@@ -63,7 +63,7 @@ class ToolThreads:
                 self._release()
 
     async def run(self, slot: Slot, function: Callable[[], Any]) -> Any:
-        """Run ``function`` in a daemon thread. Cancelling leaves it alone; nobody waits for it, not even at exit."""
+        """Runs ``function`` in a daemon thread. Cancelling leaves it alone; nobody waits for it, not even at exit."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
 
@@ -111,7 +111,7 @@ class ToolThreads:
             self._waiting.pop(owner, None)
 
     def _release(self) -> None:
-        """Hand the slot to the next one who waits, one principal after the other."""
+        """Hands the slot to the next one who waits, one principal after the other."""
         while self._waiting:
             owner, turns = next(iter(self._waiting.items()))
             del self._waiting[owner]

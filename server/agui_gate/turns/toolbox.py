@@ -39,7 +39,7 @@ class Toolbox:
         self._thread, self._tell_of = thread, tell_of
 
     async def approved(self, tool: Tool | None, approval: Approval, start: ToolStart) -> Output:
-        """Run the call of a claimed approval with its ``tool``, and the arguments that were agreed to.
+        """Runs the call of a claimed approval with its ``tool``, and the arguments that were agreed to.
 
         Records from before arguments were judged have no digest, and records from before runs were noted no run id.
         """
@@ -60,7 +60,7 @@ class Toolbox:
         *,
         judged: bool,
     ) -> Output:
-        """Run one call of ``tool``, by the ``name`` that it was called by. It was made in the run ``run_id``.
+        """Runs one call of ``tool``, by the ``name`` that it was called by. It was made in the run ``run_id``.
 
         ``tool`` None: there is none of that name, and the output says so. ``start``, ``judged``: see `run_tool`.
         """

@@ -168,7 +168,7 @@ class TurnRecorder:
         self.held: dict[str, CallHeld] = {}
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
-        """Take one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
+        """Takes one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
         for event in events:
             if type(event) is TextDelta:  # by far the most frequent
                 item = self._item("text", event.key)
@@ -192,7 +192,7 @@ class TurnRecorder:
         return {item.id for item in self._order if item.kind == "call" and not item.ended}
 
     def close_calls(self) -> None:
-        """End the calls that the provider left open.
+        """Ends the calls that the provider left open.
 
         What is shown of their arguments becomes whole JSON, since clients parse it; what is recorded stays as it came
         and never runs (B25).
@@ -229,7 +229,7 @@ class TurnRecorder:
             )
 
     def _other(self, event: ModelEvent) -> None:
-        """Take any event but a piece of text and the end of the turn."""
+        """Takes any event but a piece of text and the end of the turn."""
         match event:
             case TextStart():
                 self._fresh("text", event.key)
@@ -323,7 +323,7 @@ class TurnRecorder:
                 self._open_args(item, text)
 
     def _open_args(self, item: _Item, text: str) -> None:
-        """Show the arguments from where they begin as an object. Clients parse what they were shown, so words that a
+        """Shows the arguments from where they begin as an object. Clients parse what they were shown, so words that a
         model writes in their place are recorded (and told to it), but not shown.
         """
         if item.opened is None and (begun := text.lstrip()):

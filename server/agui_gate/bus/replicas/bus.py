@@ -210,7 +210,7 @@ class SharedBus:
         opening: int | None = None,
         watching: bool = False,
     ) -> Answer | None:
-        """Have the run's process send what it has: see `Ask`. None if it doesn't answer."""
+        """Has the run's process send what it has: see `Ask`. None if it doesn't answer."""
         token = next(self._tokens)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._asked[token] = answer
@@ -269,7 +269,7 @@ class SharedBus:
         await self._call(self._wire.forget(principal, thread_id))
 
     def _beside(self, work: Awaitable[None]) -> None:
-        """Do it while others go on. If it fails it is done another time, or time does it."""
+        """Does it while others go on. If it fails it is done another time, or time does it."""
 
         async def quietly() -> None:
             with contextlib.suppress(Unavailable):

@@ -51,7 +51,7 @@ class Follower:
         self._task = asyncio.create_task(self._work(), name="agui-gate bus follower")
 
     async def aclose(self) -> None:
-        """Follow nothing any more; who reads comes to the end."""
+        """Follows nothing any more; who reads comes to the end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -132,7 +132,7 @@ class Follower:
         return reader if is_there else None
 
     async def _catch_up(self, log: FollowedLog) -> bool:
-        """Read what there is; False if that is nothing any more."""
+        """Reads what there is; False if that is nothing any more."""
         caught_up = False
         while not caught_up:
             said = (await self._read([log]))[0]
@@ -229,7 +229,7 @@ class Follower:
             raise Unavailable("The bus is not available.") from None
 
     async def _feed(self, log: FollowedLog, said: Said) -> bool:
-        """Add what the run said. Whether that was all for now."""
+        """Adds what the run said. Whether that was all for now."""
         caught_up = log.take(said)
         if caught_up and said.ended:
             await self._fetch_opening(log)

@@ -62,7 +62,7 @@ class FollowedLog(EventLog):
             self._on_left(self)
 
     def take(self, said: Said) -> bool:
-        """Add what the run said. Whether that was all of it for now."""
+        """Adds what the run said. Whether that was all of it for now."""
         for piece in said.pieces:
             if piece.first > self.next_seq:
                 self.begin_at(piece.first)

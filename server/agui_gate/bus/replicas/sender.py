@@ -87,7 +87,7 @@ class Sender:
         self._task = asyncio.create_task(self._work(), name="agui-gate bus sender")
 
     async def aclose(self, seconds: float) -> None:
-        """Send what there is, for so many seconds, and stop."""
+        """Sends what there is, for so many seconds, and stop."""
         if self._task is not None:
             with contextlib.suppress(Unavailable):
                 await self.flush(seconds)
@@ -102,7 +102,7 @@ class Sender:
         self._stir(out)
 
     def tell(self, address: str, word: Word, *, now: bool = False) -> None:
-        """Say something to ``address``, or to all if that is empty; ``now``, or with what is sent next."""
+        """Says something to ``address``, or to all if that is empty; ``now``, or with what is sent next."""
         while len(self._words) >= WORDS:
             del self._words[next(iter(self._words))]
         self._words.pop((address, word), None)
@@ -132,7 +132,7 @@ class Sender:
             out.left(word.address)
 
     def expire(self) -> None:
-        """Lose what is too much. Called every second."""
+        """Loses what is too much. Called every second."""
         ended = [out for out in self._runs.values() if out.log.ended]  # the oldest first
         too_much = sum(out.log.size + LOG_BYTES for out in ended) - self._kept_bytes
         lost = 0
@@ -220,7 +220,7 @@ class Sender:
             self._sweeping = asyncio.get_running_loop().call_later(LAZY, self._sweep)
 
     def _sweep(self) -> None:
-        """Send what was left for later."""
+        """Sends what was left for later."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
@@ -269,7 +269,7 @@ class Sender:
         return batches, list(pack(words))
 
     def _listen(self, out: Outgoing) -> None:
-        """Wait for what it says next."""
+        """Waits for what it says next."""
         if not (out.listens or out.log.ended):
             out.listens = True
             out.log.wait().add_done_callback(lambda _: self._heard(out))
@@ -279,7 +279,7 @@ class Sender:
         self._stir(out)
 
     def _lose(self, out: Outgoing) -> None:
-        """Send no more of it, and let go what it has said."""
+        """Sends no more of it, and lets go what it has said."""
         key = out.run.run_key
         for runs in (self._runs, self._stirred, self._lazy):
             runs.pop(key, None)

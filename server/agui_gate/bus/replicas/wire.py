@@ -94,7 +94,7 @@ class Wire(Protocol):
     """A connection to the server of a shared bus."""
 
     async def start(self, address: str, hear: Callable[[bytes], None], again: Callable[[], None]) -> None:
-        """Connect, and hear the notes for ``address`` and for every process. Raises `ConfigurationError`.
+        """Connects, and hears the notes for ``address`` and for every process. Raises `ConfigurationError`.
 
         ``hear`` gets each payload, in the event loop. Hearing goes on by itself, however often the connection is lost:
         ``again`` is called whenever notes may have been missed and are heard again.
@@ -102,7 +102,7 @@ class Wire(Protocol):
         ...
 
     async def send(self, batches: Sequence[Batch], notes: Sequence[Note]) -> None:
-        """Keep ``batches``, in their order, then tell ``notes``: in one round trip where that can be.
+        """Keeps ``batches``, in their order, then tells ``notes``: in one round trip where that can be.
 
         Who hears one of these notes finds the batches kept.
         """
@@ -117,7 +117,7 @@ class Wire(Protocol):
         ...
 
     async def put_opening(self, run_key: str, seq: int, data: bytes) -> None:
-        """Keep the run's newest opening, instead of the one before. A minute is enough; the run need not be known."""
+        """Keeps the run's newest opening, instead of the one before. A minute is enough; the run need not be known."""
         ...
 
     async def opening(self, run_key: str) -> tuple[int, bytes] | None:
@@ -125,13 +125,13 @@ class Wire(Protocol):
         ...
 
     async def forget(self, principal: str, thread_id: str) -> None:
-        """Drop the thread's runs that have ended."""
+        """Drops the thread's runs that have ended."""
         ...
 
     async def expire(self) -> None:
-        """Drop what is over its time, in small batches. Called about once a minute in each process."""
+        """Drops what is over its time, in small batches. Called about once a minute in each process."""
         ...
 
     async def aclose(self) -> None:
-        """Close. Safe to call twice, and before `start`."""
+        """Closes. Safe to call twice, and before `start`."""
         ...

@@ -113,7 +113,7 @@ def watch(url: str, token: str | None, as_json: bool) -> None:
 
 
 def _come_back(server: RemoteServer) -> None:
-    """Wait until the server is there again."""
+    """Waits until the server is there again."""
     dim("The server closed the stream. Reconnecting.", err=True)
     while True:
         time.sleep(AGAIN_SECONDS)
@@ -219,7 +219,7 @@ def _find(records: Sequence[Record], wanted: str) -> Record | None:
 
 
 def _show(found: Record | None, edited: dict[str, Any] | None = None) -> None:
-    """Print the call that is about to be decided, as it would run. On stderr: stdout is for what became of it."""
+    """Prints the call that is about to be decided, as it would run. On stderr: stdout is for what became of it."""
     if found is not None and found.state == "pending":
         click.secho(whole(found.tool), bold=True, err=True)
         show_arguments(found.arguments if edited is None else edited)

@@ -184,7 +184,7 @@ async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
 
 
 async def _hold(checked: Checked, ledger: Ledger, last: Event | None, store: FullStore) -> None:
-    """Hold the records of a thread against its chain up to ``last``. What happens meanwhile is no finding."""
+    """Holds the records of a thread against its chain up to ``last``. What happens meanwhile is no finding."""
     if last is None:
         return
     found = ledger.differences(await store.read_ledger(last.thread))

@@ -131,7 +131,7 @@ class Session:
         self._converses = self._interactive
 
     def hold(self, message: str | None, *, resumed: bool) -> int:
-        """Talk until there is nothing more to say; the exit code."""
+        """Talks until there is nothing more to say; the exit code."""
         self._converses = self._interactive and message is None
         if resumed:
             self._resume()
@@ -185,7 +185,7 @@ class Session:
                 print_hint(f"There is no {short(text, 40)}. /help lists the commands.")
 
     def _say(self, text: str) -> None:
-        """Say it; what still waits is cancelled first, if the person wants that."""
+        """Says it; what still waits is cancelled first, if the person wants that."""
         left = self._talk.thread.questions
         if left and self._interactive:
             dim(f"Still pending: {'; '.join(short(one.message, 80) for one in left)}", err=True)
@@ -199,7 +199,7 @@ class Session:
         self._answer_all()
 
     def _answer_all(self) -> None:
-        """Put what waits to the person, until nothing waits or something is left for later."""
+        """Puts what waits to the person, until nothing waits or something is left for later."""
         for _ in range(MAX_ROUNDS):
             if self._code or not self._talk.thread.questions:
                 return
@@ -210,7 +210,7 @@ class Session:
         print_hint(f"The agent asked {MAX_ROUNDS} times in a row, which is the limit of this command.")
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Do it; what went wrong is told, and is the exit code unless something goes well after it."""
+        """Does it; what went wrong is told, and is the exit code unless something goes well after it."""
         self._code = 0
         try:
             ended = self._runner.run(work)

@@ -90,7 +90,7 @@ def command(
 
 
 def _progress(scenario: str) -> None:
-    """Show what is being tried, where somebody watches."""
+    """Shows what is being tried, where somebody watches."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{scenario and f'trying: {scenario}…'}", nl=False, err=True)
 

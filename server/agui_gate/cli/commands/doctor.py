@@ -68,7 +68,7 @@ def command(
 
 
 async def _print_all(findings: AsyncIterator[Finding]) -> int:
-    """Print each finding as it comes; return how many are broken."""
+    """Prints each finding as it comes; returns how many are broken."""
     broken = 0
     async for finding in findings:
         advice = finding.ok and bool(finding.fix)
@@ -145,7 +145,7 @@ def _page() -> Finding:
 
 
 async def _store(settings: Settings) -> AsyncIterator[Finding]:
-    """Open, migrate, write and close; and say of which approved calls nobody knows what came of them.
+    """Opens, migrates, writes and closes; and says of which approved calls nobody knows what came of them.
 
     What doesn't exist yet is not created.
     """
@@ -182,7 +182,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
 
 
 def _check_place(url: str) -> None:
-    """Raise `ConfigurationError` if a SQLite file can't be created there."""
+    """Raises `ConfigurationError` if a SQLite file can't be created there."""
     from agui_gate.stores import sqlite_path
 
     if (path := sqlite_path(url)) is None:

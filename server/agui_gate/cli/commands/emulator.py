@@ -73,7 +73,7 @@ def command(
 
 
 def _named(profiles: Iterable[tuple[str, T]], name: str, option: str) -> T:
-    """Look a profile up by its name. They are the test kit's, which is too slow to load for a `click.Choice`."""
+    """Looks a profile up by its name. They are the test kit's, which is too slow to load for a `click.Choice`."""
     known = dict(profiles)
     if name not in known:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(sorted(known))}.", param_hint=option)

@@ -17,7 +17,7 @@ GATED = "\N{NO-BREAK SPACE}(asks\N{NO-BREAK SPACE}first)"
 def banner(
     url: str, agents: Sequence[Agent], facts: dict[str, str], *, say: str = "Hello", closed: bool = False
 ) -> None:
-    """Print it. ``facts`` are labelled lines, such as where data is kept; ``say`` is a prompt to try, which takes a
+    """Prints it. ``facts`` are labelled lines, such as where data is kept; ``say`` is a prompt to try, which takes a
     token where the server is ``closed`` to strangers.
     """
     up = f"{version('agui-gate')} is up at"

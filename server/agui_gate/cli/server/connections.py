@@ -86,7 +86,7 @@ def limits_from(settings: "Settings", descriptors: int) -> ConnectionLimits:
 
 
 def raise_descriptors(most: int = 65_536) -> int:
-    """Take as many file descriptors as the system lets us have, up to ``most``; how many those are."""
+    """Takes as many file descriptors as the system lets us have, up to ``most``; how many those are."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -112,7 +112,7 @@ class Door:
         self.looks = 0
 
     def enter(self, connection: "Connection") -> bool:
-        """Let a new connection in, instead of another one if need be. False if there is no room."""
+        """Lets a new connection in, instead of another one if need be. False if there is no room."""
         if len(self.all) >= self.limits.max_connections:
             oldest = next(iter(self.silent), None)
             if oldest is None:
@@ -129,7 +129,7 @@ class Door:
         self.silent.pop(connection, None)
 
     def sweep(self, now: float) -> None:
-        """Close what has taken too long."""
+        """Closes what has taken too long."""
         self.looks += 1
         for connection in list(self.all):
             connection.check_time(now)
@@ -156,7 +156,7 @@ class Connection(_Protocol):
 
     # --- the transport's side -----------------------------------------------------------------------------------
     def connection_made(self, transport: Any) -> None:
-        """Come in, if there is room."""
+        """Comes in, if there is room."""
         super().connection_made(transport)
         self._head_since = self.loop.time()
         if not self._door.enter(self):
@@ -169,7 +169,7 @@ class Connection(_Protocol):
         super().connection_lost(exc)
 
     def _disconnect(self) -> None:
-        """Tell all that is being answered that nobody listens any more; uvicorn tells the newest request alone."""
+        """Tells all that is being answered that nobody listens any more; uvicorn tells the newest request alone."""
         for cycle in (*self._cycles, self.cycle):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
@@ -177,7 +177,7 @@ class Connection(_Protocol):
         self.flow.resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; whoever sends them has to come to a point."""
+        """Takes bytes; whoever sends them has to come to a point."""
         if self.transport.is_closing():
             return
         self._raw += len(data)
@@ -267,7 +267,7 @@ class Connection(_Protocol):
 
     # --- ending -------------------------------------------------------------------------------------------------
     def check_time(self, now: float) -> None:
-        """End it if it has taken too long."""
+        """Ends it if it has taken too long."""
         left = self.transport.get_write_buffer_size()
         if left != self._left:
             self._left, self._left_since = left, now
@@ -282,7 +282,7 @@ class Connection(_Protocol):
             self.hang_up()
 
     def hang_up(self) -> None:
-        """End it without a word."""
+        """Ends it without a word."""
         self._disconnect()
         self.transport.abort()
 
@@ -296,7 +296,7 @@ class Connection(_Protocol):
         return TooLarge(f"Headers may have at most {limits.header_bytes:,} bytes and {limits.header_count:,} lines.")
 
     def _refuse(self, error: AguiGateError, status: int | None = None) -> None:
-        """Answer outside of any application, and end it. In the middle of an answer there is no room for another."""
+        """Answers outside of any application, and ends it. In the middle of an answer there is no room for another."""
         if self._asked():
             self.hang_up()
             return
@@ -320,7 +320,7 @@ def door_of(server_state: Any, config: Any) -> Door:
 
 
 def sweep(server_state: Any) -> None:
-    """Look after the connections of a server, if it has had any."""
+    """Looks after the connections of a server, if it has had any."""
     door: Door | None = getattr(server_state, "door", None)
     if door is not None:
         door.sweep(asyncio.get_running_loop().time())

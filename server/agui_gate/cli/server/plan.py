@@ -37,7 +37,7 @@ class Ready:
 
 
 def prepare(plan: Plan) -> Ready:
-    """Load settings and TARGET, make the application. Raises `ConfigurationError` if it can't be served like this."""
+    """Loads settings and TARGET, makes the application. Raises `ConfigurationError` if it can't be served like this."""
     settings = load_settings(plan.config, options=plan.options)
     target = load_target(plan.target, plan.model)
     if target.app is None:

@@ -35,7 +35,7 @@ _VARIABLE = "_AGUI_GATE_SERVE"
 
 
 def reload_forever(plan: Plan) -> None:
-    """Serve ``plan``, again and again, until told to stop. Raises `ConfigurationError` for wrong settings."""
+    """Serves ``plan``, again and again, until told to stop. Raises `ConfigurationError` for wrong settings."""
     settings = load_settings(plan.config, options=plan.options)
     with bind(settings.host, settings.port) as sock:
         typed: dict[str, Any] = {
@@ -64,7 +64,7 @@ class Reloader(BaseReload):
             super().startup()
 
     def restart(self) -> None:
-        """End the child, and start another one."""
+        """Ends the child, and starts another one."""
         with _held_back():
             super().restart()
 
@@ -103,7 +103,7 @@ def _held_back() -> Iterator[None]:
 
 
 def create() -> Any:
-    """Make the application in the child. What is wrong is told in one line, and the next change tries again."""
+    """Makes the application in the child. What is wrong is told in one line, and the next change tries again."""
     typed = json.loads(os.environ[_VARIABLE])
     config = typed["config"]
     try:

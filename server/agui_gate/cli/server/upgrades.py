@@ -37,7 +37,7 @@ class PlainParser:
         return bool(self._parser.should_upgrade()) and self._parser.get_method() != b"CONNECT"
 
     def feed_data(self, data: bytes) -> None:
-        """Read on. Raises `httptools.HttpParserError` and, for CONNECT, `httptools.HttpParserUpgrade`."""
+        """Reads on. Raises `httptools.HttpParserError` and, for CONNECT, `httptools.HttpParserUpgrade`."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:

@@ -117,11 +117,11 @@ class Server(uvicorn.Server):
         self._tells = False
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve in a loop of its own."""
+        """Serves in a loop of its own."""
         run_server(self.serve(sockets), self.config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the engines, then listen. Raises `ConfigurationError` of a store that can't be opened."""
+        """Starts the engines, then listens. Raises `ConfigurationError` of a store that can't be opened."""
         if hasattr(signal, "pthread_sigmask"):  # `serve --reload` held it back while this process was loaded
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         for state in self._states():
@@ -150,7 +150,7 @@ class Server(uvicorn.Server):
         return self.force_exit or self._draining.done()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no new connections, end the runs that are left, then stop."""
+        """Takes no new connections, ends the runs that are left, then stops."""
         for listener in self.servers:
             listener.close()
         if self._draining is not None:
@@ -175,7 +175,7 @@ class Server(uvicorn.Server):
                 signal.signal(hangup, signal.SIG_DFL)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second signal stops at once. It isn't raised again: being told to stop is no failure.
+        """Stops; a second signal stops at once. It isn't raised again: being told to stop is no failure.
 
         Two don't count as a second one. A terminal that closes sends SIGHUP twice. The parent of `--reload` sends
         SIGTERM after the terminal's SIGINT.
@@ -202,7 +202,7 @@ def is_ours(number: signal.Signals) -> bool:
 
 
 def serve_forever(server: Server, sock: socket.socket) -> None:
-    """Run ``server`` on ``sock`` until it is told to stop."""
+    """Runs ``server`` on ``sock`` until it is told to stop."""
     server.run([sock])
 
 

@@ -37,14 +37,14 @@ class Spinner:
         self._since = self._last = self._clock()
 
     def clear(self) -> None:
-        """Take the line back: something else is printed now."""
+        """Takes the line back: something else is printed now."""
         self._last = self._clock()
         if self._shown:
             self._shown = False
             click.echo(CLEAR, nl=False, err=True)
 
     def draw(self, label: str) -> None:
-        """Show the line, if nothing was said for a while."""
+        """Shows the line, if nothing was said for a while."""
         now = self._clock()
         if not self._able or now - self._last < QUIET:
             return
@@ -86,7 +86,7 @@ class ChatPrinter(TextPrinter):
         self._end_line()
 
     def draw(self) -> None:
-        """Say what is at work, if nothing else is said."""
+        """Says what is at work, if nothing else is said."""
         if not self._mid_line:
             self.spinner.draw(next(reversed(self._working.values()), "waiting for the agent"))
 
@@ -142,7 +142,7 @@ class ChatPrinter(TextPrinter):
         self.show(b"", told)
 
     def _name(self, voice: str) -> None:
-        """Say who speaks, if it is somebody else than before."""
+        """Says who speaks, if it is somebody else than before."""
         self._has_team = self._has_team or bool(voice)
         if self._has_team and (who := voice or self._entry or "agent") != self._voice:
             self._voice = who
@@ -150,7 +150,7 @@ class ChatPrinter(TextPrinter):
             click.secho(f"{short(who, 40)}:", bold=True, err=True)
 
     def _note_work(self, event: AnyEvent) -> None:
-        """Keep what is at work, for the spinner."""
+        """Keeps what is at work, for the spinner."""
         match event:
             case events.ToolCallStart():
                 self._working[event.tool_call_id] = f"{event.tool_call_name} is working"

@@ -17,18 +17,18 @@ from agui_gate.core.visible_text import visible
 
 
 def dim(text: str, *, err: bool = False) -> None:
-    """Print a line that is not the point."""
+    """Prints a line that is not the point."""
     click.secho(fit(text, sys.stderr if err else sys.stdout), dim=True, err=err)
 
 
 def print_hint(text: str) -> None:
-    """Print a line worth noticing on stderr."""
+    """Prints a line worth noticing on stderr."""
     line = fit(f"note: {text}", sys.stderr).removeprefix("note:")
     click.echo(f"{click.style('note:', fg='yellow')}{line}", err=True)
 
 
 def failure(message: str, code: str) -> None:
-    """Print what went wrong, with its code, on stderr."""
+    """Prints what went wrong, with its code, on stderr."""
     line = fit(f"error: {message} ({code})", sys.stderr).removeprefix("error:")
     click.echo(f"{click.style('error:', fg='red', bold=True)}{line}", err=True)
 
@@ -109,7 +109,7 @@ def _can_show(text: str) -> bool:
 
 
 def log_to_stderr(ctx: click.Context, at: str = "warning") -> None:
-    """Send logs to stderr from level ``at`` on; everything with ``--debug``. stdout is for what the command gives."""
+    """Sends logs to stderr from level ``at`` on; everything with ``--debug``. stdout is for what the command gives."""
     from agui_gate.logs import to_stderr
 
     to_stderr(logging.DEBUG if debugging(ctx) else logging.getLevelNamesMapping()[at.upper()])

@@ -71,7 +71,7 @@ def asked_by(agent: str, question: str) -> str:
 
 
 def print_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
-    """Name the calls that were left pending, each its id and question, and say how to decide them.
+    """Names the calls that were left pending, each its id and question, and says how to decide them.
 
     ``again`` is the command that continues the conversation.
     """
@@ -82,7 +82,7 @@ def print_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
 
 
 def print_lost(calls: Sequence[str], again: str) -> None:
-    """Say what to do about a run that was lost with its process while these ``calls`` (names of tools) were running.
+    """Says what to do about a run that was lost with its process while these ``calls`` (names of tools) were running.
 
     ``again`` is the command that continues the conversation.
     """
@@ -97,7 +97,7 @@ def can_ask() -> bool:
 
 
 def ask_about(message: str, arguments: dict[str, Any], editable: Sequence[str]) -> Decision | None:
-    """Put a call to the person at the terminal: the decision, or None for later (Ctrl-D)."""
+    """Puts a call to the person at the terminal: the decision, or None for later (Ctrl-D)."""
     click.secho(f"\n{whole(message)}", bold=True, err=True)
     show_arguments(arguments)
     choices = "y(es), n(o), e(dit)" if editable else "y(es), n(o)"
@@ -147,7 +147,7 @@ def read_line(prompt: str) -> str | None:
 
 
 def _wait_for_line() -> None:
-    """Wait until a line can be read. A Ctrl-C that comes just before a read begins would only count after the read."""
+    """Waits until a line can be read. A Ctrl-C that comes just before a read begins would only count after the read."""
     if os.name != "posix":
         return
     woken, wakes = os.pipe()

@@ -23,7 +23,7 @@ class JsonPrinter:
     """Every event as it is on the wire, one a line: UTF-8, whatever the terminal speaks."""
 
     def show(self, raw: bytes, event: dict[str, Any]) -> None:
-        """Print one event at once."""
+        """Prints one event at once."""
         sys.stdout.buffer.write(raw + b"\n")
         sys.stdout.buffer.flush()
 
@@ -44,7 +44,7 @@ class TextPrinter:
         self._lost = ""
 
     def show(self, raw: bytes, event: dict[str, Any]) -> None:
-        """Print what a person wants to see of one event."""
+        """Prints what a person wants to see of one event."""
         self.said = self.said or event["type"] in _PRINTED
         match event["type"]:
             case "TEXT_MESSAGE_CONTENT":

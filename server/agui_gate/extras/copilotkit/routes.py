@@ -52,7 +52,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def routes(server: HttpServer) -> list[BaseRoute]:
-    """Return the routes."""
+    """Returns the routes."""
     return CopilotKitRoutes(server).all()
 
 

@@ -133,12 +133,12 @@ class Inbox(Extension):
             self._news.set()
 
     def written(self, hint: Hint) -> None:
-        """Look, if it is about approvals."""
+        """Looks, if it is about approvals."""
         if hint.what == "approvals":
             self.changed(hint.principal)
 
     async def notices(self, batch: Sequence[Notice]) -> None:
-        """Look, for each principal of whose approvals one of these tells."""
+        """Looks, for each principal of whose approvals one of these tells."""
         for notice in batch:
             if notice.kind in _APPROVALS:
                 self.changed(notice.principal)
@@ -148,7 +148,7 @@ class Inbox(Extension):
         self._closed = False
 
     def drain(self) -> None:
-        """End every watcher's stream, and take no more."""
+        """Ends every watcher's stream, and takes no more."""
         self._closed = True
         self._news.set()
         for watchers in self._watchers.values():
@@ -197,7 +197,7 @@ class Inbox(Extension):
                 self._news.set()  # perhaps nobody watches any more
 
     async def _look_on(self) -> None:
-        """Look as long as anybody watches. A store that is away is looked at again later."""
+        """Looks as long as anybody watches. A store that is away is looked at again later."""
         loop = asyncio.get_running_loop()
         due = loop.time() + LOOK_SECONDS
         while self._watchers and not self._closed:
@@ -223,7 +223,7 @@ class Inbox(Extension):
                     await self._compare(principal, followed, waiting)
 
     async def _compare(self, principal: str, followed: Followed, waiting: list[str]) -> None:
-        """Tell what is different from what was seen before; at the first look, nothing is."""
+        """Tells what is different from what was seen before; at the first look, nothing is."""
         seen = followed.waiting
         if seen is not None and (waiting != seen or followed.at_work):
             before, now = set(seen), set(waiting)
@@ -264,7 +264,7 @@ class Inbox(Extension):
 
 
 def inbox_of(engine: Engine) -> Inbox:
-    """Return the engine's inbox, which it has from the first time on that somebody asks for it."""
+    """Returns the engine's inbox, which it has from the first time on that somebody asks for it."""
     for extension in engine.extensions.all:
         if isinstance(extension, Inbox):
             return extension

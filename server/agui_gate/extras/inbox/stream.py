@@ -34,7 +34,7 @@ log = structlog.get_logger("agui_gate.http")
 
 
 def routes(server: HttpServer) -> list[BaseRoute]:
-    """Return the route."""
+    """Returns the route."""
     engine = server.engine
     inbox = inbox_of(engine)
 
@@ -84,7 +84,7 @@ class InboxStream(EventSourceResponse):
 
 
 async def _end(admission: Admission) -> None:
-    """Raise `Unauthorized` once it stands no more."""
+    """Raises `Unauthorized` once it stands no more."""
     await admission.ended()
     raise Unauthorized(ENDED)
 

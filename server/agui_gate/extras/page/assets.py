@@ -56,7 +56,7 @@ SMALL = 1024
 
 
 def routes(server: object) -> list[BaseRoute]:
-    """Return the routes. They need nothing of the server."""
+    """Returns the routes. They need nothing of the server."""
     return page_routes()
 
 

@@ -45,11 +45,11 @@ class StatePart(ThreadPart):
         check_fit(run, self._thread.journal, self._stored, form_of(agent))
 
     def opened(self, agent: Agent) -> None:
-        """Read the state as ``agent`` has it."""
+        """Reads the state as ``agent`` has it."""
         self.shared.take_form(form_of(agent))
 
     def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
-        """Take over the state that the client sends, if it is to be, and show it what is kept if that is something
+        """Takes over the state that the client sends, if it is to be, and shows it what is kept if that is something
         else (SNAP-1). From here on it is told what changes.
         """
         if run.state:
@@ -71,7 +71,7 @@ class StatePart(ThreadPart):
         return self.shared.begin()
 
     def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
-        """Keep what the tool has left, if it fits, with the way back; and tell the client."""
+        """Keeps what the tool has left, if it fits, with the way back; and tells the client."""
         if tool is not None and tool.takes_context:
             back, problem = self.shared.end()
             if problem:
@@ -90,7 +90,7 @@ class StatePart(ThreadPart):
         return True
 
     def calls_ended(self, calls: Collection[str] | None, emit: Emit) -> None:
-        """Take back the previews of ``calls`` (None: of all) that don't wait for a person."""
+        """Takes back the previews of ``calls`` (None: of all) that don't wait for a person."""
         previews = self.shared.previews
         if not previews:
             return
@@ -102,7 +102,7 @@ class StatePart(ThreadPart):
         self.shared.tell(emit)
 
     def asks(self, emit: Emit) -> None:
-        """Tell the client all of it."""
+        """Tells the client all of it."""
         self.shared.tell_whole(emit)
 
     def told(self) -> msgspec.Raw:
@@ -120,12 +120,12 @@ class StatePart(ThreadPart):
 
 
 def form_of(agent: Agent) -> StateForm:
-    """Return how the shared state of an agent's threads is read and written."""
+    """Returns how the shared state of an agent's threads is read and written."""
     return agent.state_form or DICT
 
 
 def state_of(thread: LeasedThread) -> SharedState:
-    """Return the shared state of a leased thread."""
+    """Returns the shared state of a leased thread."""
     part = thread.parts.need(STATE)
     assert isinstance(part, StatePart)
     return part.shared

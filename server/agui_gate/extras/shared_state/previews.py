@@ -38,6 +38,6 @@ class Previews(TurnStep):
 
 
 def turn_step(speaker: Speaker) -> Previews:
-    """Return the step of a member some of whose tools show their arguments in the state."""
+    """Returns the step of a member some of whose tools show their arguments in the state."""
     tools = speaker.member.agent.by_name
     return Previews(speaker, {name: tool.place for name, tool in tools.items() if tool.place is not None})

@@ -59,7 +59,7 @@ def to_keep(run: RunInput, journal: Journal, kept: Any) -> tuple[Any, list[Previ
 
 
 def check_fit(run: RunInput, journal: Journal, kept: Any, form: StateForm) -> None:
-    """Raise `InvalidRequest` for a state that the agent's model doesn't take.
+    """Raises `InvalidRequest` for a state that the agent's model doesn't take.
 
     One that says nothing is always good. So is the one that is ``kept``: it was kept under another model, counts as
     none now (`SharedState.take_form`), and its page was told it here.

@@ -82,7 +82,7 @@ class SharedState:
         (`core/argument_preview.py`)."""
 
     def take_form(self, form: StateForm) -> None:
-        """Read it as the thread's agent has it. What doesn't fit any more counts as none, until a change is kept."""
+        """Reads it as the thread's agent has it. What doesn't fit any more counts as none, until a change is kept."""
         if form is self._form:
             return
         self._form = form
@@ -120,7 +120,7 @@ class SharedState:
         return len(self.json) > LARGE_STATE
 
     def keep(self, value: Document, form: StateForm | None = None) -> None:
-        """Keep ``value``, as the agent's model writes it. ``form``: the one that it was written in. Raises `Unfit`."""
+        """Keeps ``value``, as the agent's model writes it. ``form``: the one that it was written in. Raises `Unfit`."""
         after = value if form is self._form else Document(text=self._form.fitted(value.text))
         if self._is_as_kept(after.text):
             return
@@ -197,7 +197,7 @@ class SharedState:
         return self._kept if self._live is None else Document(text=written(self._live))
 
     def put(self, after: Document, form: StateForm | None = None) -> None:
-        """Put ``after`` in the place of what is `held`; ``form`` as in `keep`. Raises ValueError; it may quote it."""
+        """Puts ``after`` in the place of what is `held`; ``form`` as in `keep`. Raises ValueError; it may quote it."""
         if self._live is None:
             self.keep(after, form)
         else:
@@ -237,7 +237,7 @@ class SharedState:
         emit(event)
 
     def tell(self, emit: Callable[[ev.Event], None], *, whole: bool = False) -> None:
-        """Tell the client what differs from its copy, if anything does; ``whole``: as a snapshot."""
+        """Tells the client what differs from its copy, if anything does; ``whole``: as a snapshot."""
         told = self._told
         if told is self.shown:
             return
@@ -255,13 +255,13 @@ class SharedState:
         return len(_encode(operations)) < len(self.shown.text) + SLACK
 
     def _restate(self, told: Document, emit: Callable[[ev.Event], None]) -> None:
-        """Tell what the client holds, unless this run has told all of the state before, or there is none."""
+        """Tells what the client holds, unless this run has told all of the state before, or there is none."""
         if not self._whole and told.text != _NOTHING.text:
             emit(ev.StateSnapshot(told.raw))
         self._whole = True
 
     def tell_whole(self, emit: Callable[[ev.Event], None]) -> None:
-        """Tell the client all of it, whatever it holds."""
+        """Tells the client all of it, whatever it holds."""
         self._told, self._whole = self.shown, True
         emit(self.snapshot())
 

@@ -23,14 +23,14 @@ class Members(Cast):
         self._warned: set[str] = set()
 
     async def get_ready(self, journal: Journal) -> None:
-        """Ask those for their tools whom the run needs at once: who speaks, and whose calls somebody may decide."""
+        """Asks those for their tools whom the run needs at once: who speaks, and whose calls somebody may decide."""
         await self.ready(self.speaker(journal))
         if not self.team.is_alone:
             for name in {approval.agent for approval in journal.unfinished()} & self.team.members.keys():
                 await self.ready(self.team.members[name])
 
     def speaker(self, journal: Journal) -> Member:
-        """Return who answers now, as the journal says; the entry agent if that is nobody of the team any more."""
+        """Returns who answers now, as the journal says; the entry agent if that is nobody of the team any more."""
         name = journal.heirs.get("")
         return self._heir(name) if name else self.team.first
 
@@ -49,7 +49,7 @@ class Members(Cast):
         return Tasks(self, scope, make_turns, make_consents), Transfers(scope.thread)
 
     async def worker(self, journal: Journal, agent: Agent, task: str, prompt: str) -> Member:
-        """Return who works on ``task`` now, which was delegated to ``agent``, ready for its turn in it."""
+        """Returns who works on ``task`` now, which was delegated to ``agent``, ready for its turn in it."""
         name = journal.heirs.get(task)
         found = None if name is None else self.team.member(name)
         member = await self.ready(found or self.team.members[agent.name])

@@ -53,7 +53,7 @@ class Tasks(CallKind):
         return tool is not None and tool.agent is not None
 
     async def run(self, member: Member, call: CallPart) -> None:
-        """Work on the task that the call delegates, until it is done or waits."""
+        """Works on the task that the call delegates, until it is done or waits."""
         await self._work(call)
 
     async def resume(self) -> None:
@@ -69,7 +69,7 @@ class Tasks(CallKind):
                     group.create_task(self._work(call))
 
     async def _work(self, call: CallPart) -> None:
-        """Work on the task of ``call`` until it is done, or something in it waits. Its result is saved, then shown."""
+        """Works on the task of ``call`` until it is done, or something in it waits. Its result is saved, then shown."""
         self._scope.begun.add(call.id)
         output = await self._output(call)
         if output is None:
@@ -126,7 +126,7 @@ class Tasks(CallKind):
         return record is not None and record.was == record.id and not self._has_begun(call)
 
     def _leave(self, task: CallPart) -> None:
-        """Close what is open inside of ``task``, with which nobody goes on. Nothing in it waits."""
+        """Closes what is open inside of ``task``, with which nobody goes on. Nothing in it waits."""
         for call in reversed(self._thread.journal.all_open_tasks()):
             if call.id != task.id and self._is_inside(call.id, {task.id}):
                 self._scope.result(call, outcomes.TASK_LEFT if self._has_begun(call) else outcomes.CANCELLED_BEFORE)
@@ -194,8 +194,8 @@ class Tasks(CallKind):
 
     # --- ending ---------------------------------------------------------------------------------------------------
     def stopped(self, error: BaseException | None) -> None:
-        """Close what a run leaves that was stopped, or failed with ``error``. Where it failed, a yes to a task that has
-        not begun is good for the next run.
+        """Closes what a run leaves that was stopped, or failed with ``error``. Where it failed, a yes to a task that
+        has not begun is good for the next run.
         """
 
         def end(call: CallPart) -> None:
@@ -205,7 +205,7 @@ class Tasks(CallKind):
         self._end_idle(end)
 
     def superseded(self, waited: Set[str]) -> None:
-        """Close tasks whose questions were closed, and all inside of them."""
+        """Closes tasks whose questions were closed, and all inside of them."""
         self._end_idle(lambda call: self._scope.result(call, outcomes.TASK_SUPERSEDED), waited)
 
     def _is_due(self, call: CallPart) -> bool:
@@ -217,7 +217,7 @@ class Tasks(CallKind):
         return agreed and call.id not in self._scope.begun and not self._has_begun(call)
 
     def _end_idle(self, end: End, within: Set[str] | None = None) -> None:
-        """Have ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
+        """Has ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
 
         ``within``: only such of these ids, and all inside of those, as nobody would go on with what they delegated.
         """

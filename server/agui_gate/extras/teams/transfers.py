@@ -23,7 +23,7 @@ class Transfers(CallKind):
         return call.name in member.heirs or made_up
 
     def begin(self, member: Member, calls: Sequence[CallPart]) -> list[ResultEntry]:
-        """Hand the conversation to the heir of the first call. All of them have their results then."""
+        """Hands the conversation to the agent that the first call names. All of them have their results then."""
         heirs, first = member.heirs, next((call for call in calls if call.name in member.heirs), None)
         results = []
         for call in calls:

@@ -68,7 +68,7 @@ class View(Protocol):
         """Returns whether a card that is shown is shown with this end."""
 
     def fit(self, messages: Sequence[Message]) -> Set[str]:
-        """Bring ``messages`` into the reader's shapes, in place. Returns in words what there is no shape for."""
+        """Brings ``messages`` into the reader's shapes, in place. Returns in words what there is no shape for."""
 
 
 class RunClient(Protocol):
@@ -86,7 +86,7 @@ class RunClient(Protocol):
         """Returns where what is said of a call goes: the stream itself, or a sub-agent's part of it."""
 
     def show(self, call: CallPart, arguments: str | None = None) -> None:
-        """Stream a call that was held back, at one go; ``arguments`` where they are not as the model wrote them."""
+        """Streams a call that was held back, at one go; ``arguments`` where they are not as the model wrote them."""
 
 
 class Dialect(Protocol):

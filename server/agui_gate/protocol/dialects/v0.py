@@ -112,7 +112,7 @@ class V0View:
         return True
 
     def fit(self, messages: Sequence[Message]) -> Set[str]:
-        """Leave out of ``messages`` what the schema refuses."""
+        """Leaves out of ``messages`` what the schema refuses."""
         lost: set[str] = set()
         for message in messages:
             content = message.get("content")

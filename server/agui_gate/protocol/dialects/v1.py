@@ -82,7 +82,7 @@ class V1:
         self.snapshot_due = True
 
     def decided(self, call: CallPart | None, record: Approval) -> None:
-        """Show a call that was held back for that, unless the client has it from a snapshot."""
+        """Shows a call that was held back for that, unless the client has it from a snapshot."""
         if call is not None and call.shown == "when_decided" and call.id not in self._calls_sent:
             self._client.show(call, as_run(call.arguments, record))
 

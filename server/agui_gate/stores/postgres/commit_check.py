@@ -42,7 +42,7 @@ class Sure:
         change: Callable[[], Awaitable[T]],
         look: Callable[[W], Awaitable[T | None]],
     ) -> T:
-        """Do ``change``. ``look`` says what came of it if it was done (None: it was not). ``name`` names the change.
+        """Does ``change``. ``look`` says what came of it if it was done (None: it was not). ``name`` names the change.
 
         ``what`` is done may be more at the next attempt; it is looked for what was tried before. Raises what they
         raise, and `OutcomeUnknown` if the database stays away.

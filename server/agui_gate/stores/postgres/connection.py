@@ -79,7 +79,7 @@ class Connection:
         return not self.broken
 
     def send(self, query: bytes) -> None:
-        """Send a text of one or more statements."""
+        """Sends a text of one or more statements."""
         self.busy, self._results, self._sent, self._lost = True, [], False, False
         self._deadline = self._loop.call_later(ANSWER_SECONDS, self._break)
         try:
@@ -101,12 +101,12 @@ class Connection:
         return [_result(result) for result in self._results]
 
     def close(self) -> None:
-        """Close it, whatever is under way."""
+        """Closes it, whatever is under way."""
         self._break()
         self._pg.finish()
 
     def _flush(self) -> None:
-        """Send on; what the network doesn't take at once goes as soon as it does."""
+        """Sends on; what the network doesn't take at once goes as soon as it does."""
         if self._pg.flush():
             if not self._writes:
                 self._writes = True
@@ -144,7 +144,7 @@ class Connection:
             self._break()
 
     def _break(self) -> None:
-        """Take it as broken. Who waits is told so, unless PostgreSQL has said before that it refuses."""
+        """Takes it as broken. Who waits is told so, unless PostgreSQL has said before that it refuses."""
         if not self.broken:
             self.broken = True
             self.gone.set()

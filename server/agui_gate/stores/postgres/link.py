@@ -48,7 +48,7 @@ def parameters(url: str, whose: str = "store") -> str:
 
 
 async def connect(conninfo: str, hear: Callable[[bytes], None] | None = None) -> Connection:
-    """Open one `Connection`. Raises `Unavailable` with the reason, without the driver's words."""
+    """Opens one `Connection`. Raises `Unavailable` with the reason, without the driver's words."""
     try:
         driver: AsyncConnection[Any] = await AsyncConnection.connect(conninfo, autocommit=True)
     except (psycopg.Error, OSError) as error:
@@ -66,7 +66,7 @@ class Link:
         self._background: set[asyncio.Task[object]] = set()
 
     async def run(self, kind: Kind, operation: Operation[T]) -> T:
-        """Run an operation. Raises what it raises, `Unavailable`, and `OutcomeUnknown` if nobody knows what it did.
+        """Runs an operation. Raises what it raises, `Unavailable`, and `OutcomeUnknown` if nobody knows what it did.
 
         A caller who is cancelled doesn't stop it, once it has begun: it goes on without him.
         """
@@ -92,7 +92,7 @@ class Link:
         raise AssertionError("the last try returns or raises")
 
     def later(self, kind: Kind, operation: Operation[Any]) -> None:
-        """Run it after what goes on in the background by now. What it raises is nobody's to handle."""
+        """Runs it after what goes on in the background by now. What it raises is nobody's to handle."""
         before = set(self._background)
 
         async def work() -> None:
@@ -103,7 +103,7 @@ class Link:
         self._go(work())
 
     async def aclose(self) -> None:
-        """Close, after what goes on in the background; that is waited for no longer than `CLOSE_SECONDS`."""
+        """Closes, after what goes on in the background; that is waited for no longer than `CLOSE_SECONDS`."""
         if self._background:
             await asyncio.wait(self._background, timeout=CLOSE_SECONDS)
         for task in self._background:

@@ -49,7 +49,7 @@ class Pool:
             raise
 
     def give(self, connection: Connection) -> None:
-        """Take it back: to lend it again, or to close it if it is broken, or not in the state that it was in."""
+        """Takes it back: to lend it again, or to close it if it is broken, or not in the state that it was in."""
         try:
             if connection.broken or connection.busy or connection.in_transaction or self._closed:
                 self._drop(connection)
@@ -60,7 +60,7 @@ class Pool:
             self._free.release()
 
     def close(self) -> None:
-        """Close all of them, whatever is under way."""
+        """Closes all of them, whatever is under way."""
         self._closed = True
         self._idle.clear()
         for connection in list(self._all):

@@ -61,7 +61,7 @@ class DatabaseClock:
         return {**_GIVEN, "now": now, "ticks": now}
 
     def __call__(self) -> int:
-        """Return ms since the epoch: the database's clock as it was read last, and what has passed since."""
+        """Returns ms since the epoch: the database's clock as it was read last, and what has passed since."""
         return self.by_hand() if self.by_hand else _passed() + self._ahead
 
     def read(self, now: int, asked: int) -> None:
@@ -80,7 +80,7 @@ time.
 
 
 async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
-    """Raise `Unavailable` unless a read and a write work now, with tables that this code knows, by a right clock."""
+    """Raises `Unavailable` unless a read and a write work now, with tables that this code knows, by a right clock."""
     asked, began = _passed(), wall_clock()
     now, ticks, version, oldest, same_past = await link.run("write", lambda: _look(_CHECKED))
     clock.read(now, asked)
@@ -93,7 +93,7 @@ async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None
 
 
 async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
-    """Make sure that it can be worked with, and migrate if that is needed. Raises `Unavailable`."""
+    """Makes sure that it can be worked with, and migrates if that is needed. Raises `Unavailable`."""
     await migrate(link)
     if names := await link.run("read", schema.lacking):
         raise Unavailable(
@@ -109,7 +109,7 @@ def _begin() -> Steps[None]:
 
 
 async def migrate(link: Link) -> int:
-    """Apply the migrations that are missing, and return how many. Raises `Unavailable`."""
+    """Applies the migrations that are missing, and returns how many. Raises `Unavailable`."""
     version, oldest = await link.run("read", schema.read)
     schema.require(version, oldest)
     if version >= schema.known():
@@ -149,7 +149,7 @@ def _refusal(error: Trouble, version: int) -> Unavailable:
 
 
 async def beat(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
-    """Read the clock, and note what it says, for the case that it is set back. Raises `Unavailable` if somebody has
+    """Reads the clock, and notes what it says, for the case that it is set back. Raises `Unavailable` if somebody has
     migrated the tables to what this code doesn't know.
     """
     asked = _passed()

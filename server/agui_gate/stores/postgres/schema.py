@@ -77,7 +77,7 @@ def read() -> Steps[tuple[int, int]]:
 
 
 def migrate() -> Steps[int]:
-    """Apply what is missing, and return how many migrations that were. Waits for who does the same."""
+    """Applies what is missing, and returns how many migrations that were. Waits for who does the same."""
     _, there = yield [Statement(f"SELECT pg_advisory_xact_lock({_LOCK})"), Statement(_THERE)]
     if there.rows != [("t",)]:
         yield [Statement(_FIRST)]
@@ -106,7 +106,7 @@ class Tables:
         self.require()
 
     def require(self) -> None:
-        """Raise `Unavailable` if they were too new for this code when they were read last, or of another past."""
+        """Raises `Unavailable` if they were too new for this code when they were read last, or of another past."""
         *versions, same_past = self._read
         require(*versions)
         if not (same_past or self.any_past):
@@ -121,7 +121,7 @@ def another_past() -> Unavailable:
 
 
 def require(version: int, oldest: int) -> None:
-    """Raise `Unavailable` if these tables are too new for this code."""
+    """Raises `Unavailable` if these tables are too new for this code."""
     if oldest > known():
         raise Unavailable(
             f"The store's tables were made by a newer agui-gate (schema {version}; this one knows {known()}, and "

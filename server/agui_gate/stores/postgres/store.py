@@ -47,7 +47,7 @@ class PostgresStore(SQLStore):
         self.neighbours: Sequence[int] = ()
 
     async def start(self) -> None:
-        """Connect and migrate; does nothing if it is open. Raises `Unavailable`, with what is wrong with it."""
+        """Connects and migrates; does nothing if it is open. Raises `Unavailable`, with what is wrong with it."""
         if self._link is not None:
             return
         link = Link(self._parameters, self._clock.given)
@@ -62,7 +62,7 @@ class PostgresStore(SQLStore):
         self._link, self._owner = link, LeaseOwner(shared=True)
 
     async def check(self) -> None:
-        """Raise `Unavailable` unless a read and a write work now, and the clocks agree."""
+        """Raises `Unavailable` unless a read and a write work now, and the clocks agree."""
         await readiness.check(self._open, self._clock, self._tables)
 
     def now(self) -> int:
@@ -70,7 +70,7 @@ class PostgresStore(SQLStore):
         return self._clock()
 
     async def aclose(self) -> None:
-        """Give our leases back and close. Safe to call twice."""
+        """Gives our leases back and closes. Safe to call twice."""
         link, self._link = self._link, None
         owner, self._owner = self._owner, None
         if link is None or owner is None:

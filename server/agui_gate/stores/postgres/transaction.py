@@ -74,7 +74,7 @@ class Transaction(Generic[T]):
         self._step(partial(next, steps))
 
     async def go(self) -> T:
-        """Run it to its end. Raises `Refused` (it is rolled back then), `Broken`, and what the operation raises."""
+        """Runs it to its end. Raises `Refused` (it is rolled back then), `Broken`, and what the operation raises."""
         while not self._over:
             try:
                 answer: Sequence[Result] | Refused = await self.connection.receive()
@@ -106,7 +106,7 @@ class Transaction(Generic[T]):
             self._fail(answer)
 
     def _step(self, move: Callable[[], Sequence[Statement]]) -> None:
-        """Let the operation go on, and send what it wants to be sent."""
+        """Lets the operation go on, and sends what it wants to be sent."""
         try:
             self._send(move())
         except StopIteration as done:

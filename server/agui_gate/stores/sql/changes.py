@@ -85,7 +85,7 @@ class Changes:
         return seq, batch, grown + sum(len(approval.arguments.encode()) for approval in approvals)
 
     def _change(self, held: Mapping[str, object], change: Change, seq: int | None, grown: int) -> Statement:
-        """Set the fields that it sets, and give the lease back if it ends the run. ``grown``: bytes, but state."""
+        """Sets the fields that it sets, and gives the lease back if it ends the run. ``grown``: bytes, but state."""
         values: dict[str, Any] = {**held, "seq": seq, "count": len(change.entries)}
         columns = ["updated_at = :now", "entries = coalesce(:seq, entries) + :count"]
         if change.state is not msgspec.UNSET:
@@ -108,13 +108,13 @@ class Changes:
         return Statement(f"UPDATE threads SET {', '.join(columns)} WHERE {AS_KNOWN}", values)  # noqa: S608 our names
 
     def delete(self, key: int, run_key: str) -> Steps[None]:
-        """Delete a thread of a run. Raises `LeaseLost`; then nothing happened."""
+        """Deletes a thread of a run. Raises `LeaseLost`; then nothing happened."""
         held = Statement(self._lock, {"key": key, "run_key": run_key})
         if not (yield from self.remove(key, held, run_key)):
             raise LeaseLost
 
     def remove(self, key: int, lock: Statement, run_key: str = "") -> Steps[bool]:
-        """Delete a thread; its journal and its approvals go with it. ``lock`` locks it, and finds the clock and the
+        """Deletes a thread; its journal and its approvals go with it. ``lock`` locks it, and finds the clock and the
         tenant behind its key; if it finds nothing, nothing happens, and it is False.
         """
         values = {"key": key}

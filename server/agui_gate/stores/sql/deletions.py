@@ -33,7 +33,7 @@ class Ends:
 
     @staticmethod
     def bury(approval: Approval, now: int) -> list[Statement]:
-        """Keep a tombstone of a call that ran or was decided."""
+        """Keeps a tombstone of a call that ran or was decided."""
         kept = tombstone(approval, now)
         return [] if kept is None else [Statement(_BURY, _row(kept))]
 

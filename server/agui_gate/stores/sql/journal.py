@@ -57,7 +57,7 @@ class Journal:
         return [Statement(self._size, values), Statement(straddling, values)]
 
     def drop(self, key: int, keep: int, looked: Sequence[Result]) -> tuple[list[Statement], int]:
-        """Delete that end; a batch that is partly kept is rewritten. By how many bytes that grows it: below 0."""
+        """Deletes that end; a batch that is partly kept is rewritten. By how many bytes that grows it: below 0."""
         ((size,),), batch = looked[0].rows, looked[1].rows
         values: dict[str, object] = {"key": key, "keep": keep}
         statements = [Statement(f"DELETE FROM journal WHERE {_MINE} AND seq >= :keep", values)]  # noqa: S608 our names

@@ -159,13 +159,13 @@ class Ledger:
         return [Statement(_RECORD, _new_row(key, approval)) for approval in approvals]
 
     def mark_replaced(self, key: int, approval_ids: Sequence[str]) -> Statement:
-        """Say of these records that the answer that their calls belong to is gone."""
+        """Says of these records that the answer that their calls belong to is gone."""
         return Statement(self._replaced, {"key": key, "ids": self._dialect.listed(approval_ids), "replaced": True})
 
     def expire(
         self, condition: str = "1 = 1", values: Mapping[str, object] = NOTHING, *, at: int | None = None
     ) -> Steps[None]:
-        """Move overdue pending approvals to ``expired``: those of threads of which one is of ``condition``, or all.
+        """Moves overdue pending approvals to ``expired``: those of threads of which one is of ``condition``, or all.
 
         ``at``: by that time (None: now). Each thread is a transaction. It needs no durable commit: what the clock made
         overdue stays overdue.
@@ -209,7 +209,7 @@ class Ledger:
         return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:
-        """Move one record and return it; None if there is none. Raises `IllegalMove`, `LeaseLost`.
+        """Moves one record and returns it; None if there is none. Raises `IllegalMove`, `LeaseLost`.
 
         Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
         """

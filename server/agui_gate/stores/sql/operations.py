@@ -72,7 +72,7 @@ Operation = Callable[[], Steps[T]]
 
 
 def run(operation: Operation[T], execute: Callable[[Statement], Result]) -> T:
-    """Do all steps by ``execute``, one statement at a time, inside a transaction that others begin and end."""
+    """Does all steps by ``execute``, one statement at a time, inside a transaction that others begin and end."""
     steps = operation()
     try:
         batch = next(steps)

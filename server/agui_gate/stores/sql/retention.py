@@ -109,7 +109,7 @@ class Retention:
         return gone, seen[-1].key if len(seen) == LOOK else -1
 
     def _forget(self, thread: _Seen) -> Steps[bool]:
-        """Delete a thread, if it is as it was seen, and nothing of it waits. What is overdue waits no more."""
+        """Deletes a thread, if it is as it was seen, and nothing of it waits. What is overdue waits no more."""
         yield from self._ledger.expire("thread = :key", {"key": thread.key})
         if (yield from self._awaits_page(thread)):
             return False

@@ -75,14 +75,14 @@ class SQLStore(ABC):
 
     @abstractmethod
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        """Run an operation in a transaction of that kind. Raises `Unavailable`.
+        """Runs an operation in a transaction of that kind. Raises `Unavailable`.
 
         Cancelling the caller doesn't undo what is under way: it is done, or nothing of it.
         """
 
     @abstractmethod
     def _later(self, operation: Operation[None]) -> None:
-        """Run it after what this caller has asked for, without waiting. What it raises is nobody's concern."""
+        """Runs it after what this caller has asked for, without waiting. What it raises is nobody's concern."""
 
     @property
     @abstractmethod

@@ -102,7 +102,7 @@ class Threads:
     # --- leases
 
     def lease(self, wish: Wish) -> Steps[Thread]:
-        """Take the lease, and read the thread. One batch, but for what is rare."""
+        """Takes the lease, and reads the thread. One batch, but for what is rare."""
         values = {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
         values |= msgspec.structs.asdict(wish)
         for _ in range(_TRIES):
@@ -164,7 +164,7 @@ class Threads:
         return thread
 
     def _leasing(self, place: str, free: str) -> list[str]:
-        """Look and lock, take, read. What is read is read by who holds the lease."""
+        """Looks and locks, takes, reads. What is read is read by who holds the lease."""
         return [
             f"{_ROW}{place}{self._dialect.lock}",
             f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {place} AND bytes <= :largest AND {free}",  # noqa: S608 ours
@@ -184,7 +184,7 @@ class Threads:
             thread.approvals = self._ledger.approvals(approvals)
 
     def renew(self, run_keys: Collection[str]) -> Steps[set[str]]:
-        """Prolong what these runs still hold. Returns those that hold nothing."""
+        """Prolongs what these runs still hold. Returns those that hold nothing."""
         held = f"tenant = :tenant AND run_status = 'running' AND {self._dialect.among('run_key', 'run_keys')}"
         text = (
             f"UPDATE threads SET lease_until = :ticks + {LEASE_MS} WHERE tenant = :tenant AND key IN "  # noqa: S608 ours
@@ -194,17 +194,17 @@ class Threads:
         return set(run_keys) - {run_key for (run_key,) in found.rows}
 
     def void(self, run_key: str) -> Steps[None]:
-        """End the lease of one run."""
+        """Ends the lease of one run."""
         yield Last([Statement(_VOID + "run_key = :run_key", {"run_key": run_key})])
 
     def void_all(self, owner: str) -> Steps[None]:
-        """End all leases of one owner; their runs count as interrupted."""
+        """Ends all leases of one owner; their runs count as interrupted."""
         yield Last([Statement(_VOID + "lease_owner = :owner", {"owner": owner})])
 
     # --- reading
 
     def read(self, principal: str, thread_id: str, whole: bool) -> Steps[Thread | None]:
-        """Read without a lease. Overdue approvals are as they are."""
+        """Reads without a lease. Overdue approvals are as they are."""
         values = {"principal": principal, "thread_id": thread_id, "largest": self._largest}
         texts = self._read_whole if whole else self._read_whole[:1]
         found, *rest = yield Last([Statement(text, values) for text in texts])
@@ -256,7 +256,7 @@ class Threads:
         return self._heads.heads(head)[0]
 
     def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> Steps[str | None]:
-        """Note what is asked of the run that holds the lease. A later request takes an earlier one's place."""
+        """Notes what is asked of the run that holds the lease. A later request takes an earlier one's place."""
         values = {"principal": principal, "thread_id": thread_id}
         (found,) = yield [Statement(f"{_ROW}{_BY_EITHER}{self._dialect.lock}", values)]
         if not found.rows:

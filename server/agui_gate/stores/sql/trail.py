@@ -149,7 +149,7 @@ class Trail:
         return bool(found.rows)
 
     def take(self, taker: str, told: Collection[int], limit: int) -> Steps[Sequence[Notice]]:
-        """Remove what was told, and give the oldest that are left to one taker."""
+        """Removes what was told, and gives the oldest that are left to one taker."""
         values = {"taker": taker, "stays": TAKE_MS, "limit": limit, "told": self._dialect.listed(told)}
         texts = [_TAKE, _NOTICES] if limit else [_LEAVE]
         if told:
@@ -158,7 +158,7 @@ class Trail:
         return [Notice(**dict(zip(_NOTICE, row, strict=True))) for row in found.rows]
 
     def note(self, happened: Sequence[Happened]) -> Steps[None]:
-        """Add events of one thread that change no approval, of those approvals that are there."""
+        """Adds events of one thread that change no approval, of those approvals that are there."""
         values = {"id": happened[0].approval_id, "ids": self._dialect.listed({one.approval_id for one in happened})}
         thread = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
         ids = f"SELECT id FROM approvals WHERE tenant = :tenant AND {self._dialect.among('id', 'ids')}"  # noqa: S608 ours

@@ -22,7 +22,7 @@ Report = Callable[[int, int], None]
 
 
 def back_up(source: Path, target: Path, *, replace: bool = False, report: Report = lambda done, total: None) -> int:
-    """Copy the database ``source`` to ``target``, readable by its owner alone, and return its bytes.
+    """Copies the database ``source`` to ``target``, readable by its owner alone, and returns its bytes.
 
     Raises `ConfigurationError` if that can't be (it says why), and `Unavailable` if the copy would not be good. Then
     ``target`` is as it was.
@@ -83,7 +83,7 @@ def _copy(source: Path, partial: Path, report: Report) -> None:
 
 
 def _open(source: Path) -> sqlite3.Connection:
-    """Open what exists. Not read-only where it need not be: SQLite then leaves files beside it that it made."""
+    """Opens what exists. Not read-only where it need not be: SQLite then leaves files beside it that it made."""
     return sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=30)
 
 

@@ -59,7 +59,9 @@ class Database:
         return _Transaction(self, "BEGIN")
 
     def check_version(self) -> None:
-        """Raise `Unavailable` if the file was migrated since it was opened: what we know of it is not true any more."""
+        """Raises `Unavailable` if the file was migrated since it was opened: what we know of it is not true any
+        more.
+        """
         if self.version is not None and self.execute("PRAGMA user_version").fetchone() != (self.version,):
             raise Unavailable(
                 "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
@@ -70,7 +72,7 @@ class Database:
         return self.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (COPY,)).fetchone() is not None
 
     def answer(self, given: Mapping[str, object], statement: Statement) -> Result:
-        """Execute one statement. Raises `Conflict` for what is there already."""
+        """Executes one statement. Raises `Conflict` for what is there already."""
         text, own, clock = _numbered(statement.text)
         values = (*map(statement.values.__getitem__, own), *map(given.__getitem__, clock))
         try:
@@ -90,13 +92,13 @@ class Database:
         return self._seen != before
 
     def _set_durable(self, durable: bool) -> None:
-        """Choose whether a commit waits for the disk; SQLite ignores the pragma inside a transaction."""
+        """Chooses whether a commit waits for the disk; SQLite ignores the pragma inside a transaction."""
         if durable is not self._full:
             self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._full = durable
 
     def close(self) -> None:
-        """Close; SQLite folds the WAL into the file when it is the last one."""
+        """Closes; SQLite folds the WAL into the file when it is the last one."""
         self.connection.close()
 
 
@@ -147,7 +149,7 @@ def _numbered(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
 
 
 def open_database(path: str) -> Database:
-    """Open and migrate the file, creating it (for its owner alone) if it is new. Raises `ConfigurationError`."""
+    """Opens and migrates the file, creating it (for its owner alone) if it is new. Raises `ConfigurationError`."""
     try:
         _create(path)
         connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, cached_statements=128)
@@ -183,7 +185,7 @@ def schema_of(path: str) -> int:
 
 @contextmanager
 def errors_as_unavailable() -> Iterator[None]:
-    """Turn what SQLite raises into `Unavailable`."""
+    """Turns what SQLite raises into `Unavailable`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -198,7 +200,7 @@ def unavailable(error: sqlite3.Error) -> Unavailable:
 
 
 def _create(path: str) -> None:
-    """Make an empty file that only its owner can read: it will hold conversations.
+    """Makes an empty file that only its owner can read: it will hold conversations.
 
     Never opens an existing one: closing it again would drop the locks this process holds on it (POSIX).
     """
@@ -238,7 +240,7 @@ def _use_wal(database: Database) -> bool:
 
 
 def migrate(database: Database, path: str) -> None:
-    """Apply the missing migrations in one transaction; of two processes that start at once, one does it."""
+    """Applies the missing migrations in one transaction; of two processes that start at once, one does it."""
     with database.transaction(durable=True):
         migrations = _migrations()
         for script in migrations[_version(database, path) :]:
@@ -249,7 +251,7 @@ def migrate(database: Database, path: str) -> None:
 
 
 def _version(database: Database, path: str) -> int:
-    """Return the schema's version. Raises `ConfigurationError` if it isn't ours to touch."""
+    """Returns the schema's version. Raises `ConfigurationError` if it isn't ours to touch."""
     # One statement, so one state of the file: another process may be making the tables right now.
     version: int
     version, application, tables = database.execute(
@@ -269,14 +271,14 @@ def _version(database: Database, path: str) -> int:
 
 
 def _migrations() -> list[str]:
-    """Return the scripts, oldest first; the first one leads to version 1."""
+    """Returns the scripts, oldest first; the first one leads to version 1."""
     folder = files("agui_gate.stores") / "migrations"
     scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Split a script: `executescript` would commit the transaction it runs in."""
+    """Splits a script: `executescript` would commit the transaction it runs in."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

@@ -37,7 +37,7 @@ class StoreFile:
         self.neighbours: Sequence[int] = ()
 
     async def start(self) -> None:
-        """Open and migrate the file; does nothing if it is open. Raises `ConfigurationError`."""
+        """Opens and migrates the file; does nothing if it is open. Raises `ConfigurationError`."""
         if self._worker is not None:
             return
         worker = Worker("agui-gate-sqlite")
@@ -49,11 +49,11 @@ class StoreFile:
             raise
 
     async def check(self) -> None:
-        """Raise `Unavailable` unless a read and a write work now."""
+        """Raises `Unavailable` unless a read and a write work now."""
         await self._run(self._check)
 
     async def aclose(self) -> None:
-        """Give our leases back and close, after what is queued; waits at most `CLOSE_S`. Safe to call twice."""
+        """Gives our leases back and closes, after what is queued; waits at most `CLOSE_S`. Safe to call twice."""
         worker, self._worker = self._worker, None
         if worker is None:
             return

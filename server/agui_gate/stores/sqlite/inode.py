@@ -47,7 +47,7 @@ class OpenFile:
                 self._lock = _locked(self._path + SUFFIX, os.stat(self._path))
 
     def require(self) -> None:
-        """Raise `Unavailable` unless the path still leads to the file that was opened."""
+        """Raises `Unavailable` unless the path still leads to the file that was opened."""
         if self._now() != self._opened:
             raise Unavailable(
                 "The store is not available: its file is gone, or was replaced, while this server had it open. Stop "
@@ -67,7 +67,7 @@ class OpenFile:
         return True
 
     def close(self) -> None:
-        """Give the lock back. Its file goes with the last one; whoever was killed leaves it, and it does no harm."""
+        """Gives the lock back. Its file goes with the last one; whoever was killed leaves it, and it does no harm."""
         lock, self._lock = self._lock, None
         if lock is None or sys.platform == "win32":
             return

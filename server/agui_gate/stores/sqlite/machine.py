@@ -17,8 +17,8 @@ _KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, 
 
 
 def set_clock(db: Database, clock: StoreClock) -> int | None:
-    """Go on with the file's clock. After a new start of the machine it returns the time until which things have expired
-    by the clock before: that has to be done first.
+    """Goes on with the file's clock. After a new start of the machine it returns the time until which things have
+    expired by the clock before: that has to be done first.
     """
     boot, ahead, seen = db.execute(_CLOCK).fetchone() or (boot_id(), clock.offset, 0)
     if boot != boot_id():
@@ -28,12 +28,12 @@ def set_clock(db: Database, clock: StoreClock) -> int | None:
 
 
 def keep_clock(db: Database, clock: StoreClock) -> None:
-    """Write down how the clock goes, for processes that start later."""
+    """Writes down how the clock goes, for processes that start later."""
     db.execute(_KEEP, (boot_id(), clock.offset, clock()))
 
 
 def enter(db: Database, owner: str, now: int) -> list[int]:
-    """Note that ``owner`` uses the file, and return the ids of the other living processes that do.
+    """Notes that ``owner`` uses the file, and returns the ids of the other living processes that do.
 
     Those whose life can't be seen from here, as in another container, are left out: most have long ended.
     """
@@ -46,5 +46,5 @@ def enter(db: Database, owner: str, now: int) -> list[int]:
 
 
 def leave(db: Database, owner: str) -> None:
-    """Note that it uses the file no more."""
+    """Notes that it uses the file no more."""
     db.execute("DELETE FROM processes WHERE owner = ?", (owner,))

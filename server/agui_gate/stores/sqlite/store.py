@@ -93,6 +93,6 @@ class SQLiteStore(SQLStore, StoreFile):
 
 
 def _forget(future: asyncio.Future[None]) -> None:
-    """Take note of a failure nobody waits for: the lease then lapses by itself."""
+    """Takes note of a failure nobody waits for: the lease then lapses by itself."""
     if not future.cancelled():
         future.exception()

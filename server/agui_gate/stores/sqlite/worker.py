@@ -23,13 +23,13 @@ class Worker:
         self._thread.start()
 
     def submit(self, job: Callable[[], T]) -> asyncio.Future[T]:
-        """Queue ``job``. Cancelling the future does not stop the job: it runs, and its result is dropped."""
+        """Queues ``job``. Cancelling the future does not stop the job: it runs, and its result is dropped."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._jobs.put((job, future))
         return future
 
     def stop(self) -> None:
-        """End the thread after what is queued already."""
+        """Ends the thread after what is queued already."""
         self._jobs.put(None)
 
     def _work(self) -> None:
