@@ -20,7 +20,7 @@ _DEPTH = 8
 
 
 def moved(record: Approval) -> None:
-    """A record was moved: a line for a decision and its outcome, none for what nobody decided."""
+    """Logs that a record was moved: a line for a decision and its outcome, none for what nobody decided."""
     decision = record.decision
     about = {
         "approval": record.id,
@@ -37,19 +37,19 @@ def moved(record: Approval) -> None:
 
 
 def refused(record: Approval, by: str, why: str) -> None:
-    """An answer could not be taken. Of ``why`` only the beginning is told: its end may quote an argument."""
+    """Logs that an answer could not be taken. Of ``why`` only the beginning is told: its end may quote an argument."""
     reason = why.partition(":")[0][:100]
     log.warning("answer_refused", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, why=reason)
 
 
 def not_agreed(record: Approval) -> None:
-    """A call that was interrupted is not repeated, since the record says otherwise than the audit trail."""
+    """Logs that an interrupted call is not repeated, since the record says otherwise than the audit trail."""
     means = "Its record differs from what the audit trail says was approved. `agui-gate audit verify` has the details."
     log.error("not_repeated", approval=record.id, tool=record.tool, thread=record.thread_id, means=means)
 
 
 def late(record: Approval, by: str) -> None:
-    """An answer to what was decided before: often a second click."""
+    """Logs an answer to what was decided before: often a second click."""
     log.info(
         "answer_late", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, state=str(record.state)
     )
@@ -61,12 +61,12 @@ def unknown_answers(thread_id: str, by: str, count: int) -> None:
 
 
 def foreign_file(thread_id: str, vendor: str) -> None:
-    """A file's handle is another provider's than the model's: the model is told in its place."""
+    """Logs a file's handle that is another provider's than the model's: the model is told in its place."""
     log.warning("file_left_out", thread=thread_id, vendor=vendor, why="it is a file of another provider's")
 
 
 def provider_failed(error: AguiGateError, agent: str, thread_id: str, run_key: str) -> None:
-    """A model's provider did not deliver, for good: retries have been made."""
+    """Logs that a model's provider did not deliver, for good: retries have been made."""
     causes = list(_causes(error))
     log.warning(
         "provider_failed",
@@ -82,12 +82,12 @@ def provider_failed(error: AguiGateError, agent: str, thread_id: str, run_key: s
 
 
 def failed(error: AguiGateError, thread_id: str, run_key: str) -> None:
-    """A run ended because something of ours did not work."""
+    """Logs that a run ended because something of ours did not work."""
     log.warning("run_failed", thread=thread_id, run=run_key, code=error.code, why=error.message)
 
 
 def lease_lost(thread_id: str, run_key: str) -> None:
-    """A run or a decision ended because another process has its thread, or had it meanwhile."""
+    """Logs that a run or a decision ended because another process has its thread, or had it meanwhile."""
     log.warning("lease_lost", thread=thread_id, run=run_key)
 
 

@@ -80,7 +80,7 @@ class Fold:
         return call
 
     def restart(self, call_id: str) -> None:
-        """The call's arguments begin anew, if there is such a call: what comes is not glued to them."""
+        """Begins the call's arguments anew, if there is such a call: what comes is not glued to them."""
         call = self._all.calls.get(call_id)
         if call is not None:
             self._pieces.pop(id(call["function"]), None)
@@ -94,7 +94,7 @@ class Fold:
         return message
 
     def add(self, message: Json) -> None:
-        """A message of this side. A tool message goes where a result would."""
+        """Adds a message of this side. A tool message goes where a result would."""
         if message["role"] == "tool":
             self._place(message)
         else:

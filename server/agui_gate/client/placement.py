@@ -33,7 +33,7 @@ class Placement:
         return self._flat
 
     def append(self, message: Json) -> None:
-        """A message at the end."""
+        """Appends a message at the end."""
         if message["role"] == "tool" and self._groups:
             self._groups[-1].append(message)
         else:

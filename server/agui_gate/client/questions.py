@@ -72,7 +72,7 @@ class Question:
         return Answer(self, {self._word: False} | told)
 
     def reply(self, payload: Any) -> Answer:
-        """Any other answer."""
+        """Answers with any other ``payload``."""
         return Answer(self, payload)
 
     def cancel(self) -> Answer:

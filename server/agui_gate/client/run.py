@@ -97,7 +97,7 @@ class Folds(Protocol):
         """
 
     def leave(self) -> None:
-        """The run is over, or nobody reads it any more."""
+        """Leaves the run, which is over, or which nobody reads any more."""
 
 
 class Run:

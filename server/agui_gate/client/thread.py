@@ -166,7 +166,7 @@ class Thread:
             self._legacy = None  # both ways at once are one question
 
     def leave(self) -> None:
-        """The run under way is over."""
+        """Leaves the run that was under way."""
         self._running = None
 
     def _run(self, messages: list[Json], answers: Sequence[Answer], more: Json) -> Run:

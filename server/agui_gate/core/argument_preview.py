@@ -89,7 +89,7 @@ class Growing:
         self._size, self._next = 0, 1
 
     def add(self, text: str) -> None:
-        """A piece of their JSON."""
+        """Takes a piece of their JSON."""
         if self._size > MAX_SHOWN:
             return
         self._pieces.append(text)
@@ -100,7 +100,7 @@ class Growing:
             self._look(self._pieces[0])
 
     def end(self, text: str) -> None:
-        """All of it, as JSON."""
+        """Takes all of it, as JSON."""
         if len(text) <= MAX_SHOWN:
             self._look(text)
         else:

@@ -62,12 +62,12 @@ class Lane:
         return lane
 
     def named(self, message_id: str, name: str) -> None:
-        """The assistant message of this id, which is to come, is said by the agent called ``name``."""
+        """Notes that the assistant message of this id, which is to come, is said by the agent called ``name``."""
         self._names[message_id] = name
 
     # --- text ---------------------------------------------------------------------------------------------------
     def text(self, message_id: str, delta: str) -> None:
-        """A piece of assistant text; opens its message."""
+        """Streams a piece of assistant text; opens its message."""
         if message_id not in self._texts:
             if not (delta and self._begin(message_id)):
                 return
@@ -77,14 +77,14 @@ class Lane:
             self._emit(ev.TextMessageContent(message_id, delta, self._owner))
 
     def text_end(self, message_id: str) -> None:
-        """The message is complete (nothing happens if it never had text)."""
+        """Ends the message (nothing happens if it never had text)."""
         if message_id in self._texts:
             self._texts.discard(message_id)
             self._emit(ev.TextMessageEnd(message_id, self._owner))
 
     # --- reasoning ----------------------------------------------------------------------------------------------
     def reasoning(self, message_id: str, delta: str) -> None:
-        """A piece of visible reasoning; opens its span and message."""
+        """Streams a piece of visible reasoning; opens its span and message."""
         if not delta:
             return
         if message_id not in self._reasoning and not self._reasoning_start(message_id):
@@ -95,7 +95,7 @@ class Lane:
         self._emit(ev.ReasoningMessageContent(message_id, delta, self._owner))
 
     def reasoning_end(self, message_id: str, encrypted: str | None = None) -> None:
-        """The reasoning is complete. A sealed value opens an empty span if nothing was visible."""
+        """Ends the reasoning. A sealed value opens an empty span if nothing was visible."""
         if encrypted and message_id not in self._reasoning:
             self._reasoning_start(message_id)
         visible = self._reasoning.pop(message_id, None)
@@ -119,7 +119,7 @@ class Lane:
 
     # --- calls --------------------------------------------------------------------------------------------------
     def call(self, call_id: str, name: str, parent_id: str) -> None:
-        """A tool call begins. ``parent_id`` names the message that shows it and may be new."""
+        """Begins a tool call. ``parent_id`` names the message that shows it and may be new."""
         stream = self._stream
         if name and parent_id and call_id and stream.is_open and call_id not in stream.seen_calls:
             stream.seen_calls.add(call_id)
@@ -154,7 +154,7 @@ class Lane:
         self._emit(ev.ToolCallResult(message_id, call_id, content, "tool", metadata, self._owner))
 
     def restated(self, call_id: str) -> None:
-        """The call has a result, which may be told by a snapshot: its task ends, where that is still at work."""
+        """Ends the task of a call that has a result, maybe by a snapshot, where the task is still at work."""
         if (task := self._stream.running.get(call_id)) is not None:
             task.failed(*ENDED)
 
@@ -166,7 +166,7 @@ class Lane:
 
     # --- the rest -----------------------------------------------------------------------------------------------
     def other(self, event: ev.Event) -> None:
-        """A snapshot or a custom event."""
+        """Streams a snapshot or a custom event."""
         if self._stream.is_open:
             if self._owner is not None and hasattr(event, "subagent_run_id"):
                 event = msgspec.structs.replace(event, subagent_run_id=self._owner)
@@ -226,7 +226,7 @@ class SubagentLane(Lane):
         self._end(ev.SubagentError(self.id, message, code))
 
     def suspended(self, interrupt_ids: Sequence[str] = ()) -> None:
-        """A later run goes on with it."""
+        """Suspends the sub-agent: a later run goes on with it."""
         self._end(ev.SubagentFinished(self.id, ev.SubagentSuspended(tuple(interrupt_ids))))
 
     def _end(self, event: ev.Event) -> None:

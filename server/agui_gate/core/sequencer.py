@@ -87,7 +87,7 @@ class Sequencer(Lane):
 
     # --- the end ------------------------------------------------------------------------------------------------
     def finish(self, outcome: ev.Finished | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """The end of a run that has come to its own end."""
+        """Ends a run that has come to its own end."""
         if self._close():
             self._suspend_subagents(outcome)
             self._over(self._ends.finished(self._run, outcome, tuple(self._stream.owed), tuple(usage), result))

@@ -53,7 +53,7 @@ class Work:
             raise TooMuchWork("it takes too much work")
 
     def copies(self, held: Sized) -> None:
-        """All that a list or an object holds is copied at once."""
+        """Spends the work of copying all that a list or an object holds."""
         self.spend(len(held) * PER_COPIED)
 
     def moves(self, held: Sized) -> None:

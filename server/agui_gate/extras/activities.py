@@ -31,14 +31,14 @@ class Activities(ThreadPart):
         self._kept: dict[str, ActivityEntry] = {}  # what the journal has of them
 
     def show(self, entry: ActivityEntry, *, later: bool = False) -> None:
-        """A call at work shows this from now on. ``later``: it is in the journal when that is `over`."""
+        """Shows this from now on, for a call at work. ``later``: it is in the journal when that is `over`."""
         begins = entry.message_id not in self._shown
         self._shown[entry.message_id] = entry
         if begins and not later:
             self._to_journal(entry)
 
     def over(self, call_id: str) -> None:
-        """The call has ended: what it showed last stays."""
+        """Ends the call: what it showed last stays."""
         for entry in self.end(call_id):
             if self._has_room(entry):
                 self._keep([entry])

@@ -102,11 +102,11 @@ class ProviderApprovals(HeldCalls):
         self._on_shown()
 
     async def lost(self) -> None:
-        """The provider can't be told."""
+        """Closes what the provider can't be told."""
         await self._lose(self._passed())
 
     async def gave_up(self) -> None:
-        """The task of these ends here: what was agreed to is not passed on any more."""
+        """Closes what was agreed to in a task that ends here: it is not passed on any more."""
         await self._lose(self._of_task(self._journal.agreed()), outcomes.TASK_OVER)
 
     async def ended(self) -> None:
@@ -115,7 +115,7 @@ class ProviderApprovals(HeldCalls):
         await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], outcomes.TASK_OVER)
 
     async def failed(self, error: BaseException | None) -> None:
-        """The request failed with ``error``, or was stopped, before the provider's first event."""
+        """Records that the request failed with ``error``, or was stopped, before the provider's first event."""
         unsent = isinstance(error, ProviderUnavailable) and not error.reached
         if unsent or isinstance(error, RateLimited | ProviderAuth):
             await self._not_run(self._passed())

@@ -63,7 +63,7 @@ class RemoteState(TurnStep):
         self.begin(draft.turn_id, draft.state)
 
     def begin(self, turn_id: str, state: Any) -> None:
-        """The model is asked, and was sent this ``state``: None if it shares none."""
+        """Begins a request, with which the model was sent this ``state``: None if it shares none."""
         self._turn_id = turn_id
         self._known = None if state is None else Document(state)
         """The state as the model has it."""

@@ -75,7 +75,7 @@ class PrivateFrames:
         self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), shapes)
 
     def conversation(self, messages: Told, state: Any) -> None:
-        """The messages and the state; before them RUN_STARTED, the first time."""
+        """Frames the messages and the state; before them RUN_STARTED, the first time."""
         self._lost(messages.lost)
         self.sequencer.started()
         self.sequencer.other(ev.MessagesSnapshot(messages.messages))
@@ -100,7 +100,7 @@ class PrivateFrames:
         return Told(msgspec.Raw(msgspec.json.encode([*kept, *_decode(more.messages)])), saved.lost | more.lost)
 
     def stop(self, why: Stop) -> None:
-        """The end of a run that was stopped before it was complete."""
+        """Frames the end of a run that was stopped before it was complete."""
         self._lost(self.sequencer.stop(why))
 
     def take(self) -> bytes:
@@ -182,7 +182,7 @@ def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrame
 
 
 def _end(thread: Thread, frames: PrivateFrames) -> None:
-    """The end of the thread's last run. What a person decided after a stop is no part of what was stopped."""
+    """Frames the end of the thread's last run. What a person decided after a stop is no part of what was stopped."""
     is_last = is_run(thread.run_key or "")
     why = next((entry for entry in reversed(thread.entries) if isinstance(entry, EndedEntry)), None)
     if why is not None and is_last and why.run_key != thread.run_key:

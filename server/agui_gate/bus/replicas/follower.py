@@ -237,7 +237,7 @@ class Follower:
         return caught_up
 
     async def _fetch_opening(self, log: FollowedLog) -> None:
-        """The opening that a reader of the log waits for, if there is one."""
+        """Fetches the opening that a reader of the log waits for, if there is one."""
         if log.told is None:
             return
         try:

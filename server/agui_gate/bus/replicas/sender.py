@@ -87,7 +87,7 @@ class Sender:
         self._task = asyncio.create_task(self._work(), name="agui-gate bus sender")
 
     async def aclose(self, seconds: float) -> None:
-        """Sends what there is, for so many seconds, and stop."""
+        """Sends what there is, for so many seconds, and stops."""
         if self._task is not None:
             with contextlib.suppress(Unavailable):
                 await self.flush(seconds)

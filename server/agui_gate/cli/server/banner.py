@@ -51,7 +51,7 @@ def _tools(agent: Agent) -> str:
 
 
 def _line(label: str, told: str, width: int, room: int, **style: bool) -> None:
-    """A label, and what there is to tell beside it, in as many lines as that takes."""
+    """Prints a label, and what there is to tell beside it, in as many lines as that takes."""
     first, *more = textwrap.wrap(told, max(room - width - 4, 20), break_long_words=False, break_on_hyphens=False)
     click.echo(f"  {click.style(label.ljust(width), **style)}  {_marked(first)}")
     for line in more:

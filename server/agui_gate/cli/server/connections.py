@@ -197,7 +197,7 @@ class Connection(_Protocol):
             self._head_since = self.loop.time()
 
     def on_response_complete(self) -> None:
-        """The answer is out; a body that nobody read may come for a little while."""
+        """Ends the answer; a body that nobody read may still come for a little while."""
         self._unread = self.cycle.more_body and not getattr(self, "pipeline", None)
         super().on_response_complete()
         self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
@@ -206,17 +206,17 @@ class Connection(_Protocol):
 
     # --- the parser's side (httptools) --------------------------------------------------------------------------
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begins to count a request."""
         self._head = self._fields = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of its address."""
+        """Counts a part of its address."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or a trailer."""
+        """Counts a header, or a trailer."""
         self._fields += 1
         if self._fields > self._limits.header_count:
             self._head = self._limits.header_bytes
@@ -224,7 +224,7 @@ class Connection(_Protocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """A request can be served."""
+        """Serves the request, whose head is complete."""
         if self.parser.wishes:
             self._accounted = 0  # its head will be told once more
             return
@@ -234,16 +234,16 @@ class Connection(_Protocol):
             self._cycles.append(self.cycle)
 
     def on_chunk_header(self) -> None:
-        """A part of the body begins."""
+        """Accounts for what begins a part of the body."""
         self._accounted += CHUNK
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Accounts for a part of the body."""
         self._accounted += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """Ends the request, which is whole."""
         if self.parser.wishes:
             return
         self._raw = self._accounted = 0

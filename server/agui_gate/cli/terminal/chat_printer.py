@@ -73,7 +73,7 @@ class ChatPrinter(TextPrinter):
         self._working: dict[str, str] = {}
 
     def begin(self) -> None:
-        """A run begins."""
+        """Begins a run."""
         self.spinner.begin()
         self._live, self._waiting, self._working = None, {}, {}
         self._voice = ""
@@ -172,7 +172,7 @@ class ChatPrinter(TextPrinter):
 
 
 def show_history(messages: Sequence[Json]) -> None:
-    """The last messages of a conversation that goes on."""
+    """Prints the last messages of a conversation that goes on."""
     if len(messages) > LAST:
         dim(f"({len(messages) - LAST} earlier messages)", err=True)
     for message in messages[-LAST:]:

@@ -117,7 +117,7 @@ def ask_about(message: str, arguments: dict[str, Any], editable: Sequence[str]) 
 
 
 def show_arguments(arguments: Mapping[str, Any]) -> None:
-    """All of them, however long: a person agrees to nothing unseen."""
+    """Shows all of them, however long: a person agrees to nothing unseen."""
     for name, value in arguments.items():
         click.secho(f"  {whole(name)}: {whole(json.dumps(value, ensure_ascii=False))}", dim=True, err=True)
 

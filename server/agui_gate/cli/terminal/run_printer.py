@@ -115,7 +115,7 @@ class TextPrinter:
             dim(short(text, WIDTH), err=True)
 
     def _finished(self, event: dict[str, Any]) -> None:
-        """An end in order; of a run that was lost, where something waits for a person."""
+        """Prints an end in order; of a run that was lost, where something waits for a person."""
         if self._lost:
             print_hint(short(self._lost, 4 * WIDTH))
             self._lost = ""

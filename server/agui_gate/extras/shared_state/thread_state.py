@@ -217,11 +217,11 @@ class SharedState:
 
     # --- clients ----------------------------------------------------------------------------------------------------
     def holds(self, value: Any, *, known: bool = False) -> None:
-        """A run begins, and this is what its client holds. ``known``: it needs not be told what that is."""
+        """Begins a run, whose client holds this. ``known``: it needs not be told what that is."""
         self._told, self._whole = Document(value), known
 
     def emitted(self, event: ev.StateSnapshot | ev.StateDelta, emit: Callable[[ev.Event], None]) -> None:
-        """A tool tells the client of the state itself: hand it on, if the client can take it."""
+        """Hands on what a tool itself tells the client of the state, if the client can take it."""
         if isinstance(event, ev.StateSnapshot):
             self._told, self._whole = Document(event.snapshot), True
             emit(event)

@@ -135,16 +135,16 @@ class Dialect(Protocol):
 
     # --- told after -----------------------------------------------------------------------------------------------
     def behind(self) -> None:
-        """The client has dropped the beginning of an answer that goes on in this run."""
+        """Takes the fact that the client has dropped the beginning of an answer that goes on in this run."""
 
     def decided(self, call: CallPart | None, record: Approval) -> None:
-        """A gated call will not wait any longer. ``call``: as the journal has it, if it does."""
+        """Takes the fact that a gated call will not wait any longer. ``call``: as the journal has it, if it does."""
 
     def outcome(self, call: CallPart | None, record: Approval, result: Result) -> None:
-        """A gated call was decided, and this is what it came to."""
+        """Takes the result of a gated call that was decided."""
 
     def task_result(self, call: CallPart, record: Approval | None, result: Result) -> None:
-        """A sub-agent has ended, and this is what its task came to."""
+        """Takes the result of the task of a sub-agent that has ended."""
 
     def gave_up(self, result: Result) -> None:
         """Takes the fact that nobody waits any longer for the result of a call of the page's.

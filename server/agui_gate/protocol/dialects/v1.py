@@ -78,7 +78,7 @@ class V1:
         return bool(said)
 
     def behind(self) -> None:
-        """A snapshot says how it begins (SNAP-1)."""
+        """Has a snapshot say how the answer begins (SNAP-1)."""
         self.snapshot_due = True
 
     def decided(self, call: CallPart | None, record: Approval) -> None:
@@ -87,7 +87,7 @@ class V1:
             self._client.show(call, as_run(call.arguments, record))
 
     def outcome(self, call: CallPart | None, record: Approval, result: Result) -> None:
-        """A result; but a snapshot where the request held something in its place (LIFE-8)."""
+        """Streams the result; but a snapshot where the request held something in its place (LIFE-8)."""
         if result.call_id in self._answered:
             self.snapshot_due = True
             return
@@ -95,7 +95,7 @@ class V1:
         self._client.lane_of(result.call_id).result(*result)
 
     def task_result(self, call: CallPart, record: Approval | None, result: Result) -> None:
-        """A result; but a snapshot where the request held something of it (LIFE-8).
+        """Streams the result; but a snapshot where the request held something of it (LIFE-8).
 
         A call that was held back until its task is done is shown now.
         """
