@@ -8,7 +8,7 @@ import pytest
 from agui_gate import Agent, create_app, tool
 from agui_gate.errors import IllegalMove, Unavailable
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.threads import leaser
+from agui_gate.threads import leased_thread
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.requirements import shows
 from tests.stores.support import pending
@@ -84,7 +84,7 @@ async def test_a_run_that_can_not_begin_gives_its_lease_back(
     async with started(app), asyncio.timeout(60):
         store.failing = {"commit": 2}
         with monkeypatch.context() as patch:
-            patch.setattr(leaser, "LeasedThread", broken)
+            patch.setattr(leased_thread, "LeasedThread", broken)
             with pytest.raises(RuntimeError):
                 await run(app, run_body("t", user("hi")))
         assert (await run(app, run_body("t", user("hi")))).status == 200

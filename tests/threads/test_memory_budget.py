@@ -12,7 +12,7 @@ from agui_gate import Agent, adapter, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.errors import RateLimited, Unavailable
 from agui_gate.stores.base import Change
-from agui_gate.threads import leaser
+from agui_gate.threads import leased_thread
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.threads.memory_budget import Budget
 from agui_gate.worker_thread import LARGE
@@ -127,7 +127,7 @@ async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest
         store = app.state.engine.store
         thread = await store.lease_thread("local", "t", "a", "r")
         await store.commit(thread, Change(entries=said(*["x"] * (LARGE + 1)), status="finished"), "r")
-        monkeypatch.setattr(leaser, "LeasedThread", opened)
+        monkeypatch.setattr(leased_thread, "LeasedThread", opened)
         assert (await run(app, run_body("t", user("refund")))).status == 200
         (waiting,) = await pending(store, "local")
         answer = await request(app, "POST", f"/approvals/{waiting.id}", b'{"approved": true}')

@@ -89,7 +89,9 @@ async def test_a_run_without_a_state_loads_no_part() -> None:
         with thread.parts.tool(plain, "c1", [].append) as given:
             assert given == {}
         thread.parts.calls_ended([].append)
-        thread.parts.asks([].append)
+        asked: list[ev.Event] = []
+        thread.parts.asks(asked.append)
+        assert asked == [ev.StateSnapshot(msgspec.Raw(b"{}"))]
     assert (loaded(thread), thread.parts.told(), thread.parts.changes()) == ([], msgspec.Raw(b"{}"), None)
     assert not thread.parts.are_large
 

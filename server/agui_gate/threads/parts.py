@@ -170,7 +170,9 @@ class Parts:
             part.calls_ended(calls, emit)
 
     def asks(self, emit: Emit) -> None:
-        """See `ThreadPart.asks`."""
+        """See `ThreadPart.asks`. The state is told also where there is none: a page that comes back begins with it."""
+        if STATE not in self._loaded:
+            emit(ev.StateSnapshot(self.told()))
         for part in self._loaded.values():
             part.asks(emit)
 
