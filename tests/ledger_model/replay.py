@@ -34,8 +34,7 @@ from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.threads.durable_save import END_SECONDS, SaveRetrier
-from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.leaser import Leaser
+from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS
 from agui_gate.threads.memory_budget import Budget
 from agui_gate.turns.tool_execution import ToolStart

@@ -26,8 +26,7 @@ from agui_gate.stores.base import RunStatus, Store
 from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DECIDES
 from agui_gate.threads.durable_save import END_SECONDS
-from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.leaser import Leaser
+from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import ToolStart

@@ -1,4 +1,9 @@
-"""Gives a client that comes back to a thread a reader, by what is at work there: see `readers/connect.py`."""
+"""Gives a client that comes back to a thread a reader, by what is at work there: see `readers/connect.py`.
+
+A run that goes on is told as the client that came back knows it (`Rejoined`). The thread may have another id there than the run was begun with (S2), and the run may be told by other rules than the
+client's. It may be a part of what its client reads, under another run id. All of that is in the last frame, and the
+shapes of messages in snapshots (VER-6). The rest is as it was said: every client reads it.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -10,12 +15,12 @@ import msgspec
 from agui_gate.agents.team import Team
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.core import events as ev
+from agui_gate.core.sequencer import RunName
 from agui_gate.errors import AguiGateError, Interrupted, NotFound, Unavailable
 from agui_gate.protocol.dialects.base import Choice, Shapes
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.connect import PrivateFrames, Reserving, Whole, as_it_stands, failed, unheard_of
-from agui_gate.readers.rejoined_run import Rejoined
 from agui_gate.readers.remote_run import Over, RemoteRun
 from agui_gate.readers.thread_poller import ThreadPoller
 from agui_gate.readers.wake_ups import Watch
@@ -25,6 +30,43 @@ from agui_gate.stores.base import Store, Thread
 from agui_gate.threads.conversation import heaviness
 from agui_gate.threads.memory_budget import Budget, Reservation
 from agui_gate.worker_thread import if_large
+
+
+class Rejoined:
+    """``reader`` of a run, to a client to which it is ``run_id``. ``lost`` is called with what the client's ``shapes``
+    have no word for.
+    """
+
+    __slots__ = ("_lost", "_reader", "_run", "_shapes")
+
+    def __init__(
+        self, reader: Reader, thread_id: str, run_id: str, shapes: Shapes, lost: Callable[[Iterable[str]], None]
+    ) -> None:
+        self._reader, self._run = reader, RunName(thread_id, run_id)
+        self._shapes, self._lost = shapes, lost
+
+    async def read(self) -> bytes:
+        """See `Reader`."""
+        data, lost = self._shapes.frames(await self._reader.read())
+        if lost:
+            self._lost(lost)
+        at = max(map(data.rfind, _ENDS))
+        if at < 0:
+            return data
+        begin = at + len(_DATA)
+        end = data.index(b"\n\n", begin)
+        last, lost = self._shapes.last_event(_decode(data[begin:end]), self._run)
+        self._lost(lost)
+        return data[:begin] + _encode(last) + data[end:]
+
+    def ping(self) -> None:
+        """See `Reader`."""
+        self._reader.ping()
+
+    def close(self) -> None:
+        """See `Reader`."""
+        self._reader.close()
+
 
 Live = Callable[[str, str], LiveRun | None]
 """The run of a principal's thread that is in flight here."""
@@ -195,3 +237,10 @@ class Client(msgspec.Struct, frozen=True):
     def rejoined(self, reader: Reader, run_id: str) -> Rejoined:
         """Returns a reader of what a run of that id says, as this client reads it."""
         return Rejoined(reader, self.thread_id, run_id, self.shapes, self.lost)
+
+
+_DATA = b"\ndata: "
+_ENDS = tuple(_DATA + b'{"type":"' + name for name in (b"RUN_FINISHED", b"RUN_ERROR"))
+"""The beginning of a run's last frame, after its id. (JSON has no raw line feed: nothing else looks so.)"""
+
+_decode, _encode = msgspec.json.decode, msgspec.json.encode

@@ -34,13 +34,12 @@ from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.readers.reconnection import Connected, Reconnection
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.downgrades import Downgrades
-from agui_gate.runs.drain import let_end
 from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
 from agui_gate.runs.roster import Roster
 from agui_gate.runs.run import Run
-from agui_gate.runs.stop_and_delete import Ended, Endings
+from agui_gate.runs.stop_and_delete import Ended, Endings, let_end
 from agui_gate.runs.warm_up import warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
@@ -48,8 +47,7 @@ from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.retention import Ages
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import What
-from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.leaser import Leaser
+from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits, check_state
 from agui_gate.threads.memory_budget import Budget, Reservation
 

@@ -7,11 +7,13 @@ what is true in the end, after a bounded wait.
 Stopping means everything, a tool that somebody approved too: its record then says `unknown`. Deleting is gentler: what
 a person approved is never cut off by it, since what became of that would be lost with the thread. It waits for such a
 call, `DELETE_SECONDS` at most, and else it is refused.
+
+Waits for what is in flight when the process is told to end, so that a deployment cuts nothing off.
 """
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from enum import Enum, auto
 
 import structlog
@@ -185,3 +187,30 @@ class Endings:
 
 def _new_key() -> str:
     return f"{DELETES}{os.urandom(16).hex()}"
+
+
+async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keeper: SaveRetrier, seconds: float) -> None:
+    """Waits until these runs and decisions have ended and what came of them is saved, ``seconds`` at most.
+
+    Nothing new may begin meanwhile. A reader who leaves a run now was most likely made to, so that no longer ends what
+    a person approved.
+    """
+    if seconds <= 0 or not (runs or working.keys or keeper.leases):
+        return
+    log.info(
+        "draining",
+        runs=len(runs),
+        decisions=len(working.keys),
+        seconds=seconds,
+        means="They may finish within this time. A second signal, or Ctrl-C again, stops them at once.",
+    )
+    for run in runs:
+        run.is_draining = True
+    try:
+        async with asyncio.timeout(seconds):
+            if tasks := [run.task for run in runs if run.task is not None]:
+                await asyncio.wait(tasks)
+            await working.all_over()
+            await keeper.all_saved()
+    except TimeoutError:
+        log.warning("drain_over", runs=len(runs), decisions=len(working.keys), means="The rest is stopped now.")
