@@ -26,7 +26,7 @@ RunCall = Callable[[Approval, ToolStart], Awaitable[Output]]
 """Runs the tool of a claimed approval with its effective arguments, if it may start."""
 
 Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
-"""Records what came of a claimed approval, patiently: `Keeper.keep`."""
+"""Records what came of a claimed approval, patiently: `SaveRetrier.keep`."""
 
 MayRepeat = Callable[[Approval], bool]
 """Returns whether a call that was interrupted may run again."""

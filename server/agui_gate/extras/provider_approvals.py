@@ -1,4 +1,4 @@
-"""Consent on its way to the provider: what a person agreed to that the provider runs itself.
+"""Tells the provider what a person agreed to that the provider runs itself.
 
 A held call (see `agui_gate.adapter`) has a record in the ledger like any gated call. It has the same promise: it runs
 at most once, and is never silently lost. But what runs it is the provider, on the request that says so:
@@ -37,7 +37,7 @@ from agui_gate.threads.leased_thread import LeasedThread
 
 
 class ProviderApprovals(HeldCalls):
-    """The consents of one thread. The caller holds the thread's lease.
+    """The approvals of held calls in one thread, on their way to the provider. The caller holds the thread's lease.
 
     ``on_shown`` is called when outcomes were shown, before the provider's answer is.
     """

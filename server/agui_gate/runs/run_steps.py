@@ -33,7 +33,7 @@ BREATH = 200
 
 
 class RunSteps:
-    """One run that goes its course: from what its request brings to RUN_FINISHED. What goes wrong is raised.
+    """The steps of one run, in order: from what its request brings to RUN_FINISHED. What goes wrong is raised.
 
     ``ours`` are the names of the tools that the server runs, whoever of the team has them.
     """

@@ -47,9 +47,9 @@ class Ended(Enum):
     MISSING = auto()
     """The thread doesn't exist."""
     IDLE = auto()
-    """Nothing was at work on it."""
+    """The thread had nothing at work on it."""
     STOPPED = auto()
-    """What was at work has ended."""
+    """The work on the thread has ended."""
     GOING = auto()
     """The run was asked to stop and has not ended yet."""
 

@@ -16,7 +16,7 @@ End = Callable[[CallPart], None]
 
 
 class CallKind:
-    """One kind of calls in one run. Every hook is called under the thread's lease; these do nothing."""
+    """One kind of calls in one run. Every hook is called under the thread's lease; by default it does nothing."""
 
     recorded: RecordedKind = "server"
     """The kind under which a call is recorded in its turn."""

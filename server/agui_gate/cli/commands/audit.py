@@ -234,7 +234,7 @@ async def _heads(store: AuditStore) -> AsyncIterator[Head]:
 
 
 class Progress:
-    """Says how many events were read, if somebody sits there."""
+    """Prints how many events were read, where stderr is a terminal."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + EVERY_SECONDS

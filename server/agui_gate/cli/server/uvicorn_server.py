@@ -193,7 +193,7 @@ class Server(uvicorn.Server):
 def _seen(drain: "asyncio.Future[Any]") -> None:
     """Takes the drain's exception, so that asyncio doesn't report it; that it was cut off is nothing to tell."""
     if not drain.cancelled():
-        drain.exception()
+        drain.exception()  # asking for it is enough: asyncio reports only errors that nobody asked for
 
 
 def is_ours(number: signal.Signals) -> bool:

@@ -102,7 +102,7 @@ class PageFiles(StaticFiles):
         """Files that were asked for compressed: when each was written, and what it is then."""
 
     async def check_config(self) -> None:
-        """Checks nothing: a page that was not built is not there, rather than an error of ours."""
+        """Raises 404 for a page that was not built, rather than an error of ours."""
         try:
             await super().check_config()
         except RuntimeError:  # no such folder
