@@ -1,8 +1,9 @@
 """Gives a client that comes back to a thread a reader, by what is at work there: see `readers/connect.py`.
 
-A run that goes on is told as the client that came back knows it (`Rejoined`). The thread may have another id there than the run was begun with (S2), and the run may be told by other rules than the
-client's. It may be a part of what its client reads, under another run id. All of that is in the last frame, and the
-shapes of messages in snapshots (VER-6). The rest is as it was said: every client reads it.
+A run that goes on is told as the client that came back knows it (`Rejoined`). The thread may have another id there than
+the run was begun with (S2), and the run may be told by other rules than the client's. It may be a part of what its
+client reads, under another run id. All of that is in the last frame, and the shapes of messages in snapshots (VER-6).
+The rest is as it was said: every client reads it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
