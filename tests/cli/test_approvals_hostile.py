@@ -17,8 +17,8 @@ from tests.cli.hostile import OUTCOME, RECORD, Answer, answering, head, page, re
 
 STRANGER = r"There is no agui-gate server at \S+\. Check --url\."
 SLOW = r"The server at \S+ took too long to answer\."
-CUT = r"The server at \S+ closed the connection without a whole answer\."
-LARGE = r"The server at \S+ sent more than an answer may have\."
+CUT = r"The server at \S+ closed the connection before its response was complete\."
+LARGE = r"The server at \S+ sent a response that is too large\."
 EVIL = "\x1b]0;owned\x07\x1b[2J\r\u202egnihton\u0085"
 
 
@@ -44,7 +44,10 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
         always(reply(page(cursor="c"))),
         r"The server at \S+ lists the same page again and again\.",
     ),
-    "new cursors without end": (counting(), r"The list of the server at \S+ has no end: 20 pages were read\."),
+    "new cursors without end": (
+        counting(),
+        r"The list of the server at \S+ is too long: the command stopped after 20 pages\.",
+    ),
     "a cursor that no request can have": (always(reply(page(cursor="c" * 70_000))), CUT),
     "a body without an end": (endless(b" " * 65536, head()), LARGE),
     "a list that is too large": (
