@@ -48,7 +48,8 @@ class Halves:
     def joined(self, payloads: list[bytes]) -> list[bytes]:
         """Returns the payloads, with halves of characters joined."""
         for payload in payloads:
-            if b"\\ud" in payload or b"\\uD" in payload:
+            # One byte is found many times faster than several, and few payloads have it.
+            if b"\\" in payload and (b"\\ud" in payload or b"\\uD" in payload):
                 return [_ESCAPES.sub(self._whole, payload) for payload in payloads]
         return payloads
 

@@ -41,10 +41,12 @@ LOCKED_WAITS = (0.5, 1.0, 2.0)
 """Seconds between tries while a conversation is locked."""
 
 
+_BOOT = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 def boot_seconds() -> float:
     """Seconds by a clock that also counts while the machine sleeps, where there is one."""
-    kind = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if kind is None else time.clock_gettime(kind)
+    return time.monotonic() if _BOOT is None else time.clock_gettime(_BOOT)
 
 
 class Agreement:

@@ -85,6 +85,7 @@ class Guard:
 
     def __init__(self, auth: Auth | None, origins: Collection[str], hosts: Collection[str]) -> None:
         self._auth = auth
+        self._is_async = auth is not None and _is_async(auth)
         self._origins = frozenset(origins)
         self._hosts = frozenset(host.lower() for host in hosts)
 
@@ -128,18 +129,17 @@ class Guard:
             request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)
         return principal
 
-    @staticmethod
-    async def _ask(auth: Auth, request: Request) -> str | None:
+    async def _ask(self, auth: Auth, request: Request) -> str | None:
         """Returns what ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go
         on.
 
         A sync one runs in a thread: it may look into a database, and others must not wait for that.
         """
         try:
+            if isinstance(auth, Bearer):
+                return auth(request)
             async with asyncio.timeout(AUTH_SECONDS):
-                if isinstance(auth, Bearer):
-                    return auth(request)
-                found = auth(request) if _is_async(auth) else await _in_thread(auth, request)
+                found = auth(request) if self._is_async else await _in_thread(auth, request)
                 return await found if inspect.isawaitable(found) else found
         except (AguiGateError, HTTPException):
             raise

@@ -86,6 +86,8 @@ async def _read(request: Request, limit: int, bound: asyncio.Timeout) -> bytes:
 
 def is_json(declared: str) -> bool:
     """Returns whether a Content-Type is one of JSON."""
+    if declared == "application/json":  # as nearly all are
+        return True
     kind = declared.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 

@@ -25,10 +25,12 @@ _CURSOR = re.compile(r"(?:(.+):)?([0-9]{1,15})")
 _EVENT_ID = re.compile(r"([A-Za-z0-9_]{1,64}):([0-9]{1,15})")
 
 
-def stops_alone(agent: Agent, request: Request) -> bool:
-    """Returns whether the run of this request is stopped when nobody reads it: see docs/http-api.md#disconnecting."""
+def stops_alone(agent: Agent, *, ours: bool) -> bool:
+    """Returns whether a run is stopped when nobody reads it: see docs/http-api.md#disconnecting. ``ours``: its client
+    `knows_us`.
+    """
     if agent.on_disconnect == "auto":
-        return not knows_us(request)
+        return not ours
     return agent.on_disconnect == "cancel"
 
 
@@ -79,7 +81,7 @@ class RunRoutes:
         ours = knows_us(request)
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.run(
-                agent, run, principal, stop_alone=stops_alone(agent, request), keeps_state=ours, reads_stops=ours
+                agent, run, principal, stop_alone=stops_alone(agent, ours=ours), keeps_state=ours, reads_stops=ours
             )
         )
 

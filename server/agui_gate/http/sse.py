@@ -82,12 +82,12 @@ class EventStream(Response):
 
     async def _send(self, send: Send, limit: float, admission: "_Admitted") -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        read = self._reader.read
+        read, asked_again = self._reader.read, admission.is_asked_again
         async with asyncio.timeout(None) as timeout:
             bound = _Bound(timeout, limit)
             try:
                 while data := await read():
-                    if ASKING[0] in data or ASKING[1] in data:
+                    if asked_again and (ASKING[0] in data or ASKING[1] in data):
                         await admission.check()
                     bound.begin()
                     await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -172,6 +172,11 @@ class _Admitted:
         self._handle: asyncio.TimerHandle | None = None
         if admission is not None:
             self._handle = asyncio.get_running_loop().call_later(admission.AGAIN_SECONDS, self._ask)
+
+    @property
+    def is_asked_again(self) -> bool:
+        """Whether anybody has to be known."""
+        return self._admission is not None
 
     async def check(self) -> None:
         """Raises `Unauthorized` if it doesn't stand at this moment."""

@@ -37,10 +37,12 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+_BOOT = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 def boot_clock() -> int:
     """Returns ms since the machine was started, the time it slept included where the platform tells."""
-    kind = getattr(time, "CLOCK_BOOTTIME", None)
-    nanoseconds = time.monotonic_ns() if kind is None else time.clock_gettime_ns(kind)
+    nanoseconds = time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)
     return nanoseconds // 1_000_000
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 STATE, ACTIVITIES = "shared_state", "activities"
 
 _ABOUT_STATE = (ev.StateSnapshot, ev.StateDelta)
+_NO_STATE = msgspec.Raw(b"{}")
 
 log = structlog.get_logger("agui_gate.threads")
 
@@ -179,6 +180,8 @@ class Parts:
     # --- readers and the store --------------------------------------------------------------------------------------
     def told(self) -> msgspec.Raw:
         """Returns the state that clients have been told by now, as JSON."""
+        if not (self._loaded or self._stored):  # as it is in most threads
+            return _NO_STATE
         found = [told for part in self._loaded.values() if (told := part.told()) is not None]
         return found[0] if found else msgspec.Raw(msgspec.json.encode(self._stored or {}))
 

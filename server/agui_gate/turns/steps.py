@@ -14,7 +14,7 @@ one where the agent declares it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from agui_gate.adapter import OutputSpec, ToolChoice, ToolSpec, TurnDone
 from agui_gate.agents.team import Member
@@ -81,12 +81,22 @@ class Verdict(NamedTuple):
 DONE, AGAIN = Verdict(), Verdict(again=True)
 
 
+HOOKS = ("prepare", "request", "accepted", "refused", "taps", "recorded", "over")
+
+
 class TurnStep:
     """One step. Its hooks do nothing; a step overrides those that it needs, and only these are called.
 
     What a hook raises goes on, and ends the run as any error does; so does its cancellation. After that `recorded` may
     be called, for what a broken answer said, and no other hook.
     """
+
+    hooks: ClassVar[tuple[str, ...]] = ()
+    """The names of those that the class overrides."""
+
+    def __init_subclass__(cls) -> None:
+        """Find the hooks of the class: once, and not for each run."""
+        cls.hooks = tuple(hook for hook in HOOKS if getattr(cls, hook) is not getattr(TurnStep, hook))
 
     async def prepare(self) -> None:
         """Gets ready, before the model is asked; again where it is asked anew, as the provider lost an approval."""
@@ -132,12 +142,15 @@ class Steps:
         self.over: list[Callable[[], Verdict]] = []
         self.taps: dict[type, Tap] = {}
         for step in steps:
-            for hook in ("prepare", "request", "accepted", "refused", "recorded", "over"):
-                if getattr(type(step), hook) is not getattr(TurnStep, hook):
+            for hook in step.hooks:
+                if hook == "taps":
+                    self._add_taps(step.taps())
+                else:
                     getattr(self, hook).append(getattr(step, hook))
-            if type(step).taps is not TurnStep.taps:
-                for kind, tap in step.taps().items():
-                    self.taps[kind] = _both(self.taps[kind], tap) if kind in self.taps else tap
+
+    def _add_taps(self, taps: Mapping[type, Tap]) -> None:
+        for kind, tap in taps.items():
+            self.taps[kind] = _both(self.taps[kind], tap) if kind in self.taps else tap
 
     def ask_again(self, error: ProviderError) -> bool:
         """Returns whether to make the request once more that failed with ``error``."""
