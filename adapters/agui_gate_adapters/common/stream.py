@@ -48,8 +48,8 @@ class Halves:
     def joined(self, payloads: list[bytes]) -> list[bytes]:
         """Returns the payloads, with halves of characters joined."""
         for payload in payloads:
-            # One byte is found many times faster than several, and few payloads have it.
-            if b"\\" in payload and (b"\\ud" in payload or b"\\uD" in payload):
+            # `find` of one byte, which few payloads have: `in` first takes bytes for a number, and drops a TypeError.
+            if payload.find(b"\\") >= 0 and (payload.find(b"\\ud") >= 0 or payload.find(b"\\uD") >= 0):
                 return [_ESCAPES.sub(self._whole, payload) for payload in payloads]
         return payloads
 

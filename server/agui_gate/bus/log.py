@@ -93,10 +93,12 @@ class EventLog:
     def append(self, frame: bytes) -> None:
         """Adds the next frame and wakes who waits for it."""
         block = self._last
-        if len(block.data) >= self._block:
+        data = block.data
+        if len(data) >= self._block:
             block = self._new_block()
-        block.offsets.append(len(block.data))
-        block.data += frame
+            data = block.data
+        block.offsets.append(len(data))
+        data += frame
         self._size += len(frame)
         self.next_seq += 1
         if self._waiting:

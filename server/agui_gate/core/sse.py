@@ -13,6 +13,7 @@ MAX_FRAME = 16 * 1024 * 1024
 """Bytes one frame may have. The largest real ones repeat instructions, tools and the whole answer."""
 
 _BOM = b"\xef\xbb\xbf"
+_D = ord("d")
 
 
 class SSESplitter:
@@ -32,9 +33,10 @@ class SSESplitter:
         """Returns the payloads that this chunk completed, in order. Raises `ProviderUnavailable` when a frame is too
         large.
         """
-        if b"\r" in chunk or self._ended_with_cr:
+        # `find`, not `in`: that first takes bytes for a number, and drops a TypeError for each chunk.
+        if chunk.find(b"\r") >= 0 or self._ended_with_cr:
             chunk = self._with_line_feeds(chunk)
-        if b"\n" not in chunk:
+        if chunk.find(b"\n") < 0:
             self._keep_partial(chunk)
             return []
         if self._partial:
@@ -61,14 +63,15 @@ class SSESplitter:
         payloads = []
         data = self._data
         for line in lines:
-            if line[:6] == b"data: ":
-                data = line[6:] if data is None else _added(data, line[6:])
-            elif not line:
+            if not line:
                 if data:
                     payloads.append(bytes(data))
                 data = None
-            elif line[:5] == b"data:":
-                data = line[5:] if data is None else _added(data, line[5:])
+            elif line[0] == _D:  # a slice is made of no other line
+                if line[:6] == b"data: ":
+                    data = line[6:] if data is None else _added(data, line[6:])
+                elif line[:5] == b"data:":
+                    data = line[5:] if data is None else _added(data, line[5:])
         self._data = data
         return payloads
 

@@ -82,12 +82,13 @@ class EventStream(Response):
 
     async def _send(self, send: Send, limit: float, admission: "_Admitted") -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        read, asked_again = self._reader.read, admission.is_asked_again
+        read, asked_again, (card, interrupt) = self._reader.read, admission.is_asked_again, ASKING
         async with asyncio.timeout(None) as timeout:
             bound = _Bound(timeout, limit)
             try:
                 while data := await read():
-                    if asked_again and (ASKING[0] in data or ASKING[1] in data):
+                    # Not `in`: that first takes bytes for a number, and drops a TypeError for each delta.
+                    if asked_again and (data.find(card) >= 0 or data.find(interrupt) >= 0):
                         await admission.check()
                     bound.begin()
                     await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -95,7 +95,7 @@ class TurnStep:
     """The names of those that the class overrides."""
 
     def __init_subclass__(cls) -> None:
-        """Find the hooks of the class: once, and not for each run."""
+        """Finds the hooks of the class: once, and not for each run."""
         cls.hooks = tuple(hook for hook in HOOKS if getattr(cls, hook) is not getattr(TurnStep, hook))
 
     async def prepare(self) -> None:

@@ -171,7 +171,9 @@ class TurnRecorder:
         """Takes one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
         for event in events:
             if type(event) is TextDelta:  # by far the most frequent
-                item = self._item("text", event.key)
+                item = self._items.get(("text", event.key))
+                if item is None or item.ended:
+                    item = self._fresh("text", event.key)
                 if text := event.text:
                     self._room -= len(text)
                     if self._room < 0:
