@@ -176,7 +176,7 @@ class _Admitted:
 
     @property
     def is_asked_again(self) -> bool:
-        """Whether anybody has to be known."""
+        """True if somebody has to be known, and is asked again."""
         return self._admission is not None
 
     async def check(self) -> None:
