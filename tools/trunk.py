@@ -60,7 +60,7 @@ def code_lines(path: Path) -> int:
         is_text = (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )
-        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) or (is_text and isinstance(node, ast.Expr)):
             lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return len(lines)
 
@@ -86,6 +86,7 @@ async def measure(gated: bool) -> Figures:
     from tests.bench.server import create_ours
     from tests.product.inprocess import run, run_body, started, user
 
+    codes: Counter[CodeType] = Counter()
     with tempfile.TemporaryDirectory() as folder, _answered(gated):
         async with started(create_ours("http://127.0.0.1/v1", Path(folder))) as app:
             for number in (1, 2):
