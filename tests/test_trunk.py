@@ -10,7 +10,7 @@ from tools.trunk import ROOT, code_lines, measure
 pytestmark = pytest.mark.anyio
 
 MOST_FILES, MOST_LINES = 12, 4_000
-"""Of the story from a POST to RUN_FINISHED (issue 20)."""
+"""Of the story from a POST to RUN_FINISHED."""
 
 
 def test_the_story_of_a_run_is_told_by_twelve_files() -> None:
