@@ -33,6 +33,15 @@ def test_without_the_folder_every_extra_is_missing(monkeypatch: pytest.MonkeyPat
         extra_loader.load("suggestions")
 
 
+def test_an_extra_that_another_one_stands_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> ModuleType:
+        raise ModuleNotFoundError("No module named 'agui_gate.extras.weather'", name="agui_gate.extras.weather")
+
+    monkeypatch.setattr(extra_loader, "import_module", fail)
+    with pytest.raises(ExtraMissing, match="'weather'"):
+        extra_loader.load("suggestions")
+
+
 def test_what_an_extra_itself_lacks_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> ModuleType:
         raise ModuleNotFoundError("No module named 'pandas'", name="pandas")

@@ -12,14 +12,18 @@ PACKAGE = "agui_gate.extras"
 
 
 def load(name: str) -> ModuleType:
-    """Returns the module ``agui_gate.extras.<name>``, imported the first time. Raises `ExtraMissing` if it isn't there.
+    """Returns the module ``agui_gate.extras.<name>``, imported the first time.
 
-    An import that fails inside the extra is raised as it is.
+    Raises `ExtraMissing` if it isn't there, or an extra that it stands on. Any other import that fails inside the extra
+    is raised as it is.
     """
     try:
         return import_module(f"{PACKAGE}.{name}")
     except ModuleNotFoundError as error:
-        if error.name is not None and f"{PACKAGE}.{name}".startswith(error.name):
+        missing = error.name or ""
+        if missing.startswith(f"{PACKAGE}."):  # it, or another one that it stands on
+            raise ExtraMissing(missing.removeprefix(f"{PACKAGE}.")) from None
+        if missing and PACKAGE.startswith(missing):
             raise ExtraMissing(name) from None
         raise
 

@@ -1,6 +1,7 @@
 """What a tool may emit, and what is refused: no run is needed to try it."""
 
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from ag_ui.core import (
 )
 
 from agui_gate import ToolContext
+from agui_gate.agents import tool_events
 from agui_gate.agents.tool import Shown
 from agui_gate.agents.tool_events import MAX_ACTIVITIES, MAX_EVENT, MAX_LEVELS
 from agui_gate.core import events as ev
@@ -249,3 +251,26 @@ def test_where_nobody_listens_it_is_checked_all_the_same() -> None:
     assert ctx.state == {"a": 1}
     with pytest.raises(TypeError):
         ctx.emit(RawEvent(event={}))  # type: ignore[arg-type]
+
+
+def test_threads_of_one_tool_have_one_emitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins with a snapshot of its own activity and goes on with what has changed."""
+
+    class Slow(tool_events.Emitter):
+        def __init__(self, call_id: str, tell: Any) -> None:
+            threading.Event().wait(0.02)  # long enough for the others to come
+            super().__init__(call_id, tell)
+
+    monkeypatch.setattr(tool_events, "Emitter", Slow)
+    one, begin, made = context(), threading.Barrier(8), list[Any]()
+
+    def tell() -> None:
+        begin.wait(10)
+        made.append(one._emits())
+
+    threads = [threading.Thread(target=tell) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(emitter) for emitter in made}) == 1

@@ -153,7 +153,7 @@ async def test_the_calls_of_one_turn_take_turns() -> None:
 
 
 async def test_sync_tools_have_a_bounded_number_of_threads() -> None:
-    lock = threading.Lock()
+    lock, full = threading.Lock(), threading.Event()
     now, most = 0, 0
 
     @tool
@@ -163,7 +163,9 @@ async def test_sync_tools_have_a_bounded_number_of_threads() -> None:
         with lock:
             now += 1
             most = max(most, now)
-        threading.Event().wait(0.001)
+            if now == 5:
+                full.set()
+        full.wait(10)  # the first ones, until as many as may be are at work
         with lock:
             now -= 1
         return "seen"

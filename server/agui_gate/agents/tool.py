@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,8 @@ RESERVED_NAMES = frozenset({"confirm_changes"})
 MAX_EXPIRY = 1_000_000_000
 """Seconds, about 30 years: well within what a store's clock and a date can say."""
 
+
+_MAKING = threading.Lock()
 
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 """An argument's place in a gate's message."""
@@ -149,7 +152,8 @@ class ToolContext:
         if self._emitter is None:
             from agui_gate.agents.tool_events import Emitter  # few tools tell anything
 
-            self._emitter = Emitter(self.call_id, self.tell)
+            with _MAKING:  # a tool may tell from several threads of its own, which have one emitter
+                self._emitter = self._emitter or Emitter(self.call_id, self.tell)
         return self._emitter
 
 

@@ -93,7 +93,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
         "archived": thread.archived,
         "run": {"key": thread.run_key, "status": thread.run_status} if thread.run_key else None,
         "messages": agui_messages(thread.entries, approvals),
-        "state": agent.shown_state(thread.state) if agent else thread.state or {},
+        "state": agent.shown_state(thread.state) if agent else {} if thread.state is None else thread.state,
         "approvals": [approval_view(approval, agents) for approval in pending],
         "calls": [approval_view(approval, agents) for approval in approvals],
         "window": window_view(thread.entries),

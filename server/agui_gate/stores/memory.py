@@ -122,7 +122,9 @@ class MemoryStore(SQLStore):
 
     async def start(self) -> None:
         """Opens it, with what it had when it was closed."""
-        self._owner = self._owner or LeaseOwner()
+        if self._owner is None:
+            self._owner = LeaseOwner()
+            weakref.finalize(self, self._owner.close)  # of a store that is dropped without `aclose`
 
     async def check(self) -> None:
         """Raises `Unavailable` unless it is open."""

@@ -180,10 +180,10 @@ class Parts:
     # --- readers and the store --------------------------------------------------------------------------------------
     def told(self) -> msgspec.Raw:
         """Returns the state that clients have been told by now, as JSON."""
-        if not (self._loaded or self._stored):  # as it is in most threads
-            return _NO_STATE
-        found = [told for part in self._loaded.values() if (told := part.told()) is not None]
-        return found[0] if found else msgspec.Raw(msgspec.json.encode(self._stored or {}))
+        for part in self._loaded.values():
+            if (told := part.told()) is not None:
+                return told
+        return _NO_STATE if self._stored is None else msgspec.Raw(msgspec.json.encode(self._stored))
 
     def entries(self) -> list[Entry]:
         """See `ThreadPart.entries`."""
