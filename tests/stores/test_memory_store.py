@@ -15,8 +15,6 @@ async def test_a_store_that_is_dropped_leaves_no_owner_of_leases() -> None:
     gc.collect()
     before = set(lease._live)
     for _ in range(3):
-        store = MemoryStore()
-        await store.start()
-    del store
+        await MemoryStore().start()
     gc.collect()
     assert set(lease._live) == before

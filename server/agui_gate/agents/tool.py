@@ -149,12 +149,12 @@ class ToolContext:
         self._emits().emit(event, self.state)
 
     def _emits(self) -> "Emitter":
-        if self._emitter is None:
-            from agui_gate.agents.tool_events import Emitter  # few tools tell anything
+        with _MAKING:  # a tool may tell from several threads of its own, which have one emitter
+            if self._emitter is None:
+                from agui_gate.agents.tool_events import Emitter  # few tools tell anything
 
-            with _MAKING:  # a tool may tell from several threads of its own, which have one emitter
-                self._emitter = self._emitter or Emitter(self.call_id, self.tell)
-        return self._emitter
+                self._emitter = Emitter(self.call_id, self.tell)
+            return self._emitter
 
 
 class _Done:

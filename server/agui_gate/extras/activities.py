@@ -54,7 +54,7 @@ class Activities(ThreadPart):
         """Keeps what the call showed last."""
         self.over(call_id)
 
-    def takes(self, told: Told, emit: Emit) -> bool:
+    def pass_on(self, told: Told, emit: Emit) -> bool:
         """Takes activities, and no other events."""
         if not isinstance(told, Shown):
             return False

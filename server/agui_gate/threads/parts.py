@@ -59,7 +59,7 @@ class ThreadPart:
     def tool_ended(self, tool: Tool | None, call_id: str, emit: Emit) -> None:
         """Ends what `tool_begins` has begun for a call's tool where it takes a context, however the tool has ended."""
 
-    def takes(self, told: Told, emit: Emit) -> bool:
+    def pass_on(self, told: Told, emit: Emit) -> bool:
         """Takes what a tool tells its client, and passes it on to ``emit``. Returns False if it is for another part."""
         return False
 
@@ -160,9 +160,9 @@ class Parts:
         alone.
         """
         if isinstance(told, Shown):
-            if not (self._has(ACTIVITIES) and self.need(ACTIVITIES).takes(told, emit)):
+            if not (self._has(ACTIVITIES) and self.need(ACTIVITIES).pass_on(told, emit)):
                 emit(told.event)
-        elif not (isinstance(told, _ABOUT_STATE) and self._has(STATE) and self.need(STATE).takes(told, emit)):
+        elif not (isinstance(told, _ABOUT_STATE) and self._has(STATE) and self.need(STATE).pass_on(told, emit)):
             emit(told)
 
     def calls_ended(self, emit: Emit, calls: Collection[str] | None = None) -> None:

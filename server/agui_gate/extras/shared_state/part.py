@@ -82,7 +82,7 @@ class StatePart(ThreadPart):
         self.shared.withdraw(call_id)
         self.shared.tell(emit)
 
-    def takes(self, told: Told, emit: Emit) -> bool:
+    def pass_on(self, told: Told, emit: Emit) -> bool:
         """Takes the events about the state: see `SharedState.emitted`."""
         if not isinstance(told, ev.StateSnapshot | ev.StateDelta):
             return False
