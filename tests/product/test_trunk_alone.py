@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.requirements import shows
+
+pytestmark = shows("B23")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
