@@ -133,7 +133,8 @@ SHAPES: list[Callable[[int], Iterator[Event]]] = [
 ]  # fmt: skip
 
 COPYING = [copies, copied_lists]
-"""Those whose time is the memory's, of which `slower` knows nothing: it decodes JSON."""
+"""Those that are copied in a worker thread, in Python. The loop waits there for the interpreter's lock, which is handed
+over every 5 ms on every machine: `slower` knows nothing of that, as it decodes JSON."""
 
 ENDED: list[Callable[[int], Iterator[Event]]] = [copied_lists, characters, activities, deep]
 """Those that end with a code as they are, in a server: ten times as large they begin with the same events."""
