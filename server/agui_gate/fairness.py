@@ -7,6 +7,9 @@ from collections.abc import Callable
 SECONDS = 0.005
 """Seconds that the event loop may work until others get their turn."""
 
+PAUSE = 0.001
+"""Seconds between two pieces of heavy work."""
+
 Clock = Callable[[], float]
 
 
@@ -39,3 +42,8 @@ class Breath:
         """Lets others in."""
         await asyncio.sleep(0)
         self._begin()
+
+
+async def let_others_in() -> None:
+    """Gives everybody else a turn, timers and sockets too. After `sleep(0)` these would come behind the next work."""
+    await asyncio.sleep(PAUSE)

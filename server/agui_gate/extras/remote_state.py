@@ -7,13 +7,13 @@ The state is the agent's own part of the thread's: what its model declares (`Age
 that, and what it changes there is done to what is kept. So no other part is touched, and nobody's changes are lost.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import structlog
 
-from agui_gate.adapter import Activity, StateChanged, TurnDone
+from agui_gate.adapter import Activity, ModelEvent, StateChanged, TurnDone
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.state_form import Unfit
 from agui_gate.agents.tool import Shown, Told
@@ -24,6 +24,8 @@ from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import Entry, StateEntry, TurnEntry
 from agui_gate.extras.activities import activities_of
 from agui_gate.extras.shared_state.part import MAX_BACK, form_of, state_of
+from agui_gate.extras.shared_state.thread_state import LARGE_STATE
+from agui_gate.fairness import let_others_in
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.turn_recorder import Tap
@@ -75,6 +77,22 @@ class RemoteState(TurnStep):
         self._budget = BUDGET
         self._back: list[dict[str, Any]] = []
         self._warned: set[str] = set()
+        self._read: tuple[StateChanged, Document] | None = None
+        """The newest large state, and how the model of the agent's state writes it."""
+
+    async def received(self, events: Sequence[ModelEvent]) -> None:
+        """Reads a large state in steps: the model of the agent's state, of anybody's making, takes the most time."""
+        for event in events:
+            if isinstance(event, StateChanged) and self._known is not None and self._budget > 0:
+                try:
+                    new = self._fitted(_encode(event.state))
+                except (ValueError, RecursionError):
+                    continue  # `take` says so
+                if len(new.text) > LARGE_STATE:
+                    await let_others_in()
+                    _ = new.parts
+                    await let_others_in()
+                    self._read = event, new
 
     def taps(self) -> Mapping[type, Tap]:
         """Takes activities, and changes of the state."""
@@ -97,7 +115,10 @@ class RemoteState(TurnStep):
             if isinstance(event, Activity):
                 self._emitter.show(event.key, event.kind, event.content)
             elif self._known is not None:
-                self._known = self._take_state(text, self._known)
+                read = self._read
+                new = read[1] if read is not None and read[0] is event else self._fitted(text)
+                self._take_state(new, self._known)
+                self._known = new
         except (ValueError, RecursionError) as error:
             self._warn(type(event).__name__, str(error)[:200])
 
@@ -117,12 +138,17 @@ class RemoteState(TurnStep):
             self._back = []
         return entries
 
-    def _take_state(self, text: bytes, known: Document) -> Document:
-        """Keeps what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
-        limit, shared, form = self._thread.limits.state_bytes, self._shared, form_of(self._agent)
-        if len(text) > limit or len(fitted := form.fitted(text)) > limit:
+    def _fitted(self, text: bytes) -> Document:
+        """Returns a state as it is kept. Raises ValueError for one that is too large, or doesn't fit."""
+        limit = self._thread.limits.state_bytes
+        if len(text) > limit or len(fitted := form_of(self._agent).fitted(text)) > limit:
             raise ValueError("the state is too large")
-        new, before = Document(text=fitted), shared.kept
+        return Document(text=fitted)
+
+    def _take_state(self, new: Document, known: Document) -> None:
+        """Keeps what has changed in the state as the model has it now, of what fits. Raises ValueError."""
+        shared, form = self._shared, form_of(self._agent)
+        before = shared.kept
         try:
             held = shared.held()
             if held.text == known.text:
@@ -134,7 +160,6 @@ class RemoteState(TurnStep):
         finally:
             self._note_change(before, shared.kept)
             shared.tell(self._lane.other)
-        return new
 
     def _note_change(self, before: Document, after: Document) -> None:
         """The way back is looked for once for all changes between which nobody else changed anything."""

@@ -179,6 +179,8 @@ class Turns:
                     if not accepted:
                         accepted = True
                         await self._accepted(passing)
+                    for received in self._steps.received:
+                        await received(batch)
                     recorder.feed(batch)
                     if breath.due:
                         await breath.take()

@@ -6,7 +6,7 @@ Theory of operation
 the hooks that it needs, and the others cost nothing. A member's steps are made once for a run and a task. They are
 called in one order, always the same: it is the order of what a prompt says, and providers cache prompts.
 
-    prepare → request → (the model answers) accepted, taps → recorded → (its calls are dealt with) over
+    prepare → request → (the model answers) accepted, received, taps → recorded → (its calls are dealt with) over
                  └───── refused ─────┘
 
 `content_refusals` and `client_context` are steps of the trunk. All others are extras: `model_turn.steps_for` imports
@@ -16,7 +16,7 @@ one where the agent declares it.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from agui_gate.adapter import OutputSpec, ToolChoice, ToolSpec, TurnDone
+from agui_gate.adapter import ModelEvent, OutputSpec, ToolChoice, ToolSpec, TurnDone
 from agui_gate.agents.team import Member
 from agui_gate.approvals.held_calls import HeldCalls
 from agui_gate.core.lane import Lane
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
 DONE, AGAIN = Verdict(), Verdict(again=True)
 
 
-HOOKS = ("prepare", "request", "accepted", "refused", "taps", "recorded", "over")
+HOOKS = ("prepare", "request", "accepted", "refused", "received", "taps", "recorded", "over")
 
 
 class TurnStep:
@@ -111,6 +111,9 @@ class TurnStep:
         """Says whether to ask once more after ``error``, because the next `request` goes without what was refused."""
         return False
 
+    async def received(self, events: Sequence[ModelEvent]) -> None:
+        """Does what takes long about the next events of the answer, before they are recorded, and lets others in."""
+
     def taps(self) -> Mapping[type, Tap]:
         """Returns what is called with each recorded event of a type: `CallBegun`, `Activity`, `StateChanged`."""
         return {}
@@ -131,13 +134,14 @@ class TurnStep:
 class Steps:
     """The steps of one member, by hook: each list has the hooks of the steps that have it, in the steps' order."""
 
-    __slots__ = ("accepted", "over", "prepare", "recorded", "refused", "request", "taps")
+    __slots__ = ("accepted", "over", "prepare", "received", "recorded", "refused", "request", "taps")
 
     def __init__(self, steps: Sequence[TurnStep]) -> None:
         self.prepare: list[Callable[[], Awaitable[None]]] = []
         self.request: list[Callable[[Draft], Awaitable[None]]] = []
         self.accepted: list[Callable[[], Awaitable[None]]] = []
         self.refused: list[Callable[[ProviderError], bool]] = []
+        self.received: list[Callable[[Sequence[ModelEvent]], Awaitable[None]]] = []
         self.recorded: list[Callable[[TurnEntry, TurnDone | None], tuple[TurnEntry, *tuple[Entry, ...]]]] = []
         self.over: list[Callable[[], Verdict]] = []
         self.taps: dict[type, Tap] = {}

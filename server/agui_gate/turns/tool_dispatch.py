@@ -16,17 +16,13 @@ from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallKind as RecordedKind
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, Shown, TurnEntry
+from agui_gate.fairness import let_others_in
 from agui_gate.protocol.messages import result_id
 from agui_gate.runs.run_context import RunContext
 from agui_gate.turns.call_kinds import CallKind
 from agui_gate.turns.gate_evaluation import GateEvaluation
 from agui_gate.turns.toolbox import Toolbox
 from agui_gate.turns.turn_recorder import TurnRecorder
-
-BREATH = 0.001
-"""Seconds between two calls that begin on a large state: everybody else's turn. With `sleep(0)` the loop's timers and
-sockets would come after the next call, too.
-"""
 
 
 class TurnCalls:
@@ -112,7 +108,7 @@ class TurnCalls:
         async with slots:
             if self._thread.parts.are_large:  # it is encoded when a call begins, and when it ends
                 async with self._one_by_one:
-                    await asyncio.sleep(BREATH)
+                    await let_others_in()
             kind = self._kind_of.get(call.id)
             await (self._free(call) if kind is None else kind.run(self._member, call))
 
