@@ -20,7 +20,7 @@ from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps, run
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite.database import Database, migrate
-from agui_gate.stores.sqlite.variant import SQLiteDialect
+from agui_gate.stores.sqlite.variant import SQLiteVariant
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ class MemoryStore(SQLStore):
         max_events: tuple[int, int] = (MAX_EVENTS, MAX_ALL),
         bounds: Bounds = NO_BOUNDS,
     ) -> None:
-        super().__init__(SQLiteDialect(), bounds)
+        super().__init__(SQLiteVariant(), bounds)
         self._clock, self._bounds, self._max_pending = StoreClock(clock), bounds, max_pending
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         _template().backup(connection)

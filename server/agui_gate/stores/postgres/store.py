@@ -18,7 +18,7 @@ from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.postgres import commit_check, readiness, schema
 from agui_gate.stores.postgres.errors import CLOSED, OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
-from agui_gate.stores.postgres.variant import PostgresDialect
+from agui_gate.stores.postgres.variant import PostgresVariant
 from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
@@ -37,7 +37,7 @@ class PostgresStore(SQLStore):
     def __init__(
         self, url: str, *, clock: Clock | None = None, bounds: Bounds = NO_BOUNDS, any_past: bool = False
     ) -> None:
-        super().__init__(PostgresDialect(), bounds)
+        super().__init__(PostgresVariant(), bounds)
         self._parameters, self.bus_url = parameters(url), url
         self._clock = readiness.DatabaseClock(clock)
         self._tables = schema.Tables(any_past)

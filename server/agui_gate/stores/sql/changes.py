@@ -15,7 +15,7 @@ from agui_gate.stores.sql.journal import AS_KNOWN, UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Conflict, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 from agui_gate.stores.tombstones import KEPT
 
 _encode = msgspec.json.encode
@@ -24,16 +24,16 @@ _encode = msgspec.json.encode
 class Changes:
     """The statements and steps of changes; see `ThreadStore`."""
 
-    def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, trail: Trail, ends: Ends) -> None:
-        self._dialect = dialect
+    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, trail: Trail, ends: Ends) -> None:
+        self._variant = variant
         self._ledger = ledger
         self._journal = journal
         self._trail = trail
         self._ends = ends
-        self._lock = f"SELECT entries, :now, tenant FROM threads WHERE {UNDER_LEASE}{dialect.lock}"  # noqa: S608 ours
+        self._lock = f"SELECT entries, :now, tenant FROM threads WHERE {UNDER_LEASE}{variant.lock}"  # noqa: S608 ours
         self._end = head_of(":key")
         self._listed = ledger.reading("thread = :key", listed=True)
-        self._named = ledger.reading(f"thread = :key AND {dialect.among('id', 'ids')}", listed=True)
+        self._named = ledger.reading(f"thread = :key AND {variant.among('id', 'ids')}", listed=True)
 
     def commit(self, key: int, change: Change, run_key: str) -> Steps[None]:
         """Commits a change in one batch, or two where it has to look first. Raises `LeaseLost`, `IllegalMove`; then
@@ -60,7 +60,7 @@ class Changes:
 
     def _looked(self, key: int, change: Change, run_key: str) -> Steps[tuple[int | None, list[Statement], int]]:
         """Returns where the journal goes on if its end is dropped, what is written after a look, and its bytes."""
-        values = {"key": key, "run_key": run_key, "ids": self._dialect.listed(change.replaced)}
+        values = {"key": key, "run_key": run_key, "ids": self._variant.listed(change.replaced)}
         texts = (self._lock, self._end, *([self._named] if change.replaced else ()))
         looks = [] if change.keep is None else self._journal.look(key, change.keep)
         lock, end, *found = yield [*(Statement(text, values) for text in texts), *looks]
@@ -92,7 +92,7 @@ class Changes:
             state = _encode(change.state)
             grown += len(state)
             values["state"] = state.decode()
-            columns += ["state = :state", f"bytes = bytes - coalesce({self._dialect.size('state')}, 0) + :grown"]
+            columns += ["state = :state", f"bytes = bytes - coalesce({self._variant.size('state')}, 0) + :grown"]
         elif grown:
             columns.append("bytes = bytes + :grown")
         if change.ref is not msgspec.UNSET:

@@ -18,7 +18,7 @@ from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Statement, Steps
 from agui_gate.stores.sql.rows import many, read_ref
 from agui_gate.stores.sql.trail import Trail, ended, telling_end
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 PAGE = 200
 """Rows that are read at once, about."""
@@ -87,11 +87,11 @@ class _Work:
 class Epochs:
     """The statements and steps of epochs."""
 
-    def __init__(self, dialect: Dialect, ledger: Ledger, trail: Trail) -> None:
-        self._dialect, self._ledger, self._trail = dialect, ledger, trail
-        open_ones = f"{dialect.among('thread', 'keys')} AND {_OPEN}"
+    def __init__(self, variant: Variant, ledger: Ledger, trail: Trail) -> None:
+        self._variant, self._ledger, self._trail = variant, ledger, trail
+        open_ones = f"{variant.among('thread', 'keys')} AND {_OPEN}"
         lock = (
-            f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND {dialect.among('key', 'keys')}{dialect.lock}"  # noqa: S608 ours
+            f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND {variant.among('key', 'keys')}{variant.lock}"  # noqa: S608 ours
         )
         states = f"SELECT id, thread, state FROM approvals WHERE tenant = :tenant AND {open_ones}"  # noqa: S608 our names
         self._look = (lock, trail.ends, states, ledger.reading(open_ones))
@@ -100,7 +100,7 @@ class Epochs:
         """Begins an epoch."""
         tell = Statement(telling_end(f"{_HELD} AND {_RUNS}"), {"body": ended("interrupted")})
         rest = [Statement(_AGREED), tell, Statement(_END_RUNS)]
-        goes_on = Statement(self._dialect.goes_on)
+        goes_on = Statement(self._variant.goes_on)
         begun, concerned, *_ = yield [Statement(_BEGIN), Statement(_CONCERNED), *rest, goes_on]
         ((number, now),) = begun.rows
         yield from self._forget()
@@ -115,7 +115,7 @@ class Epochs:
 
         It goes by the states in their rows: what else is in them may be of a newer version, and unreadable here.
         """
-        values = {"keys": self._dialect.listed(keys)}
+        values = {"keys": self._variant.listed(keys)}
         threads, ends, states, found = yield [Statement(text, values) for text in self._look]
         heads = {key: Head(str(key), tenant=tenant) for key, tenant in threads.rows}
         heads |= {key: Head(str(key), *rest) for key, *rest in ends.rows}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from agui_gate.core.stored_values import decode_entries, encode_entries, first_entries
 from agui_gate.core.transcript import Entry
 from agui_gate.stores.sql.operations import Result, Statement
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 UNDER_LEASE = "tenant = :tenant AND key = :key AND run_key = :run_key AND run_status = 'running'"
 """The row of ``threads`` whose lease that run holds: what every write by a run asks for."""
@@ -21,18 +21,18 @@ _MINE = "tenant = :tenant AND thread = :key"
 class Journal:
     """The statements of the journal. Those that write are for a run that holds the lease."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+    def __init__(self, variant: Variant) -> None:
+        self._variant = variant
         self._append = (
             "INSERT INTO journal (tenant, thread, seq, count, body) "  # noqa: S608 our names
-            f"SELECT tenant, key, coalesce(:seq, entries), :count, :body FROM threads WHERE {AS_KNOWN}{dialect.lock}"
+            f"SELECT tenant, key, coalesce(:seq, entries), :count, :body FROM threads WHERE {AS_KNOWN}{variant.lock}"
         )
-        self._size = f"SELECT coalesce(sum({dialect.size('body')}), 0) FROM journal WHERE {_MINE} AND seq >= :keep"  # noqa: S608 ours
+        self._size = f"SELECT coalesce(sum({variant.size('body')}), 0) FROM journal WHERE {_MINE} AND seq >= :keep"  # noqa: S608 ours
 
     def reading(self, thread: str) -> str:
         """Returns the SQL that reads all of a thread whose key is the expression ``thread``; see `entries`."""
         rows = f"SELECT body FROM journal WHERE tenant = :tenant AND thread = {thread} ORDER BY seq"  # noqa: S608 our names
-        return f"SELECT {self._dialect.joined('body')} FROM ({rows}) AS found"  # noqa: S608 our names
+        return f"SELECT {self._variant.joined('body')} FROM ({rows}) AS found"  # noqa: S608 our names
 
     @staticmethod
     def entries(result: Result) -> list[Entry]:
@@ -47,7 +47,7 @@ class Journal:
         `AS_KNOWN`.
         """
         body = encode_entries(entries)
-        values = {**held, "seq": seq, "count": len(entries), "body": self._dialect.body(body)}
+        values = {**held, "seq": seq, "count": len(entries), "body": self._variant.body(body)}
         return Statement(self._append, values), len(body)
 
     def look(self, key: int, keep: int) -> list[Statement]:
@@ -66,7 +66,7 @@ class Journal:
             kept = first_entries(body, keep - seq)
             if kept is not None:
                 size += len(body) - len(kept)
-                values = {"key": key, "seq": seq, "count": keep - seq, "body": self._dialect.body(kept)}
+                values = {"key": key, "seq": seq, "count": keep - seq, "body": self._variant.body(kept)}
                 text = f"UPDATE journal SET count = :count, body = :body WHERE {_MINE} AND seq = :seq"  # noqa: S608 ours
                 statements.append(Statement(text, values))
         return statements, -size

@@ -20,7 +20,7 @@ from agui_gate.stores.base import MAX_LISTED
 from agui_gate.stores.expiry import Expired
 from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 COLUMNS = Approval.__struct_fields__
 """The columns of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
@@ -92,18 +92,18 @@ class Move(msgspec.Struct, frozen=True):
 class Ledger:
     """The statements and steps of the ledger."""
 
-    def __init__(self, dialect: Dialect, trail: Trail) -> None:
-        self._dialect = dialect
+    def __init__(self, variant: Variant, trail: Trail) -> None:
+        self._variant = variant
         self._trail = trail
-        columns = {name: dialect.json(name) if name in _JSON else name for name in COLUMNS}
-        columns["replaced"] = dialect.flag("replaced")
-        self._whole = dialect.objects(columns)
-        self._listed = dialect.objects(columns | {"output": dialect.beginning("output", "content", MAX_LISTED + 1)})
+        columns = {name: variant.json(name) if name in _JSON else name for name in COLUMNS}
+        columns["replaced"] = variant.flag("replaced")
+        self._whole = variant.objects(columns)
+        self._listed = variant.objects(columns | {"output": variant.beginning("output", "content", MAX_LISTED + 1)})
         self.one = self.reading("id = :id")
         """The SQL that reads the approval ``:id``."""
         lock = (
             "SELECT key, run_key, run_status, :now, tenant FROM threads "  # noqa: S608 our names
-            f"WHERE tenant = :tenant AND key = {{}}{dialect.lock}"
+            f"WHERE tenant = :tenant AND key = {{}}{variant.lock}"
         )
         self._to_move = (lock.format(_ITS_THREAD), head_of(_ITS_THREAD), self.one)
         self._to_expire = (
@@ -113,7 +113,7 @@ class Ledger:
         )
         self._replaced = (
             "UPDATE approvals SET replaced = :replaced WHERE tenant = :tenant AND thread = :key "  # noqa: S608 our names
-            f"AND {dialect.among('id', 'ids')}"
+            f"AND {variant.among('id', 'ids')}"
         )
 
     def reading(self, condition: str, *, listed: bool = False) -> str:
@@ -160,7 +160,7 @@ class Ledger:
 
     def mark_replaced(self, key: int, approval_ids: Sequence[str]) -> Statement:
         """Says of these records that the answer that their calls belong to is gone."""
-        return Statement(self._replaced, {"key": key, "ids": self._dialect.listed(approval_ids), "replaced": True})
+        return Statement(self._replaced, {"key": key, "ids": self._variant.listed(approval_ids), "replaced": True})
 
     def expire(
         self, condition: str = "1 = 1", values: Mapping[str, object] = NOTHING, *, at: int | None = None

@@ -11,7 +11,7 @@ rolls the transaction back.
   in ms, read inside the transaction. ``:tenant`` is whose rows these are; "" until there are several.
 * A statement that breaks a unique key raises `Conflict` from the ``yield``. Nothing can be sent after that.
 * Each statement of a batch may see what others have committed since the one before. So what must not change is locked
-  first (`Dialect.lock`), and read or written by a later statement. A batch of a ``read`` sees one state.
+  first (`Variant.lock`), and read or written by a later statement. A batch of a ``read`` sees one state.
 * A batch is written so that its later statements find nothing where an earlier one was refused: nobody can look at
   the answers in between.
 """

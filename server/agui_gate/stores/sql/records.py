@@ -10,7 +10,7 @@ from agui_gate.stores.cursor import Place, fitting, to_cursor
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 _LAST = 2**63 - 1
 
@@ -53,23 +53,23 @@ _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 class Records:
     """The statements and steps of records."""
 
-    def __init__(self, dialect: Dialect, ledger: Ledger) -> None:
-        self._dialect = dialect
+    def __init__(self, variant: Variant, ledger: Ledger) -> None:
+        self._variant = variant
         self._ledger = ledger
         self.places: Mapping[Which, str] = {
-            which: f"SELECT {dialect.arrays(['seq'])} FROM ({places}) AS found"  # noqa: S608 our names
+            which: f"SELECT {variant.arrays(['seq'])} FROM ({places}) AS found"  # noqa: S608 our names
             for which, places in _PLACES.items()
         }
-        self._shown = ledger.reading(dialect.among("seq", "seqs"), listed=True)
-        size = " + ".join(f"coalesce({dialect.size(name)}, 0)" for name in ("arguments", "message", "decision"))
+        self._shown = ledger.reading(variant.among("seq", "seqs"), listed=True)
+        size = " + ".join(f"coalesce({variant.size(name)}, 0)" for name in ("arguments", "message", "decision"))
         rows = f"SELECT seq, id, {size} AS size FROM approvals WHERE tenant = :tenant AND {{}} ORDER BY seq"  # noqa: S608 ours
         sized, mine = (
             rows.format(condition)
-            for condition in (dialect.among("seq", "seqs"), f"principal = :principal AND {dialect.among('id', 'ids')}")
+            for condition in (variant.among("seq", "seqs"), f"principal = :principal AND {variant.among('id', 'ids')}")
         )
-        self._sizes = f"SELECT {dialect.arrays(['seq', 'size'])} FROM ({sized}) AS found"  # noqa: S608 our names
-        self._mine = f"SELECT {dialect.arrays(['seq', 'id', 'size'])} FROM ({mine}) AS found"  # noqa: S608 our names
-        self._ids = f"SELECT {dialect.arrays(['id'])} FROM ({_IDS}) AS found"  # noqa: S608 our names
+        self._sizes = f"SELECT {variant.arrays(['seq', 'size'])} FROM ({sized}) AS found"  # noqa: S608 our names
+        self._mine = f"SELECT {variant.arrays(['seq', 'id', 'size'])} FROM ({mine}) AS found"  # noqa: S608 our names
+        self._ids = f"SELECT {variant.arrays(['id'])} FROM ({_IDS}) AS found"  # noqa: S608 our names
 
     def page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage | None]:
         """Returns one page; None if some of this principal's are to be expired before a list is right.
@@ -82,10 +82,10 @@ class Records:
         if overdue.rows:
             return None
         places = [seq for (seq,) in _decode_places(found.rows[0][0])]
-        (sizes,) = yield [Statement(self._sizes, {"seqs": self._dialect.listed(places[:limit])})]
+        (sizes,) = yield [Statement(self._sizes, {"seqs": self._variant.listed(places[:limit])})]
         size = dict(_decode_sizes(sizes.rows[0][0]))
         shown = places[: min(limit, fitting(size.get(seq, 0) for seq in places))]
-        (read,) = yield Last([Statement(self._shown, {"seqs": self._dialect.listed(shown)})])
+        (read,) = yield Last([Statement(self._shown, {"seqs": self._variant.listed(shown)})])
         approvals = self._ledger.approvals(read)
         # What can't be read may say `pending` in its row, and is not (`core/stored_values.py`).
         ordered = [one for one in approvals if one.is_pending] if which == "pending" else approvals[::-1]
@@ -101,11 +101,11 @@ class Records:
 
     def read(self, principal: str, approval_ids: Sequence[str]) -> Steps[tuple[list[Approval], Sequence[str]]]:
         """See `ApprovalStore.read_approvals`."""
-        values = {"principal": principal, "ids": self._dialect.listed(approval_ids)}
+        values = {"principal": principal, "ids": self._variant.listed(approval_ids)}
         (places,) = yield [Statement(self._mine, values)]
         found = _decode_mine(places.rows[0][0])
         fit = fitting(size for _, _, size in found)
-        seqs = self._dialect.listed([seq for seq, _, _ in found[:fit]])
+        seqs = self._variant.listed([seq for seq, _, _ in found[:fit]])
         (read,) = yield Last([Statement(self._shown, {"seqs": seqs})])
         return self._ledger.approvals(read), [approval_id for _, approval_id, _ in found[fit:]]
 

@@ -13,7 +13,7 @@ from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 _SETTLED = ", ".join(repr(state.value) for state in State if state not in UNFINISHED)
 _THREADS = (
@@ -70,17 +70,17 @@ _decode_tombstones = msgspec.json.Decoder(list[tuple[str, int]]).decode
 class Retention:
     """The statements and steps of retention; see `RetentionStore`."""
 
-    def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, changes: Changes, bounds: Bounds) -> None:
-        self._dialect = dialect
+    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, changes: Changes, bounds: Bounds) -> None:
+        self._variant = variant
         self._ledger = ledger
         self._journal = journal
         self._changes = changes
         self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
         self._whole = (journal.reading(_READABLE), ledger.reading(f"thread = {_READABLE}", listed=True))
-        self._threads = f"SELECT {dialect.arrays(_Seen.__struct_fields__)}, :now, :ticks FROM ({_THREADS}) AS found"  # noqa: S608 ours
-        self._chains = f"SELECT {dialect.arrays(['thread', 'last'])}, :now FROM ({_CHAINS}) AS found"  # noqa: S608 our names
-        self._tombstones = f"SELECT {dialect.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
-        self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{dialect.lock}"  # noqa: S608 our names
+        self._threads = f"SELECT {variant.arrays(_Seen.__struct_fields__)}, :now, :ticks FROM ({_THREADS}) AS found"  # noqa: S608 ours
+        self._chains = f"SELECT {variant.arrays(['thread', 'last'])}, :now FROM ({_CHAINS}) AS found"  # noqa: S608 our names
+        self._tombstones = f"SELECT {variant.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
+        self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{variant.lock}"  # noqa: S608 our names
 
     def sweep(self, ages: Ages, place: Place, most: int) -> Steps[Swept]:
         """Takes one step: of ``most`` threads, of chains, of tombstones."""
@@ -139,7 +139,7 @@ class Retention:
         seen = _decode_chains(body)
         old = [thread for thread, last in seen if last <= now - age]
         text = (
-            f"DELETE FROM approval_events WHERE tenant = :tenant AND {self._dialect.among('thread', 'old')} "  # noqa: S608 ours
+            f"DELETE FROM approval_events WHERE tenant = :tenant AND {self._variant.among('thread', 'old')} "  # noqa: S608 ours
             "AND NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND key = approval_events.thread)"
         )
         gone = yield from self._delete(text, old)
@@ -150,14 +150,14 @@ class Retention:
         ((body, now),) = found.rows
         seen = _decode_tombstones(body)
         old = [name for name, deleted_at in seen if deleted_at <= now - age]
-        text = f"DELETE FROM tombstones WHERE tenant = :tenant AND {self._dialect.among('id', 'old')}"  # noqa: S608 our names
+        text = f"DELETE FROM tombstones WHERE tenant = :tenant AND {self._variant.among('id', 'old')}"  # noqa: S608 our names
         gone = yield from self._delete(text, old)
         return gone, seen[-1][0] if len(seen) == LOOK else ""
 
     def _delete(self, text: str, old: Sequence[int] | Sequence[str]) -> Steps[int]:
         if not old:
             return 0
-        (gone,) = yield Last([Statement(text, {"old": self._dialect.listed(old)})])
+        (gone,) = yield Last([Statement(text, {"old": self._variant.listed(old)})])
         return gone.changed
 
     def tally(self) -> Steps[Tally]:

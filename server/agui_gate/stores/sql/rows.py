@@ -10,7 +10,7 @@ from agui_gate.stores.base import Page, RunStatus, Thread, ThreadHead
 from agui_gate.stores.cursor import Place, to_cursor
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 _decode_ref = msgspec.json.Decoder(ConversationRef).decode
 _STATUSES: frozenset[str] = frozenset(get_args(RunStatus))
@@ -147,8 +147,8 @@ _decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
 class Heads:
     """The statements and steps of lists."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._rows = dialect.arrays(HeadRow.__struct_fields__)
+    def __init__(self, variant: Variant) -> None:
+        self._rows = variant.arrays(HeadRow.__struct_fields__)
 
     def reading(self, rows: str) -> str:
         """Returns the SQL that reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""

@@ -42,7 +42,7 @@ from agui_gate.stores.sql.retention import Retention
 from agui_gate.stores.sql.rows import Heads, Wanted
 from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 from agui_gate.stores.tombstones import Tombstone
 
 T = TypeVar("T")
@@ -51,17 +51,17 @@ T = TypeVar("T")
 class Operations:
     """Every operation, in the words of one database. Says nothing to it: a driver does (`steps`)."""
 
-    def __init__(self, dialect: Dialect, bounds: Bounds) -> None:
-        self.trail = Trail(dialect)
-        self.ledger = Ledger(dialect, self.trail)
-        self.journal = Journal(dialect)
-        self.heads = Heads(dialect)
+    def __init__(self, variant: Variant, bounds: Bounds) -> None:
+        self.trail = Trail(variant)
+        self.ledger = Ledger(variant, self.trail)
+        self.journal = Journal(variant)
+        self.heads = Heads(variant)
         self.ends = Ends(self.trail)
-        self.threads = Threads(dialect, self.ledger, self.journal, self.heads, bounds)
-        self.records = Records(dialect, self.ledger)
-        self.epochs = Epochs(dialect, self.ledger, self.trail)
-        self.changes = Changes(dialect, self.ledger, self.journal, self.trail, self.ends)
-        self.retention = Retention(dialect, self.ledger, self.journal, self.changes, bounds)
+        self.threads = Threads(variant, self.ledger, self.journal, self.heads, bounds)
+        self.records = Records(variant, self.ledger)
+        self.epochs = Epochs(variant, self.ledger, self.trail)
+        self.changes = Changes(variant, self.ledger, self.journal, self.trail, self.ends)
+        self.retention = Retention(variant, self.ledger, self.journal, self.changes, bounds)
 
 
 class SQLStore(ABC):
@@ -70,8 +70,8 @@ class SQLStore(ABC):
     bus_url = ""
     """See `StoreLifecycle`."""
 
-    def __init__(self, dialect: Dialect, bounds: Bounds) -> None:
-        self._sql = Operations(dialect, bounds)
+    def __init__(self, variant: Variant, bounds: Bounds) -> None:
+        self._sql = Operations(variant, bounds)
 
     @abstractmethod
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:

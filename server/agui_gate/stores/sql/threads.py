@@ -13,7 +13,7 @@ from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
 from agui_gate.stores.sql.rows import Heads, ThreadRow
 from agui_gate.stores.sql.trail import ended, telling_end
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 from agui_gate.worker_thread import collector_paused
 
 _ROW = f"SELECT {', '.join(ThreadRow.__struct_fields__[:-2])}, :now, :ticks FROM threads WHERE "  # noqa: S608 our names
@@ -81,8 +81,8 @@ class Wish(msgspec.Struct, frozen=True):
 class Threads:
     """The statements and steps of threads; see `ThreadStore`."""
 
-    def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, heads: Heads, bounds: Bounds) -> None:
-        self._dialect = dialect
+    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, heads: Heads, bounds: Bounds) -> None:
+        self._variant = variant
         self._ledger = ledger
         self._journal = journal
         self._heads = heads
@@ -91,7 +91,7 @@ class Threads:
         self._lease_by_id = self._leasing(_BY_ID, _FREE)
         self._lease_by_key = self._leasing(_BY_KEY, _FREE)
         self._take_over = self._leasing(_BY_KEY, _LEFT)
-        self._tell_left = telling_end(f"{_BY_KEY} AND {_LEFT}{dialect.lock}")
+        self._tell_left = telling_end(f"{_BY_KEY} AND {_LEFT}{variant.lock}")
         self._read_whole = [_ROW + _BY_EITHER, *self._rest(f"{_BY_EITHER} AND bytes <= :largest")]
         self._calls = [
             _ROW + _BY_EITHER,
@@ -166,7 +166,7 @@ class Threads:
     def _leasing(self, place: str, free: str) -> list[str]:
         """Looks and locks, takes, reads. What is read is read by who holds the lease."""
         return [
-            f"{_ROW}{place}{self._dialect.lock}",
+            f"{_ROW}{place}{self._variant.lock}",
             f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {place} AND bytes <= :largest AND {free}",  # noqa: S608 ours
             *self._rest(f"{place} AND run_key = :run_key AND run_status = 'running'"),
         ]
@@ -185,12 +185,12 @@ class Threads:
 
     def renew(self, run_keys: Collection[str]) -> Steps[set[str]]:
         """Prolongs what these runs still hold. Returns those that hold nothing."""
-        held = f"tenant = :tenant AND run_status = 'running' AND {self._dialect.among('run_key', 'run_keys')}"
+        held = f"tenant = :tenant AND run_status = 'running' AND {self._variant.among('run_key', 'run_keys')}"
         text = (
             f"UPDATE threads SET lease_until = :ticks + {LEASE_MS} WHERE tenant = :tenant AND key IN "  # noqa: S608 ours
-            f"(SELECT key FROM threads WHERE {held} ORDER BY key{self._dialect.lock}) RETURNING run_key"
+            f"(SELECT key FROM threads WHERE {held} ORDER BY key{self._variant.lock}) RETURNING run_key"
         )
-        (found,) = yield Last([Statement(text, {"run_keys": self._dialect.listed(run_keys)})])
+        (found,) = yield Last([Statement(text, {"run_keys": self._variant.listed(run_keys)})])
         return set(run_keys) - {run_key for (run_key,) in found.rows}
 
     def void(self, run_key: str) -> Steps[None]:
@@ -242,7 +242,7 @@ class Threads:
     ) -> Steps[ThreadHead | None]:
         """Sets what isn't UNSET."""
         values = {"principal": principal, "thread_id": thread_id}
-        (found,) = yield [Statement(f"SELECT key FROM threads WHERE {_BY_EITHER}{self._dialect.lock}", values)]  # noqa: S608 ours
+        (found,) = yield [Statement(f"SELECT key FROM threads WHERE {_BY_EITHER}{self._variant.lock}", values)]  # noqa: S608 ours
         if not found.rows:
             return None
         ((key,),) = found.rows
@@ -258,7 +258,7 @@ class Threads:
     def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> Steps[str | None]:
         """Notes what is asked of the run that holds the lease. A later request takes an earlier one's place."""
         values = {"principal": principal, "thread_id": thread_id}
-        (found,) = yield [Statement(f"{_ROW}{_BY_EITHER}{self._dialect.lock}", values)]
+        (found,) = yield [Statement(f"{_ROW}{_BY_EITHER}{self._variant.lock}", values)]
         if not found.rows:
             return None
         row = ThreadRow(*found.rows[0])
@@ -272,9 +272,9 @@ class Threads:
         """Returns what was asked of these runs; each request is given out once."""
         text = (
             "SELECT run_key, stop FROM threads WHERE tenant = :tenant AND run_status = 'running' "  # noqa: S608 our names
-            f"AND stop IS NOT NULL AND {self._dialect.among('run_key', 'run_keys')}"
+            f"AND stop IS NOT NULL AND {self._variant.among('run_key', 'run_keys')}"
         )
-        (asked,) = yield Last([Statement(text, {"run_keys": self._dialect.listed(run_keys)})])
+        (asked,) = yield Last([Statement(text, {"run_keys": self._variant.listed(run_keys)})])
         if asked.rows:
             yield Last([Statement(_HEARD, {"run_key": run_key, "stop": stop}) for run_key, stop in asked.rows])
         return {run_key: _decode_request(stop) for run_key, stop in asked.rows}

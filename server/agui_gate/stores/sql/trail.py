@@ -16,7 +16,7 @@ from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, 
 from agui_gate.stores.sql.journal import AS_KNOWN
 from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
 from agui_gate.stores.sql.rows import many
-from agui_gate.stores.sql.variant import Dialect
+from agui_gate.stores.sql.variant import Variant
 
 _EVENT = Event.__struct_fields__
 _ADD = (
@@ -93,10 +93,10 @@ def event_of(row: Sequence[Any]) -> Event:
 class Trail:
     """The statements and steps of the audit trail; see `AuditStore` and `OutboxStore`."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self._tell_end = telling_end(f"{AS_KNOWN}{dialect.lock}")
-        self.ends = _HEADS_OF.format(dialect.among("thread", "keys"))
+    def __init__(self, variant: Variant) -> None:
+        self._variant = variant
+        self._tell_end = telling_end(f"{AS_KNOWN}{variant.lock}")
+        self.ends = _HEADS_OF.format(variant.among("thread", "keys"))
         """The SQL that reads the ends of the chains of the threads ``:keys``; see `added_to`."""
 
     @staticmethod
@@ -150,19 +150,19 @@ class Trail:
 
     def take(self, taker: str, told: Collection[int], limit: int) -> Steps[Sequence[Notice]]:
         """Removes what was told, and gives the oldest that are left to one taker."""
-        values = {"taker": taker, "stays": TAKE_MS, "limit": limit, "told": self._dialect.listed(told)}
+        values = {"taker": taker, "stays": TAKE_MS, "limit": limit, "told": self._variant.listed(told)}
         texts = [_TAKE, _NOTICES] if limit else [_LEAVE]
         if told:
-            texts.insert(0, f"DELETE FROM outbox WHERE tenant = :tenant AND {self._dialect.among('id', 'told')}")  # noqa: S608 ours
+            texts.insert(0, f"DELETE FROM outbox WHERE tenant = :tenant AND {self._variant.among('id', 'told')}")  # noqa: S608 ours
         *_, found = yield Last([Statement(text, values) for text in texts])
         return [Notice(**dict(zip(_NOTICE, row, strict=True))) for row in found.rows]
 
     def note(self, happened: Sequence[Happened]) -> Steps[None]:
         """Adds events of one thread that change no approval, of those approvals that are there."""
-        values = {"id": happened[0].approval_id, "ids": self._dialect.listed({one.approval_id for one in happened})}
+        values = {"id": happened[0].approval_id, "ids": self._variant.listed({one.approval_id for one in happened})}
         thread = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
-        ids = f"SELECT id FROM approvals WHERE tenant = :tenant AND {self._dialect.among('id', 'ids')}"  # noqa: S608 ours
-        lock = f"SELECT key, tenant, :now FROM threads WHERE tenant = :tenant AND key = {thread}{self._dialect.lock}"  # noqa: S608 ours
+        ids = f"SELECT id FROM approvals WHERE tenant = :tenant AND {self._variant.among('id', 'ids')}"  # noqa: S608 ours
+        lock = f"SELECT key, tenant, :now FROM threads WHERE tenant = :tenant AND key = {thread}{self._variant.lock}"  # noqa: S608 ours
         locked, end, found = yield [Statement(text, values) for text in (lock, head_of(thread), ids)]
         there = {approval_id for (approval_id,) in found.rows}
         for key, tenant, now in locked.rows:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 
-class Dialect(Protocol):
+class Variant(Protocol):
     """A database's way to say what the others say otherwise. Each method gives a piece of SQL, of names of ours."""
 
     @property

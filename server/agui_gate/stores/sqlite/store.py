@@ -19,7 +19,7 @@ from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database
 from agui_gate.stores.sqlite.file import StoreFile
-from agui_gate.stores.sqlite.variant import SQLiteDialect
+from agui_gate.stores.sqlite.variant import SQLiteVariant
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class SQLiteStore(SQLStore, StoreFile):
     def __init__(
         self, path: str, *, clock: Clock = wall_clock, bounds: Bounds = NO_BOUNDS, any_past: bool = False
     ) -> None:
-        SQLStore.__init__(self, SQLiteDialect(), bounds)
+        SQLStore.__init__(self, SQLiteVariant(), bounds)
         StoreFile.__init__(self, path, clock, self._sql, any_past)
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
 
