@@ -5,7 +5,9 @@ count over its bound is a question: is that worth it for every run of everybody?
 change and say why. If it fell, lower it. A bound is some 8 % over what was counted.
 """
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,3 +44,37 @@ async def test_a_run_after_1_000_messages(tmp_path: Path) -> None:
     took = await counted_runs(tmp_path, earlier=1000)
     # One call for each message more than before: whether a client's history has something beside it that is restated.
     assert took.over(Counted(ours=34_500, calls=37_000, tasks=3, jobs=10, turns=30)) == {}
+
+
+async def counted_first_events(folder: Path, earlier: int = 0) -> Counted:
+    """What comes before the first event of a run leaves, on a thread that the server has never seen."""
+    messages = [*history(earlier), user("hello", "m1")]
+    counts = []
+    with answered(deltas=2):
+        async with started(create_ours("http://127.0.0.1/v1", folder)) as app:
+
+            async def until_first(scope: Any, receive: Any, send: Any) -> None:
+                async def sending(message: Any) -> None:
+                    if message["type"] == "http.response.body" and sys.getprofile() is not None:
+                        sys.setprofile(None)
+                        assert b"RUN_STARTED" in message["body"]
+                    await send(message)
+
+                await app(scope, receive, sending)
+
+            for number in range(RUNS):
+                with counting() as counted:
+                    await run(until_first, run_body(f"thread-{number}", *messages))
+                counts.append(counted)
+    return least(counts)
+
+
+async def test_the_first_event(tmp_path: Path) -> None:
+    """RUN_STARTED leaves as soon as the thread is leased: what the run does is done behind it."""
+    took = await counted_first_events(tmp_path)
+    assert took.over(Counted(ours=200, calls=470, tasks=3, jobs=2, turns=12)) == {}
+
+
+async def test_the_first_event_after_1_000_messages(tmp_path: Path) -> None:
+    took = await counted_first_events(tmp_path, earlier=1000)
+    assert took.over(Counted(ours=630, calls=1_050, tasks=3, jobs=9, turns=30)) == {}

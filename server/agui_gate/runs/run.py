@@ -61,6 +61,7 @@ class Run:
         """Runs all of it. Whatever happens, the stream gets its terminal event and the lease goes back."""
         self._seq.started()
         try:
+            await asyncio.sleep(0)  # RUN_STARTED leaves before the work begins
             cast = cast_of(self._team, self._thread.journal)
             await cast.get_ready(self._thread.journal)
             self._conversing = AgentLoop(cast, self._scope)
