@@ -12,23 +12,24 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 30
 LINUX = sys.platform.startswith("linux")
 
 
 class Child:
     """A running ``python -m tests.bench.<module> <args>``. ``port`` is where it listens on 127.0.0.1."""
 
-    def __init__(self, folder: Path, module: str, *args: str) -> None:
+    def __init__(self, folder: Path, module: str, *args: str, under: Sequence[str] = (), seconds: float = 30) -> None:
+        """Starts it ``under`` another program if there is one; it has so many ``seconds``."""
         self.name = " ".join((module, *args[:1]))
         self._errors = folder / f"{self.name.replace(' ', '-')}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("AGUI_GATE_", "OPENAI_"))}
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", f"tests.bench.{module}", *args],
+                [*under, sys.executable, "-m", f"tests.bench.{module}", *args],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -36,7 +37,8 @@ class Child:
                 env=environment,
                 start_new_session=True,  # Ctrl-C is the parent's to deal with
             )
-        self.port = self._read_port()
+        self.pid = self._process.pid
+        self.port = self._read_port(seconds)
 
     def cpu(self) -> float:
         """CPU seconds of all its threads."""
@@ -67,8 +69,8 @@ class Child:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def _read_port(self) -> int:
-        line = self._line(START_SECONDS)
+    def _read_port(self, seconds: float) -> int:
+        line = self._line(seconds)
         if not line.strip().isdigit():
             self.stop()
             raise RuntimeError(f"{self.name} did not start:\n{self.errors()}")

@@ -65,7 +65,9 @@ def main(kind: str, provider: str, folder: str, store: str | None = None) -> Non
     """Serve until the parent leaves."""
     sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
     app = _create(kind, provider, Path(folder), store)
-    config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none")
+    config = uvicorn.Config(
+        app, access_log=False, log_level="warning", server_header=False, ws="none", timeout_keep_alive=600
+    )
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_Server(config).serve(sockets=[sock]))
 

@@ -59,10 +59,15 @@ def encoded_history(count: int) -> bytes:
 def run_request(deltas: int, rate: int = 0, earlier: bytes = b"") -> bytes:
     """A whole HTTP request of a run on a new thread; ``earlier`` is an `encoded_history`."""
     number = next(_numbers)
+    return thread_request(b"thread-%d" % number, number, deltas, rate, earlier)
+
+
+def thread_request(thread: bytes, number: int, deltas: int, rate: int = 0, earlier: bytes = b"") -> bytes:
+    """The same on a thread of this id. ``number`` is in the ids of the run and its message."""
     body = (
-        b'{"threadId":"thread-%d","runId":"run-%d","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[%b'
+        b'{"threadId":"%b","runId":"run-%d","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[%b'
         b'{"id":"m%d","role":"user","content":"bench deltas=%d rate=%d"}]}'
-    ) % (number, number, earlier, number, deltas, rate)
+    ) % (thread, number, earlier, number, deltas, rate)
     return (
         b"POST / HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n"
         b"content-length: %d\r\n\r\n%b"
