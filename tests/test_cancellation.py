@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.cancellation import undisturbed
+from agui_gate.concurrency import undisturbed
 
 pytestmark = pytest.mark.anyio
 

@@ -345,13 +345,13 @@ class CancelsItself(Extension):
 @asynccontextmanager
 async def beside(bad: Extension, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Any, Recorder]]:
     """A server with a bad extension and a good one, in which everything has little time."""
-    from agui_gate import cancellation
+    from agui_gate import concurrency
 
     for module, name in (
         (outbox, "TELL_SECONDS"),
         (extensions, "TICK_SECONDS"),
         (extensions, "STOP_SECONDS"),
-        (cancellation, "LEAVE_SECONDS"),
+        (concurrency, "LEAVE_SECONDS"),
     ):
         monkeypatch.setattr(module, name, 0.01)
     good = Recorder()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agui_gate.fairness import SECONDS, Breath
+from agui_gate.concurrency import BUSY_SECONDS, Breath
 
 pytestmark = pytest.mark.anyio
 
@@ -31,18 +31,18 @@ class Thread:
 
 def test_work_without_a_pause_is_interrupted() -> None:
     thread = Thread()
-    piece = 0.3 * SECONDS
+    piece = 0.3 * BUSY_SECONDS
     assert [thread.passes(piece, at_work=piece) for _ in range(5)] == [False, False, False, True, False]
 
 
 async def test_then_it_begins_anew() -> None:
     thread = Thread()
-    assert thread.passes(2 * SECONDS, at_work=2 * SECONDS)
+    assert thread.passes(2 * BUSY_SECONDS, at_work=2 * BUSY_SECONDS)
     others = asyncio.ensure_future(asyncio.sleep(0))
     await thread.breath.take()
     await thread.breath.take()
     assert others.done()
-    assert not thread.passes(SECONDS / 2, at_work=SECONDS / 2)
+    assert not thread.passes(BUSY_SECONDS / 2, at_work=BUSY_SECONDS / 2)
 
 
 def test_waiting_is_no_work() -> None:
@@ -54,11 +54,11 @@ def test_waiting_is_no_work() -> None:
 def test_work_that_gets_half_of_the_time_is_interrupted_too() -> None:
     """Another thread has the interpreter for the other half."""
     thread = Thread()
-    assert any(thread.passes(SECONDS / 5, at_work=SECONDS / 10) for _ in range(15))
+    assert any(thread.passes(BUSY_SECONDS / 5, at_work=BUSY_SECONDS / 10) for _ in range(15))
 
 
 def test_what_is_slow_to_ask_is_asked_seldom() -> None:
     thread = Thread()
     for _ in range(100):
-        thread.passes(SECONDS / 100, at_work=SECONDS / 100)
+        thread.passes(BUSY_SECONDS / 100, at_work=BUSY_SECONDS / 100)
     assert thread.asked <= 1

@@ -122,10 +122,10 @@ def test_core_imports_nothing_of_ours_but_errors() -> None:
 
 
 def test_nothing_outside_protocol_asks_which_dialect_a_client_has() -> None:
-    """It has the names of `protocol/dialects/base.py`, a choice to pass on, and what a last event says of a stop."""
+    """It has the names of `protocol/dialects/base.py`, and a choice to pass on."""
     package = SERVER / "agui_gate"
     dialects = "agui_gate.protocol.dialects"
-    allowed = (f"{dialects}.base", f"{dialects}.choice.Deployment", f"{dialects}.terminal_events.stopped")
+    allowed = (f"{dialects}.base", f"{dialects}.choice.Deployment")
     places = [p for p in package.iterdir() if p.name != "protocol"]
     files = sorted(file for place in places for file in ([place] if place.is_file() else place.rglob("*.py")))
     strays = [

@@ -14,7 +14,7 @@ from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 
 if TYPE_CHECKING:
     from agui_gate.adapter import Adapter
-    from agui_gate.agents.history import LastRounds, LastTokens, Summary
+    from agui_gate.agents.context_window import LastRounds, LastTokens, Summary
     from agui_gate.agents.instruction_context import Situation
     from agui_gate.client import Client
     from agui_gate.config.settings import Settings
@@ -49,12 +49,12 @@ __all__ = [
 _LAZY = {
     "Adapter": "agui_gate.adapter",
     "Client": "agui_gate.client",
-    "LastRounds": "agui_gate.agents.history",
-    "LastTokens": "agui_gate.agents.history",
+    "LastRounds": "agui_gate.agents.context_window",
+    "LastTokens": "agui_gate.agents.context_window",
     "PendingApprovalRegistry": "agui_gate.core.registry",
     "Settings": "agui_gate.config.settings",
     "Situation": "agui_gate.agents.instruction_context",
-    "Summary": "agui_gate.agents.history",
+    "Summary": "agui_gate.agents.context_window",
     "create_app": "agui_gate.http.app",
     "parallel": "agui_gate.extras.teams.workflow",
     "pipeline": "agui_gate.extras.teams.workflow",

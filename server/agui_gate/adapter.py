@@ -39,6 +39,7 @@ from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkabl
 
 import msgspec
 
+from agui_gate.concurrency import collector_paused, off_loop
 from agui_gate.core.json_text import is_deeper
 from agui_gate.core.model_capabilities import Abilities, Declares
 from agui_gate.core.open_questions import ANSWER, open_question
@@ -60,7 +61,6 @@ from agui_gate.core.transcript import (
     UserTurn,
 )
 from agui_gate.core.usage import Usage, token_count
-from agui_gate.worker_thread import collector_paused, off_loop
 
 __all__ = [
     "ANSWER",

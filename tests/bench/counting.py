@@ -19,7 +19,7 @@ import httpx2
 import msgspec
 import openai
 
-from agui_gate import worker_thread
+from agui_gate import concurrency
 from agui_gate.approvals import outbox
 from agui_gate.runs import heartbeat
 from tests.bench import provider
@@ -82,7 +82,7 @@ def counting() -> Iterator[Counted]:
         return hand_back(*args, **more)
 
     loop.set_task_factory(begin)
-    heavy = patch.object(worker_thread, "_thread", _Here)
+    heavy = patch.object(concurrency, "_thread", _Here)
     with heavy, patch.object(loop, "call_soon_threadsafe", handed_back):
         sys.setprofile(note)
         try:

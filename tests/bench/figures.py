@@ -18,12 +18,11 @@ from agui_gate.bus.base import Reader
 from agui_gate.bus.log import EventLog, LogReader
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.sse import SSESplitter
+from agui_gate.core.sse import FrameEncoder, SSESplitter
 from agui_gate.core.transcript import Entry
 from agui_gate.protocol.dialects.v0 import V0Shapes
-from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.request_decoder import decode
-from agui_gate.threads.history_import import import_history
+from agui_gate.threads.message_import import import_history
 from agui_gate.turns.turn_recorder import TurnRecorder
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from tests.bench import provider

@@ -11,10 +11,9 @@ import pytest
 
 from agui_gate import Agent, create_app, pipeline
 from agui_gate.core import events as ev
-from agui_gate.core.lane import Lane
-from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.sequencer import Lane, Sequencer
+from agui_gate.core.sse import FrameEncoder
 from agui_gate.protocol.dialects.v0 import V0Shapes
-from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.counting import Counted, answered, counting, least
 from tests.product.inprocess import run, run_body, started, user

@@ -8,7 +8,7 @@ import pytest
 
 from agui_gate.bus.base import Bus, FellBehind, Opening, Publisher, Reader, Signal
 from agui_gate.bus.replicas import bus as shared_bus
-from agui_gate.protocol.encoder import PING
+from agui_gate.core.sse import PING
 from tests.bus.conftest import RUN_BYTES
 from tests.requirements import shows
 

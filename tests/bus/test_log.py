@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from agui_gate.bus.base import FellBehind
 from agui_gate.bus.log import KEPT_BLOCKS, PATIENCE, EventLog, LateReader, LogReader
-from agui_gate.protocol.encoder import PING
+from agui_gate.core.sse import PING
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17")]

@@ -13,8 +13,8 @@ from agui_gate.bus.replicas import follower, sender, sent_run
 from agui_gate.bus.replicas.bus import SharedBus
 from agui_gate.bus.replicas.notes import Answer, Came, Left, Told, Word, pack, unpack
 from agui_gate.bus.replicas.wire import NOTE_BYTES
+from agui_gate.core.sse import PING
 from agui_gate.errors import Unavailable
-from agui_gate.protocol.encoder import PING
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.counting import answered, counting
 from tests.bus.conftest import RUN_BYTES

@@ -3,7 +3,7 @@
 import pytest
 
 from agui_gate import Agent, LastTokens, Summary, create_app
-from agui_gate.agents.history import History
+from agui_gate.agents.context_window import History
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from agui_gate_adapters.testkit.conformance.ground import Shop, call, refund, say, search, think, turn

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import events as ev
-from agui_gate.core.lane import Lane
-from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.sequencer import Lane, Sequencer
 from agui_gate.core.stop_reasons import ASKED
 from agui_gate.protocol.dialects.base import Shapes
 from agui_gate_adapters.testkit.spec import judge

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry
 
-from agui_gate.core.reply_schema import NotUnderstood, Reply, read, schema
+from agui_gate.core.answers import NotUnderstood, Reply, read_reply, reply_schema
 from tests.requirements import shows
 from tests.support.chance import examples
 
@@ -22,7 +22,7 @@ def fits(payload, made):
 
 def is_read(payload):
     try:
-        read(payload)
+        read_reply(payload)
     except NotUnderstood:
         return False
     return True
@@ -37,11 +37,14 @@ def test_what_clients_are_shown() -> None:
         },
         "required": ["approved"],
     }
-    assert schema(None) == shown
+    assert reply_schema(None) == shown
     edited = {**AMOUNT, "description": "Replaces all arguments."}
-    assert schema(AMOUNT) == {**shown, "properties": {**shown["properties"], "editedArgs": edited}}
-    assert schema({**AMOUNT, "$defs": {"X": {"type": "null"}}}) == {**schema(AMOUNT), "$defs": {"X": {"type": "null"}}}
-    assert schema(None) == shown, "making one leaves the next as it is"
+    assert reply_schema(AMOUNT) == {**shown, "properties": {**shown["properties"], "editedArgs": edited}}
+    assert reply_schema({**AMOUNT, "$defs": {"X": {"type": "null"}}}) == {
+        **reply_schema(AMOUNT),
+        "$defs": {"X": {"type": "null"}},
+    }
+    assert reply_schema(None) == shown, "making one leaves the next as it is"
 
 
 @shows("B1", "B28")
@@ -54,13 +57,13 @@ def test_what_fits_the_advertised_schema_is_read_and_nothing_else_but_nulls(payl
         assert is_read(payload) == is_read(plain), "null stands for absent"
     else:
         plain = payload
-    assert is_read(plain) == fits(plain, schema({"type": "object"}))
+    assert is_read(plain) == fits(plain, reply_schema({"type": "object"}))
 
 
 def test_a_member_that_is_added_to_the_model_is_advertised() -> None:
     names = {field.encode_name for field in msgspec.structs.fields(Reply)}
-    assert set(schema({})["properties"]) == names
-    assert set(schema({})["required"]) == {f.encode_name for f in msgspec.structs.fields(Reply) if f.required}
+    assert set(reply_schema({})["properties"]) == names
+    assert set(reply_schema({})["required"]) == {f.encode_name for f in msgspec.structs.fields(Reply) if f.required}
 
 
 @pytest.mark.parametrize(
@@ -83,10 +86,10 @@ def test_a_member_that_is_added_to_the_model_is_advertised() -> None:
 )
 def test_what_is_wrong_is_said(payload, problem: str) -> None:
     with pytest.raises(NotUnderstood) as caught:
-        read(payload)
+        read_reply(payload)
     assert str(caught.value) == problem
 
 
 def test_an_edit_to_nothing_is_an_edit() -> None:
-    assert read({"approved": True, "editedArgs": {}}).edited == {}
-    assert read({"approved": True, "edited_arguments": None}).edited is msgspec.UNSET
+    assert read_reply({"approved": True, "editedArgs": {}}).edited == {}
+    assert read_reply({"approved": True, "edited_arguments": None}).edited is msgspec.UNSET

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from agui_gate.core import events as ev
 from agui_gate.core.sequencer import UNFINISHED, Sequencer
 from agui_gate.core.stop_reasons import ASKED, Stop, cut_off
-from agui_gate.protocol.dialects.base import Shapes
-from agui_gate.protocol.dialects.terminal_events import stopped
+from agui_gate.protocol.dialects.base import Shapes, stopped
 from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid

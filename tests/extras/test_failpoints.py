@@ -17,7 +17,7 @@ from agui_gate.extras.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Plac
 from agui_gate.stores.base import Change, StoreLifecycle
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.turns import toolbox
+from agui_gate.turns import tool_execution
 from tests.product.inprocess import Parrot
 from tests.stores.support import Clock
 from tests.support.house import DONE, LOOKS, House
@@ -54,7 +54,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sent: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(number) if pid == os.getpid() else None)
     monkeypatch.setattr(failpoints, "_trap", None)
-    monkeypatch.setitem(vars(toolbox), "run_tool", vars(toolbox)["run_tool"])
+    monkeypatch.setitem(vars(tool_execution), "run_tool", vars(tool_execution)["run_tool"])
     return sent
 
 

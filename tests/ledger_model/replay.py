@@ -28,15 +28,14 @@ from agui_gate.errors import AguiGateError, NotFound, ProviderUnavailable, RateL
 from agui_gate.extras.failpoints import WRITES, Place
 from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.roster import Roster
+from agui_gate.runs.cast import Roster
 from agui_gate.stores import clock as boot
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.threads.durable_save import END_SECONDS, SaveRetrier
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS
-from agui_gate.threads.memory_budget import Budget
+from agui_gate.threads.limits import DEFAULTS, Budget
 from agui_gate.turns.tool_execution import ToolStart
 from tests.ledger_model.search import Step
 from tests.ledger_model.world import NOBODY, Click, Variant, World

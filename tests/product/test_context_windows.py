@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agui_gate import Agent, LastRounds, create_app
-from agui_gate.agents.history import History
+from agui_gate.agents.context_window import History
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve

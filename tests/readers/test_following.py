@@ -11,9 +11,9 @@ import pytest
 from agui_gate import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.bus.memory import MemoryBus
+from agui_gate.core.sse import PING
 from agui_gate.core.transcript import CallPart, Text, TurnEntry, UserEntry
 from agui_gate.errors import Unavailable
-from agui_gate.protocol.encoder import PING
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.readers import thread_poller, wake_ups
 from agui_gate.runs.engine import Engine

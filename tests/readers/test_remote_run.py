@@ -11,17 +11,17 @@ from agui_gate import Agent
 from agui_gate.bus.base import Opening, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core import events as ev
+from agui_gate.core.sse import PING, FrameEncoder
 from agui_gate.core.transcript import TurnEntry
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.dialects.v0 import VIEW
-from agui_gate.protocol.encoder import PING, FrameEncoder
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers import remote_run, wake_ups
 from agui_gate.readers.remote_run import HalfSaid
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.threads.conversation import Conversation
+from agui_gate.threads.history import Conversation
 from tests.conforming import conforms
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Parrot

@@ -7,7 +7,7 @@ import pytest
 
 from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import TurnDone
-from agui_gate.cancellation import to_the_end
+from agui_gate.concurrency import to_the_end
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from agui_gate import Agent, ToolContext, tool
 from agui_gate.agents.tool import Shown
 from agui_gate.core import events as ev
-from agui_gate.core.lane import Emit
+from agui_gate.core.sequencer import Emit
 from agui_gate.core.transcript import ActivityEntry, Entry
 from agui_gate.errors import ExtraMissing, InvalidRequest, Unavailable
 from agui_gate.protocol.run_input import RunInput

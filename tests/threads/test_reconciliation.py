@@ -23,7 +23,7 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.protocol.run_input import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
-from agui_gate.threads.history_import import UNTRUSTED
+from agui_gate.threads.message_import import UNTRUSTED
 from agui_gate.threads.reconciliation import take
 from tests.product import poison
 from tests.requirements import shows

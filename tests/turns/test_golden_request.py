@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 from agui_gate import Agent, LastRounds, Situation, Summary, Tool, ToolContext, adapter, create_app, tool
-from agui_gate.agents.history import History
+from agui_gate.agents.context_window import History
 from agui_gate.config.settings import Settings
 from agui_gate.errors import FormRefused, MediaRefused, Unavailable
 from agui_gate.runs import engine

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.worker_thread import LARGE, LARGE_BYTES
+from agui_gate.concurrency import LARGE, LARGE_BYTES
 from tests.product.inprocess import Parrot, request, run_body, started, user
 from tests.requirements import shows
 

@@ -18,7 +18,7 @@ from agui_gate.extra_loader import load
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from agui_gate.agents.history import History
+    from agui_gate.agents.context_window import History
     from agui_gate.agents.instruction_context import Situation
     from agui_gate.agents.state_form import StateForm
     from agui_gate.agents.structured_output import OutputForm
@@ -57,7 +57,7 @@ class Agent:
       model is not told of them.
     * ``state``: a Pydantic model of the shared state, each field with a default. What a client sends is validated, and
       ``ctx.state`` is an instance of it. None: any JSON object, as a dict (docs/state.md).
-    * ``history``: how much of a long conversation the model is sent (see `agui_gate.agents.history`); None: all of it.
+    * ``history``: how much of a long conversation the model is sent (`agents/context_window.py`); None: all of it.
     * ``output``: a Pydantic model that its final answers have to fit, as JSON. The run's ``result`` has the answer
       (docs/models.md#structured-output). None: any text.
     * ``handoffs``: agents that the model can transfer the conversation to, with the tool ``transfer_to_<name>``. May
@@ -239,7 +239,7 @@ class Agent:
         return tools
 
     def _check_history(self) -> None:
-        from agui_gate.agents.history import History
+        from agui_gate.agents.context_window import History
 
         if not isinstance(self.history, History):
             raise ConfigurationError(f"agent {self.name}: history must be LastRounds(…), LastTokens(…) or Summary(…)")

@@ -21,7 +21,7 @@ from agui_gate.core.registry import ApprovalIndex
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.roster import Roster
+from agui_gate.runs.cast import Roster
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DECIDES
@@ -29,8 +29,7 @@ from agui_gate.threads.durable_save import END_SECONDS
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.reconciliation import NewId
-from agui_gate.turns.tool_execution import ToolStart
-from agui_gate.turns.toolbox import Toolbox
+from agui_gate.turns.tool_execution import Toolbox, ToolStart
 
 DECIDE_SECONDS = 10.0
 """Seconds that a decision waits for its thread, before it says that the thread is busy."""

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import structlog
 
-from agui_gate.cancellation import bounded
+from agui_gate.concurrency import bounded
 from agui_gate.errors import AguiGateError
 from agui_gate.stores.outbox import Notice, OutboxStore
 

@@ -24,6 +24,7 @@ import msgspec
 
 from agui_gate.agents.agent import OnUnanswered
 from agui_gate.agents.team import Team
+from agui_gate.concurrency import if_large
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.journal import Journal
@@ -31,10 +32,9 @@ from agui_gate.core.transcript import Entry, TurnEntry, UserEntry
 from agui_gate.errors import ApprovalPending
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.stores.base import Store, Thread
-from agui_gate.threads.history_import import admitted
-from agui_gate.threads.memory_budget import Reservation
+from agui_gate.threads.limits import Reservation
+from agui_gate.threads.message_import import admitted
 from agui_gate.threads.reconciliation import Intake, take
-from agui_gate.worker_thread import if_large
 
 NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversation are still pending."
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from agui_gate.bus.base import FellBehind, Opening, Tell
 from agui_gate.config import defaults
-from agui_gate.protocol.encoder import PING
+from agui_gate.core.sse import PING
 
 BLOCK = 32 * 1024
 """Bytes of a block, about: the unit in which old frames are dropped and waiting ones are sent."""

@@ -19,9 +19,9 @@ from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.journal import Journal
 from agui_gate.core.sse import SSESplitter
+from agui_gate.protocol.cards import already_ran
+from agui_gate.protocol.dialects.base import stopped
 from agui_gate.protocol.dialects.choice import Deployment
-from agui_gate.protocol.dialects.terminal_events import stopped
-from agui_gate.protocol.earlier_calls import already_ran
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput, check_id
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Thread

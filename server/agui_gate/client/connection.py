@@ -25,9 +25,9 @@ import msgspec
 
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooMuch, TooSlow, Unreachable
 from agui_gate.client.events import Json
+from agui_gate.concurrency import off_loop
 from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ConfigurationError, ProviderUnavailable
-from agui_gate.worker_thread import off_loop
 
 if TYPE_CHECKING:
     import httpx2

@@ -14,9 +14,8 @@ from agui_gate.client.connection import Connection, Frames, printable_id
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
 from agui_gate.client.event_decoder import LARGE, Reader
 from agui_gate.client.events import Json
+from agui_gate.concurrency import Breath, collector_paused, off_loop
 from agui_gate.errors import Interrupted
-from agui_gate.fairness import Breath
-from agui_gate.worker_thread import collector_paused, off_loop
 
 if TYPE_CHECKING:
     import httpx2

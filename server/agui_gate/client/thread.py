@@ -19,10 +19,10 @@ from agui_gate.client.fold import Fold
 from agui_gate.client.questions import Answer, Question
 from agui_gate.client.run import Outcome, Run
 from agui_gate.client.tools import result_of
+from agui_gate.concurrency import LARGE, LARGE_BYTES
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.work_budget import Work
-from agui_gate.worker_thread import LARGE, LARGE_BYTES
 
 MAX_FOLLOW_UPS = 16
 """Runs in a row that bring nothing but results of our own tools."""

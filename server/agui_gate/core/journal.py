@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
-from agui_gate.core.shown_history import CardsShown, MessagesShown
+from agui_gate.core.shown_messages import CardsShown, MessagesShown
 from agui_gate.core.transcript import (
     ActionEntry,
     ActivityEntry,

@@ -1,12 +1,19 @@
-"""Server-sent events out of byte chunks, wherever the network cut them.
+"""Server-sent events: payloads out of byte chunks, wherever the network cut them, and events as frames of bytes.
 
-Only `data` matters: every JSON payload says itself what it is. A frame ends at an empty line; LF, CRLF and CR
-all end lines, several `data` lines are joined by LF, comments and other fields are dropped (WHATWG HTML §9.2).
+Only `data` of what comes in matters: every JSON payload says itself what it is. A frame ends at an empty line; LF, CRLF
+and CR all end lines, several `data` lines are joined by LF, comments and other fields are dropped (WHATWG HTML §9.2).
+
+What goes out is one frame per event: ``id: <run_key>:<seq>``, ``data: <json>``, blank line. Frames end in ``\\n\\n``:
+both clients split on exactly that (docs/clients.md#frames). JSON never holds a raw newline, so one ``data:`` line is
+enough. This is the hot path: an event is encoded once, whatever the number of readers.
 
 Divergence: at the end of the stream an unterminated frame is still delivered (`flush`). Some servers leave out the last
 empty line, and the terminal event is in that frame.
 """
 
+import msgspec
+
+from agui_gate.core.events import Event
 from agui_gate.errors import ProviderUnavailable
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -98,3 +105,25 @@ def _added(data: bytes | bytearray, line: bytes) -> bytearray:
     lines += b"\n"
     lines += line
     return lines
+
+
+PING = b": ping\n\n"
+"""A comment that keeps idle connections open."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class FrameEncoder:
+    """Numbers and encodes one run's events. Sequence numbers start at 0 and have no gaps."""
+
+    __slots__ = ("_prefix", "seq")
+
+    def __init__(self, run_key: str) -> None:
+        self._prefix = b"id: " + run_key.encode() + b":"
+        self.seq = 0
+
+    def frame(self, event: Event) -> bytes:
+        """Returns the next frame."""
+        seq = self.seq
+        self.seq = seq + 1
+        return b"%b%d\ndata: %b\n\n" % (self._prefix, seq, _encode(event))

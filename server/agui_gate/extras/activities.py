@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agui_gate.agents.tool import Shown, Told, Tool
-from agui_gate.core.lane import Emit
+from agui_gate.core.sequencer import Emit
 from agui_gate.core.transcript import ActivityEntry, Entry
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.threads.parts import ACTIVITIES, ThreadPart

@@ -1,4 +1,4 @@
-"""Cuts a long conversation for one request (`agui_gate/agents/history.py`), and summarises what it doesn't send.
+"""Cuts a long conversation for one request (`agui_gate/agents/context_window.py`), and summarises what it doesn't send.
 
 A conversation is cut between *rounds*. A round begins with what the user says and has all that is said and done until
 the user speaks again. So a call is never parted from its result, and no reasoning from what follows it: they are inside
@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeVar
 import structlog
 
 from agui_gate.adapter import Adapter, TextDelta, TurnDone, TurnRequest
-from agui_gate.agents.history import History, LastRounds, LastTokens, Summary
+from agui_gate.agents.context_window import History, LastRounds, LastTokens, Summary
+from agui_gate.concurrency import if_large
 from agui_gate.core.content import Content
 from agui_gate.core.events import Custom
 from agui_gate.core.transcript import (
@@ -36,7 +37,6 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.errors import AguiGateError, ProviderUnavailable
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
-from agui_gate.worker_thread import if_large
 
 SUMMARISING = "agui-gate:summarising"
 """CUSTOM event: the beginning of a long conversation is summarised, before the model is asked."""

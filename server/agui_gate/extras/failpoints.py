@@ -22,7 +22,7 @@ from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.capabilities import FullStore
-from agui_gate.turns import toolbox
+from agui_gate.turns import tool_execution
 from agui_gate.turns.tool_execution import run_tool
 
 VARIABLE = "_AGUI_GATE_FAILPOINT"
@@ -154,7 +154,7 @@ def _set(environ: Mapping[str, str]) -> bool:
 
 def _guard_tools() -> None:
     """Makes every tool a failpoint. The trunk has no place for that, so that a tool costs nothing while none is on."""
-    names = vars(toolbox)
+    names = vars(tool_execution)
     if names["run_tool"] is run_tool:
         names["run_tool"] = _guarded(run_tool, _always(Place.TOOL))
 

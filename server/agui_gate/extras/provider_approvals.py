@@ -26,9 +26,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from agui_gate.agents.agent import Agent
-from agui_gate.approvals.execution import GatedCalls
-from agui_gate.approvals.held_calls import HeldCalls
-from agui_gate.cancellation import to_the_end
+from agui_gate.approvals.execution import GatedCalls, HeldCalls
+from agui_gate.concurrency import to_the_end
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output

@@ -18,14 +18,14 @@ from agui_gate.agents.agent import Agent
 from agui_gate.agents.state_form import Unfit
 from agui_gate.agents.tool import Shown, Told
 from agui_gate.agents.tool_events import Emitter
+from agui_gate.concurrency import let_others_in
 from agui_gate.core.document import Document
 from agui_gate.core.json_changes import NotApplicable, TooDifferent, changes, patched
-from agui_gate.core.lane import Lane
+from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import Entry, StateEntry, TurnEntry
 from agui_gate.extras.activities import activities_of
 from agui_gate.extras.shared_state.part import MAX_BACK, form_of, state_of
 from agui_gate.extras.shared_state.thread_state import LARGE_STATE
-from agui_gate.fairness import let_others_in
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.turn_recorder import Tap

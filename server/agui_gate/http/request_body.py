@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import structlog
 from starlette.requests import ClientDisconnect, Request
 
+from agui_gate.concurrency import collector_paused, off_loop
 from agui_gate.config import defaults
 from agui_gate.core.json_text import has_more
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
 from agui_gate.protocol.request_decoder import decode, decode_json, oddities
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.worker_thread import collector_paused, off_loop
 
 log = structlog.get_logger("agui_gate.http")
 

@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
+from agui_gate.concurrency import if_large, json_list
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
@@ -19,9 +20,8 @@ from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
-from agui_gate.threads.conversation import heaviness
-from agui_gate.threads.memory_budget import Reservation
-from agui_gate.worker_thread import if_large, json_list
+from agui_gate.threads.history import heaviness
+from agui_gate.threads.limits import Reservation
 
 
 def json_response(value: Any, status: int = 200) -> Response:

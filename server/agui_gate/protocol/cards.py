@@ -1,20 +1,27 @@
 """Confirm cards and interrupts: how a gated call is shown.
 
-An interrupt has the schema of its answer (`core/reply_schema.py`), with the tool's own schema for `editedArgs`. An edit
+An interrupt has the schema of its answer (`core/answers.py`), with the tool's own schema for `editedArgs`. An edit
 replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema. A question that wants
 more than a yes or a no has the schema that came with it (`core/open_questions.py`).
+
+Somebody who asks for another answer is soon asked the same question again, and the card looks as the first one did. So
+each card and interrupt has `already_ran`: the same tool's earlier calls in its thread. Pages that show nothing but the
+question are told in words what is easily overlooked. That is what ran in an answer that was replaced, and what ran with
+the very same arguments.
 """
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from agui_gate.core import open_questions, reply_schema
-from agui_gate.core.approvals import Approval
+from agui_gate.core import answers, open_questions
+from agui_gate.core.approvals import RAN, Approval, State
 from agui_gate.core.browser_numbers import for_browser, schema_for_browser
 from agui_gate.core.events import METADATA, Interrupt
 from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.transcript import Entry, ReplacedEntry
 
 RESTORED = "(From a restored backup: it may have been answered before, and may have run then.)"
 
@@ -40,7 +47,7 @@ def card_arguments(
 ) -> str:
     """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema.
 
-    ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `protocol/earlier_calls.py`.
+    ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `already_ran`.
     ``asker``: the agent that the card names; "" for none (`Team.asker`).
     """
     arguments = shown(approval.arguments, parameters)
@@ -104,7 +111,7 @@ def interrupt(
         reason="tool_call" if wanted is None else "input_required",
         tool_call_id=approval.call_id,
         message=_sentences(approval, refused, asked, ran),
-        response_schema=wanted or reply_schema.schema(_for_edits(approval, parameters) if approval.editable else None),
+        response_schema=wanted or answers.reply_schema(_for_edits(approval, parameters) if approval.editable else None),
         expires_at=expires_at,
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
@@ -160,3 +167,95 @@ def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
 def iso(ms: int) -> str:
     """Returns a time in ms since the epoch as ISO 8601 in UTC, always as long: such texts sort as the times do."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+MAX_EARLIER = 10
+"""Calls that are told, the latest ones."""
+MAX_WORDS = 3
+"""Calls that are told in words."""
+MAX_SHOWN = 300
+"""Characters of a result or an argument, or of all arguments in words."""
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A call of the same tool that ran. ``at`` is in ms; None: not known."""
+
+    arguments: str
+    state: State
+    result: str | None = None
+    at: int | None = None
+    replaced: bool = False
+
+
+def already_ran(
+    approval: Approval, parameters: dict[str, Any], approvals: Iterable[Approval], entries: Iterable[Entry]
+) -> AlreadyRan | None:
+    """Returns what to say beside the question about ``approval``; None if nothing ran. ``parameters``: its tool's
+    schema.
+    """
+    ran = _earlier(approval, approvals, entries)
+    return (
+        AlreadyRan([_call_view(one, parameters) for one in ran], _sentence(approval, ran, parameters)) if ran else None
+    )
+
+
+def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterable[Entry]) -> list[_Call]:
+    """Returns the calls of its tool that ran in its thread, oldest first, the latest of them."""
+    found = [
+        _Call(a.effective_arguments, a.state, a.output.content if a.output else None, a.decided_at, a.replaced)
+        for a in approvals
+        if a.state in RAN and a.id != approval.id and (a.tool, a.source) == (approval.tool, approval.source)
+        if not (a.is_begun and a.replaced)  # its turns are gone, and nobody knows whether it had any
+    ]
+    free = [
+        _Call(call.arguments, State.DONE, call.output.content, None, replaced=True)
+        for entry in entries
+        if isinstance(entry, ReplacedEntry)
+        for call in entry.free
+        if call.name == approval.tool and not approval.source
+    ]
+    return [*free, *sorted(found, key=lambda one: one.at or 0)][-MAX_EARLIER:]
+
+
+def _call_view(one: _Call, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "arguments": {name: _short(value) for name, value in shown(one.arguments, parameters).items()},
+        "at": None if one.at is None else iso(one.at),
+        "state": str(one.state),
+        "result": None if one.result is None else _cut(one.result),
+        "replaced": one.replaced,
+    }
+
+
+def _sentence(approval: Approval, ran: Sequence[_Call], parameters: dict[str, Any]) -> str | None:
+    """Returns one sentence about what is easily overlooked; None if there is nothing of that kind."""
+    asked = canonical(approval.arguments)
+    striking = [one for one in ran if one.replaced or _same(one, asked)][-MAX_WORDS:]
+    if not striking:
+        return None
+    return f"Already ran in this thread: {'; '.join(_words(one, parameters) for one in striking)}."
+
+
+def _same(one: _Call, asked: str) -> bool:
+    arguments = parse_object(one.arguments)
+    return arguments is not None and canonical(arguments) == asked
+
+
+def _words(one: _Call, parameters: dict[str, Any]) -> str:
+    """Returns a call that ran, in words: its arguments, when, and what came of it."""
+    items = in_order(one.arguments, parameters).items()
+    named = ", ".join(f"{name}={msgspec.json.encode(value).decode()}" for name, value in items)
+    when = "" if one.at is None else f" at {datetime.fromtimestamp(one.at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    where = ", in an answer that was replaced" if one.replaced else ""
+    came = {State.FAILED: ", and failed", State.UNKNOWN: ", and whether it took effect is not known"}.get(one.state, "")
+    return f"{_cut(named) or 'without arguments'}{when}{where}{came}"
+
+
+def _short(value: Any) -> Any:
+    """Returns an argument as it is, or the beginning of a long one as text."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if len(text) <= MAX_SHOWN else _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

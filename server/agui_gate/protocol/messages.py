@@ -24,7 +24,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.events import METADATA
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.sanitizer import distinct, pair
-from agui_gate.core.shown_history import REPLACED
+from agui_gate.core.shown_messages import REPLACED
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,

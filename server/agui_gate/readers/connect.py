@@ -30,20 +30,20 @@ from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.shown_history import REPLACED
+from agui_gate.core.shown_messages import REPLACED
+from agui_gate.core.sse import FrameEncoder
 from agui_gate.core.stop_reasons import ASKED, Stop
 from agui_gate.core.transcript import CardClosedEntry, EndedEntry, Entry, ReportedEntry
 from agui_gate.errors import AguiGateError, Internal, Interrupted
 from agui_gate.protocol import cards
+from agui_gate.protocol.cards import already_ran
 from agui_gate.protocol.dialects.base import Shapes, Told
-from agui_gate.protocol.earlier_calls import already_ran
-from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.stores.base import Thread
 from agui_gate.stores.outbox import is_run
-from agui_gate.threads.conversation import conversation_json
-from agui_gate.threads.memory_budget import Reservation
+from agui_gate.threads.history import conversation_json
+from agui_gate.threads.limits import Reservation
 
 NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
 """The code and message of a failure of which no more is known."""

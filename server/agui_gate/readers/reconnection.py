@@ -15,22 +15,22 @@ import msgspec
 
 from agui_gate.agents.team import Team
 from agui_gate.bus.base import Bus, Published, Reader
+from agui_gate.concurrency import if_large
 from agui_gate.core import events as ev
 from agui_gate.core.sequencer import RunName
+from agui_gate.core.sse import FrameEncoder
 from agui_gate.errors import AguiGateError, Interrupted, NotFound, Unavailable
+from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Choice, Shapes
-from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.connect import PrivateFrames, Reserving, Whole, as_it_stands, failed, unheard_of
 from agui_gate.readers.remote_run import Over, RemoteRun
 from agui_gate.readers.thread_poller import ThreadPoller
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store, Thread
-from agui_gate.threads.conversation import heaviness
-from agui_gate.threads.memory_budget import Budget, Reservation
-from agui_gate.worker_thread import if_large
+from agui_gate.threads.history import heaviness
+from agui_gate.threads.limits import Budget, Reservation
 
 
 class Rejoined:

@@ -22,9 +22,9 @@ import msgspec
 
 from agui_gate.bus.base import FellBehind, Published, Reader
 from agui_gate.core import events as ev
-from agui_gate.core.lane import ENDED
+from agui_gate.core.sequencer import ENDED
+from agui_gate.core.sse import PING
 from agui_gate.errors import ShuttingDown, Unavailable
-from agui_gate.protocol.encoder import PING
 from agui_gate.readers.wake_ups import Watch, Watcher
 
 SILENCE_SECONDS = 5.0

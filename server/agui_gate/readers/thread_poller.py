@@ -15,16 +15,16 @@ from collections.abc import Awaitable, Callable
 
 from agui_gate.agents.team import Team
 from agui_gate.bus.base import Reader
+from agui_gate.concurrency import if_large
+from agui_gate.core.sse import PING
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
-from agui_gate.protocol.encoder import PING
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.connect import PrivateFrames, as_it_stands, failed, so_far
 from agui_gate.readers.wake_ups import LOOK_SECONDS, Watch, Watcher
 from agui_gate.stores.base import AtWork, Thread
 from agui_gate.stores.outbox import is_run
-from agui_gate.threads.conversation import heaviness
-from agui_gate.threads.memory_budget import Reservation
-from agui_gate.worker_thread import if_large
+from agui_gate.threads.history import heaviness
+from agui_gate.threads.limits import Reservation
 
 FOLLOW_SECONDS = 3600.0
 """Seconds that a client follows at most. It may connect again."""

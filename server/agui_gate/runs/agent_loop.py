@@ -11,21 +11,18 @@ from enum import Enum, auto
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.agents.team import Member
 from agui_gate.approvals.answer_validation import validate_answers
-from agui_gate.approvals.execution import GatedCalls
-from agui_gate.approvals.held_calls import HeldCalls, held_calls_of
-from agui_gate.approvals.outcome_events import OutcomeEvents
-from agui_gate.approvals.prompts import ApprovalPrompter
+from agui_gate.approvals.approval_events import ApprovalPrompter, OutcomeEvents
+from agui_gate.approvals.execution import GatedCalls, HeldCalls, held_calls_of
 from agui_gate.core.agent_view import Audience
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.lane import Lane
+from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LimitReached
 from agui_gate.runs.cast import Cast
 from agui_gate.runs.run_context import RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
-from agui_gate.turns.tool_execution import ToolStart
-from agui_gate.turns.toolbox import Toolbox
+from agui_gate.turns.tool_execution import Toolbox, ToolStart
 
 
 class Rest(Enum):
@@ -162,7 +159,7 @@ class AgentLoop:
         return turns
 
     def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
-        return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, self._kinds)
+        return Turns(member, self._scope, consents, self._tools, self.done, lane, self._kinds)
 
     async def _run(self, approval: Approval, start: ToolStart) -> Output:
         return await self._tools.approved(self._cast.tool_of(approval), approval, start)

@@ -19,7 +19,7 @@ from agui_gate.approvals.outbox import Courier
 from agui_gate.approvals.unanswered_policy import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.cancellation import undisturbed
+from agui_gate.concurrency import undisturbed
 from agui_gate.core import outcomes
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
@@ -27,17 +27,17 @@ from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.errors import AguiGateError, ConfigurationError, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
 from agui_gate.extra_loader import load
+from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Choice
 from agui_gate.protocol.dialects.choice import Deployment
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.readers.reconnection import Connected, Reconnection
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.downgrades import Downgrades
+from agui_gate.runs.cast import Roster
 from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
-from agui_gate.runs.roster import Roster
 from agui_gate.runs.run import Run
 from agui_gate.runs.stop_and_delete import Ended, Endings, let_end
 from agui_gate.runs.warm_up import warm_up
@@ -48,8 +48,7 @@ from agui_gate.stores.retention import Ages
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import What
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS, Limits, check_state
-from agui_gate.threads.memory_budget import Budget, Reservation
+from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation, check_state
 
 
 def new_id() -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.cancellation import bounded
+from agui_gate.concurrency import bounded
 from agui_gate.errors import ConfigurationError
 from agui_gate.extension import Extension, Hint, Server, Written
 from agui_gate.protocol.run_input import RunInput

@@ -16,8 +16,8 @@ from agui_gate.bus.base import Bus, Messages, Opening, Publisher, Reader, Tell
 from agui_gate.config import defaults
 from agui_gate.core.answers import Way
 from agui_gate.core.events import Event
+from agui_gate.core.sse import FrameEncoder
 from agui_gate.errors import Unavailable
-from agui_gate.protocol.encoder import FrameEncoder
 
 DISCONNECT_GRACE = defaults.DISCONNECT_GRACE
 """Seconds in which a reader may come back before a run that nobody reads is stopped."""

@@ -16,6 +16,7 @@ from collections.abc import Container
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Team
 from agui_gate.bus.base import Published
+from agui_gate.concurrency import if_large
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import Content, Entry, LeftOutEntry, UserEntry
 from agui_gate.errors import Gone
@@ -23,9 +24,8 @@ from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine, new_id
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Thread
-from agui_gate.threads.memory_budget import Reservation
+from agui_gate.threads.limits import Reservation
 from agui_gate.threads.reconciliation import take
-from agui_gate.worker_thread import if_large
 
 
 async def repeated(

@@ -13,22 +13,22 @@ import structlog
 from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
-from agui_gate.cancellation import to_the_end
+from agui_gate.concurrency import to_the_end
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError
+from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Shapes
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.agent_loop import AgentLoop
 from agui_gate.runs.cast import cast_of
-from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.runs.run_context import Clock, RunContext
 from agui_gate.runs.run_steps import RunSteps
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.threads.durable_save import END_SECONDS
-from agui_gate.threads.history_import import NewId
 from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.message_import import NewId
 
 CLEANUP_TIMEOUT = 10.0
 """Seconds that closing the records of a failed or cancelled run may take."""

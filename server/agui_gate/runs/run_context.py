@@ -8,18 +8,17 @@ from agui_gate.agents.team import Team
 from agui_gate.core import events as ev
 from agui_gate.core import outcomes
 from agui_gate.core.json_text import object_or_empty
-from agui_gate.core.lane import Lane
-from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.sequencer import Lane, Sequencer
 from agui_gate.core.stop_reasons import Stop
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry
+from agui_gate.log_events import Downgrades
 from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.runs.downgrades import Downgrades
 from agui_gate.runs.live_run import LiveRun
-from agui_gate.threads.history_import import NewId
 from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.message_import import NewId
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""

@@ -13,7 +13,7 @@ import msgspec
 
 from agui_gate import log_events
 from agui_gate.approvals.unanswered_policy import UnansweredPolicy, not_gone_back
-from agui_gate.cancellation import to_the_end
+from agui_gate.concurrency import if_large, to_the_end
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stop_reasons import cut_off, said_nothing
@@ -26,7 +26,6 @@ from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.base import ApprovalStore, RunStatus
 from agui_gate.threads.reconciliation import Intake, take
 from agui_gate.turns.content_refusals import foreign, left_out
-from agui_gate.worker_thread import if_large
 
 BREATH = 200
 """Calls that are closed at once before others get their turn."""

@@ -19,7 +19,7 @@ from enum import Enum, auto
 import structlog
 
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
-from agui_gate.cancellation import to_the_end
+from agui_gate.concurrency import to_the_end
 from agui_gate.core.approvals import State
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.readers.wake_ups import Watch

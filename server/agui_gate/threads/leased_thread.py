@@ -10,7 +10,7 @@ import msgspec
 
 from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
-from agui_gate.cancellation import to_the_end
+from agui_gate.concurrency import if_large, off_loop, to_the_end
 from agui_gate.core import audit, outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import Happened
@@ -21,14 +21,11 @@ from agui_gate.protocol.messages import EVERYTHING
 from agui_gate.stores import clock
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 from agui_gate.threads import durable_save
-from agui_gate.threads.conversation import Conversation, conversation_json, heaviness
 from agui_gate.threads.durable_save import SaveRetrier
-from agui_gate.threads.history import History
+from agui_gate.threads.history import Conversation, History, conversation_json, heaviness
 from agui_gate.threads.lease import Lease
-from agui_gate.threads.limits import DEFAULTS, Limits
-from agui_gate.threads.memory_budget import Budget, Reservation
+from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation
 from agui_gate.threads.parts import Parts
-from agui_gate.worker_thread import if_large, off_loop
 
 TITLE_LENGTH = 80
 

@@ -15,7 +15,7 @@ import structlog
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.tool import Shown, Told, Tool
 from agui_gate.core import events as ev
-from agui_gate.core.lane import Emit
+from agui_gate.core.sequencer import Emit
 from agui_gate.core.transcript import Entry
 from agui_gate.extra_loader import find, load
 from agui_gate.protocol.run_input import RunInput

@@ -7,7 +7,7 @@ what the client alone can know:
 * results of client tools, and what the user did in a component (`Actions`);
 * answers.
 
-A thread the server has never seen is built from the client's history (`threads/history_import.py`).
+A thread the server has never seen is built from the client's history (`threads/message_import.py`).
 
 Clients report what the user did in a component as a call that no model made, with its result. `log_a2ui_event` of
 ``@ag-ui/a2ui-middleware`` comes like that, without a message of the user's. It is taken once, when
@@ -29,7 +29,7 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.registry import ApprovalIndex
-from agui_gate.core.shown_history import is_answerable
+from agui_gate.core.shown_messages import is_answerable
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -41,8 +41,8 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.protocol.run_input import FunctionCall, Message, RunInput, parts, says_nothing
-from agui_gate.threads.history_import import NewId as NewId
-from agui_gate.threads.history_import import admitted, import_history, reported, taken, user_entry
+from agui_gate.threads.message_import import NewId as NewId
+from agui_gate.threads.message_import import admitted, import_history, reported, taken, user_entry
 
 ANSWERED_BEFORE = "it is to a card that was answered before"
 ASKED_BEFORE = "it is to a question from before a backup was restored, which is asked again"

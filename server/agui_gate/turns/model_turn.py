@@ -11,28 +11,25 @@ import msgspec
 
 from agui_gate.adapter import CallStart, ToolSpec, TurnDone, TurnRequest
 from agui_gate.agents.team import Member
-from agui_gate.approvals.held_calls import HeldCalls
-from agui_gate.approvals.prompts import ApprovalPrompter
+from agui_gate.approvals.execution import HeldCalls
+from agui_gate.concurrency import LARGE, LARGE_BYTES, Breath
 from agui_gate.core import outcomes
-from agui_gate.core.lane import Lane
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
+from agui_gate.core.sequencer import Lane
 from agui_gate.core.stop_reasons import cut_off
 from agui_gate.core.transcript import CARD_TOOL, TurnEntry
 from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderUnavailable
 from agui_gate.extra_loader import load
-from agui_gate.fairness import Breath
 from agui_gate.runs.run_context import RunContext
-from agui_gate.turns.call_kinds import CallKind
 from agui_gate.turns.client_context import ClientContext
 from agui_gate.turns.content_refusals import ContentRefusals
 from agui_gate.turns.gate_evaluation import GateEvaluation, evaluate_gates
 from agui_gate.turns.provider_continuation import ProviderContinuation
 from agui_gate.turns.steps import DONE, Draft, Speaker, Steps, TurnStep
-from agui_gate.turns.tool_dispatch import TurnCalls
-from agui_gate.turns.toolbox import Toolbox
+from agui_gate.turns.tool_dispatch import CallKind, TurnCalls
+from agui_gate.turns.tool_execution import Toolbox
 from agui_gate.turns.turn_recorder import TurnRecorder
-from agui_gate.worker_thread import LARGE, LARGE_BYTES
 
 
 class Turns:
@@ -45,7 +42,6 @@ class Turns:
         self,
         member: Member,
         scope: RunContext,
-        asker: ApprovalPrompter,
         consents: HeldCalls,
         tools: Toolbox,
         done: list[TurnDone],
@@ -58,7 +54,7 @@ class Turns:
         self._continuation = ProviderContinuation(scope.thread, member.who)
         self.was_cut_off = ""
         """The reason for which the last turn was no complete answer; "" if it was one."""
-        self._asker, self._consents, self._tools, self._done = asker, consents, tools, done
+        self._consents, self._tools, self._done = consents, tools, done
         run = scope.input
         ours = {CARD_TOOL, *member.heirs, *agent.by_name}
         self._client_tools = {name: tool for name, tool in run.client_tools.items() if name not in ours}
@@ -203,7 +199,7 @@ class Turns:
         assert recorder.done is not None  # `_ask` said so
         turn = recorder.entry()
         judged = await self._looked_at(turn, recorder)
-        calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged, self._kinds)
+        calls = TurnCalls(self._member, self._scope, self._tools, recorder, judged, self._kinds)
         turn = calls.classified(turn)
         ref = self._continuation.keep(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=ref)

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from agui_gate.adapter import ModelEvent, OutputSpec, ToolChoice, ToolSpec, TurnDone
 from agui_gate.agents.team import Member
-from agui_gate.approvals.held_calls import HeldCalls
-from agui_gate.core.lane import Lane
+from agui_gate.approvals.execution import HeldCalls
+from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import ActivityEntry, Entry, Transcript, TurnEntry
 from agui_gate.errors import ProviderError
 from agui_gate.protocol.run_input import RunInput

@@ -1,28 +1,73 @@
 """Decides who resolves each call of one turn; then people are asked about some, and others run.
 
+A call of a function runs here, one with a gate asks a person first, one of the client's tools is the client's, and a
+hosted one is the provider's: `TurnCalls` does these. Whoever takes part in a run may bring more kinds
+(`Cast.call_kinds`), such as a call that hands a task to another agent.
+
 Nothing of it runs from a turn that was cut off.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any
 
 import msgspec
 
 from agui_gate.agents.team import Member
-from agui_gate.agents.tool import Gate
+from agui_gate.agents.tool import PLACEHOLDER, Gate
 from agui_gate.approvals import answer_validation
-from agui_gate.approvals.prompts import ApprovalPrompter
+from agui_gate.concurrency import let_others_in
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
+from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import CallKind as RecordedKind
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, Shown, TurnEntry
-from agui_gate.fairness import let_others_in
+from agui_gate.core.visible_text import visible
 from agui_gate.protocol.messages import result_id
 from agui_gate.runs.run_context import RunContext
-from agui_gate.turns.call_kinds import CallKind
+from agui_gate.stores.base import provider_id
 from agui_gate.turns.gate_evaluation import GateEvaluation
-from agui_gate.turns.toolbox import Toolbox
+from agui_gate.turns.tool_execution import Toolbox
 from agui_gate.turns.turn_recorder import TurnRecorder
+
+_SIGNS = ("€", "$", "£")
+_SIGN_AFTER = re.compile(r"\s?[€$£]")
+
+End = Callable[[CallPart], None]
+"""Closes a call."""
+
+
+class CallKind:
+    """One kind of calls in one run. Every hook is called under the thread's lease; by default it does nothing."""
+
+    recorded: RecordedKind = "server"
+    """The kind under which a call is recorded in its turn."""
+
+    def claims(self, member: Member, call: CallPart) -> bool:
+        """Returns whether a call of this member's turn is of this kind. It is well formed, and its gate lets it be
+        asked.
+        """
+        return False
+
+    def begin(self, member: Member, calls: Sequence[CallPart]) -> Sequence[ResultEntry]:
+        """Begins these calls of one turn, none of which asks a person. What this appends is saved with the turn.
+
+        Returns results that are among it. They are told once they are saved, and their calls don't `run`.
+        """
+        return ()
+
+    async def run(self, member: Member, call: CallPart) -> None:
+        """Resolves a call after its turn was saved. A result is saved before it is shown."""
+
+    async def resume(self) -> None:
+        """Goes on with what is open of earlier runs, before a model is asked."""
+
+    def superseded(self, waited: Set[str]) -> None:
+        """Closes what nobody goes on with: the user went on, and what waited in these tasks was closed."""
+
+    def stopped(self, error: BaseException | None) -> None:
+        """Closes what a run leaves that was stopped, or failed with ``error``."""
 
 
 class TurnCalls:
@@ -32,7 +77,6 @@ class TurnCalls:
         self,
         member: Member,
         scope: RunContext,
-        asker: ApprovalPrompter,
         tools: Toolbox,
         recorder: TurnRecorder,
         judged: Mapping[str, GateEvaluation],
@@ -41,7 +85,7 @@ class TurnCalls:
         self._kinds = kinds
         self._kind_of: dict[str, CallKind] = {}
         self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
-        self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
+        self._tools, self._recorder, self._judged = tools, recorder, judged
         self._one_by_one = asyncio.Lock()
 
     def classified(self, turn: TurnEntry) -> TurnEntry:
@@ -135,9 +179,36 @@ class TurnCalls:
         it.
         """
         if call.is_held:
-            return self._asker.record(self._agent.name, call, gate, turn_id)
-        approval = self._asker.record(self._agent.name, call, gate, turn_id, self._judged[call.id].arguments)
+            return self._approval(call, call.arguments, gate, turn_id)
+        approval = self._approval(call, self._judged[call.id].arguments, gate, turn_id)
         return answer_validation.signed(approval, self._agent)
+
+    def _approval(self, call: CallPart, given: str, gate: Gate, turn_id: str) -> Approval:
+        """Returns a new record for ``call``, with times relative to the store's clock, as `commit` wants them.
+
+        ``given`` are the arguments that will run.
+        """
+        thread, scope = self._thread.thread, self._scope
+        arguments = parse_object(given) or {}
+        return Approval(
+            id=f"apr_{scope.new_id()}",
+            principal=thread.principal,
+            thread_id=thread.id,
+            agent=self._agent.name,
+            run_key=scope.key,
+            run_id=scope.input.run_id,
+            turn_id=turn_id,
+            call_id=call.id,
+            tool=call.name,
+            arguments=canonical(arguments),
+            style=scope.dialect.style,
+            provider_ref=provider_id(self._thread.ref),
+            runner="provider" if call.is_held else "agent" if call.kind == "task" else "here",
+            protocol_version=scope.shapes.version,
+            editable=tuple(gate.editable),
+            message=_fill(gate.message, arguments),
+            expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
+        )
 
     def _gate(self, call: CallPart) -> Gate | None:
         """Returns the gate that has to open before the call runs, if a person is to be asked."""
@@ -167,3 +238,26 @@ class TurnCalls:
         if call.id in self._recorder.unended:
             return outcomes.CUT_OFF
         return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
+
+
+def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
+    """Returns ``message`` with its ``{argument}`` placeholders filled in; unknown ones stay as they are."""
+    if message is None:
+        return None
+    # At one go: what a model wrote into one argument must not pull in another.
+    return PLACEHOLDER.sub(lambda m: _in_place(m, arguments[m[1]]) if m[1] in arguments else m[0], message)
+
+
+def _in_place(place: re.Match[str], value: Any) -> str:
+    """Returns a value as people are shown it. Next to the sign of a currency money has two digits behind the point, or
+    none.
+    """
+    is_money = _SIGN_AFTER.match(place.string, place.end()) or place.string[: place.start()].rstrip().endswith(_SIGNS)
+    if is_money and isinstance(value, float) and not value.is_integer() and round(value, 2) == value:
+        return f"{value:.2f}"
+    return _shown(value)
+
+
+def _shown(value: Any) -> str:
+    """Returns a value as people are shown it: with what hides characters made visible."""
+    return visible(value if isinstance(value, str) else canonical([value])[1:-1])

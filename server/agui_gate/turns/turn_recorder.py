@@ -45,7 +45,7 @@ from agui_gate.adapter import (
 from agui_gate.core.agent_view import ALONE, Viewpoint
 from agui_gate.core.events import Custom
 from agui_gate.core.json_text import completion, object_or_empty, parse_object
-from agui_gate.core.lane import Lane
+from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.errors import ForeignRef, LimitReached
 from agui_gate.protocol.messages import result_id

@@ -9,7 +9,7 @@ from agui_gate.bus.log import EventLog, LogReader
 from agui_gate.bus.replicas.wire import Head, Said
 
 FRAME_END = b"\n\n"
-"""Nowhere inside a frame: see `protocol.encoder`."""
+"""Nowhere inside a frame: see `core.sse`."""
 
 _opening = msgspec.json.Decoder(tuple[int, msgspec.Raw, msgspec.Raw])
 

@@ -9,7 +9,7 @@ from agui_gate.bus.base import FellBehind, Opening
 from agui_gate.bus.log import EventLog, LogReader
 from agui_gate.bus.replicas.notes import Answer, Came, Word
 from agui_gate.bus.replicas.wire import Batch, Run
-from agui_gate.worker_thread import LARGE_BYTES, off_loop
+from agui_gate.concurrency import LARGE_BYTES, off_loop
 
 OPENING_BYTES = 8 * 1024 * 1024
 """The largest opening that is sent. Who would have been told a larger one is told what stands, by the store."""

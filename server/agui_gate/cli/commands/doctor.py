@@ -18,7 +18,7 @@ from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import DEFAULT, Settings, load_settings
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.runs.roster import Roster
+from agui_gate.runs.cast import Roster
 from agui_gate.stores.orphans import Named
 from agui_gate.stores.retention import DAY_MS, Tally
 

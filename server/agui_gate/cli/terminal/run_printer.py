@@ -8,13 +8,13 @@ from agui_gate.cli.terminal.console import dim, failure, print_hint, printable, 
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.stop_reasons import ASKED, Stop
 from agui_gate.core.transcript import CARD_TOOL
-from agui_gate.protocol.dialects.terminal_events import stopped
+from agui_gate.protocol.dialects.base import stopped
 
 WIDTH = 160
 """Characters of a tool's arguments or result that are shown."""
 
 CARD_ID = "card_"
-"""The beginning of the ids of cards, also of those that an earlier run showed (`approvals/prompts.py`)."""
+"""The beginning of the ids of cards, also of those that an earlier run showed (`approvals/approval_events.py`)."""
 
 _PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT"})
 

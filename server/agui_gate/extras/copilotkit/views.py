@@ -8,6 +8,7 @@ import msgspec
 from starlette.datastructures import QueryParams
 
 from agui_gate.agents.team import Team
+from agui_gate.concurrency import json_list
 from agui_gate.errors import InvalidRequest
 from agui_gate.http.agents import capabilities
 from agui_gate.http.threads import MAX_PAGE, PAGE
@@ -15,7 +16,6 @@ from agui_gate.http.views import Agents, thread_view
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.run_input import MAX_DEPTH
 from agui_gate.stores.base import Thread, ThreadHead
-from agui_gate.worker_thread import json_list
 
 T = TypeVar("T")
 

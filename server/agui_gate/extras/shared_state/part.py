@@ -12,7 +12,7 @@ from agui_gate.agents.state_form import DICT, StateForm, Unfit
 from agui_gate.agents.tool import Told, Tool
 from agui_gate.core import events as ev
 from agui_gate.core.document import Document
-from agui_gate.core.lane import Emit
+from agui_gate.core.sequencer import Emit
 from agui_gate.core.transcript import PreviewEntry, StateEntry
 from agui_gate.extras.shared_state.state_intake import check_fit, to_keep
 from agui_gate.extras.shared_state.thread_state import SharedState

@@ -10,7 +10,7 @@ from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.journal import Journal
 from agui_gate.runs.cast import Cast, MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
-from agui_gate.turns.call_kinds import CallKind
+from agui_gate.turns.tool_dispatch import CallKind
 
 log = structlog.get_logger("agui_gate.agents.team")
 
@@ -43,10 +43,10 @@ class Members(Cast):
 
     def call_kinds(self, scope: RunContext, make_turns: MakeTurns, make_consents: MakeConsents) -> Sequence[CallKind]:
         """Returns tasks and hand-offs."""
+        from agui_gate.extras.teams.hand_offs import HandOffs
         from agui_gate.extras.teams.tasks import Tasks  # which names this class
-        from agui_gate.extras.teams.transfers import Transfers
 
-        return Tasks(self, scope, make_turns, make_consents), Transfers(scope.thread)
+        return Tasks(self, scope, make_turns, make_consents), HandOffs(scope.thread)
 
     async def worker(self, journal: Journal, agent: Agent, task: str, prompt: str) -> Member:
         """Returns who works on ``task`` now, which was delegated to ``agent``, ready for its turn in it."""

@@ -19,10 +19,10 @@ from collections.abc import Set
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Member
-from agui_gate.approvals.held_calls import HeldCalls
+from agui_gate.approvals.execution import HeldCalls
 from agui_gate.core import outcomes
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.lane import SubagentLane
+from agui_gate.core.sequencer import SubagentLane
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, TurnEntry
 from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
 from agui_gate.extras.teams.delegation import EMPTY
@@ -31,8 +31,8 @@ from agui_gate.protocol.messages import result_id
 from agui_gate.runs.cast import MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.epochs import MAY_HAVE_RUN
-from agui_gate.turns.call_kinds import CallKind, End
 from agui_gate.turns.model_turn import Turns
+from agui_gate.turns.tool_dispatch import CallKind, End
 
 MAX_DEPTH = 8
 """Levels that tasks can be inside each other. Agents may name each other in circles."""

@@ -10,19 +10,22 @@ by the version of AG-UI that the client reads. A dialect is two classes:
   Readers that come back to a thread have only these.
 
 `Choice` selects the shapes for each request (`choice.py`). Nothing else asks which dialect a client has: code outside
-`protocol/` knows the names of this module alone. `v0.py` and `v1.py` are the two dialects that there are.
+`protocol/` knows the names of this module alone. The functions at its end are about the last event of a run, decoded,
+of whichever dialect and server. `v0.py` and `v1.py` are the two dialects that there are.
 """
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
-from agui_gate.core.lane import Lane
-from agui_gate.core.sequencer import LastEvents, RunName, Sequencer
+from agui_gate.core.sequencer import Lane, LastEvents, RunName, Sequencer
+from agui_gate.core.stop_reasons import ASKED, Stop, cut_off
 from agui_gate.core.transcript import CallPart, CardClosedEntry, Entry, ResultEntry
+from agui_gate.errors import LimitReached
 from agui_gate.protocol.message_shapes import Message
 from agui_gate.protocol.run_input import RunInput
 
@@ -204,3 +207,49 @@ class Choice(Protocol):
         error for
         others.
         """
+
+
+def stopped(event: Mapping[str, Any]) -> Stop | None:
+    """Returns why the run was stopped whose last event this is; None if it was not.
+
+    It may be one of any server's: a ``result`` can be anything, and so can what stands under our name in the metadata.
+    """
+    match event:
+        case {"type": "RUN_ERROR", "code": ASKED.code | LimitReached.code as code, "message": str(message)}:
+            return Stop(code, message)
+        case {"type": "RUN_ERROR"}:
+            return None
+        case {"result": {"reason": str(reason)}}:
+            return cut_off(reason)
+        case {
+            "outcome": {"type": "cancelled"},
+            "metadata": {"agui-gate": {"code": str(code), "message": str(message)} as said},
+        }:
+            reason = said.get("reason")
+            return Stop(code, message, reason if isinstance(reason, str) else None)
+        case {"outcome": {"type": "cancelled"}}:
+            return ASKED
+    return None
+
+
+def renamed(event: dict[str, Any], run: RunName) -> dict[str, Any]:
+    """Returns a decoded last event under the name of another run. RUN_ERROR has no name."""
+    return event if event["type"] == "RUN_ERROR" else event | {"threadId": run.thread_id, "runId": run.run_id}
+
+
+def without_deadlines(outcome: ev.Finished | None) -> ev.Finished | None:
+    """Returns an outcome whose questions have no `expiresAt`, for clients that may choke on one that has passed."""
+    if not isinstance(outcome, ev.InterruptOutcome) or all(one.expires_at is None for one in outcome.interrupts):
+        return outcome
+    return ev.InterruptOutcome(tuple(msgspec.structs.replace(one, expires_at=None) for one in outcome.interrupts))
+
+
+def without_extras(event: dict[str, Any]) -> dict[str, Any]:
+    """Returns a decoded last event without `expiresAt` and `pendingToolCallIds`. Changes ``event``."""
+    outcome = event.get("outcome") or {}
+    if outcome.get("type") == "success":
+        return {name: value for name, value in event.items() if name != "outcome"}
+    if outcome.get("type") == "interrupt":
+        for interrupt in outcome["interrupts"]:
+            interrupt.pop("expiresAt", None)
+    return event

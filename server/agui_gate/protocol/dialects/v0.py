@@ -27,8 +27,19 @@ from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.sequencer import LastEvent, RunName
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry, Entry, ResultEntry
-from agui_gate.protocol.dialects.base import Dialect, Place, Result, RunClient, Shapes, Told, View
-from agui_gate.protocol.dialects.terminal_events import renamed, stopped, without_deadlines, without_extras
+from agui_gate.protocol.dialects.base import (
+    Dialect,
+    Place,
+    Result,
+    RunClient,
+    Shapes,
+    Told,
+    View,
+    renamed,
+    stopped,
+    without_deadlines,
+    without_extras,
+)
 from agui_gate.protocol.message_shapes import Message
 from agui_gate.protocol.run_input import RunInput
 

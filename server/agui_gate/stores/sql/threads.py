@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from agui_gate.concurrency import collector_paused
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable, Unreadable
 from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead, new_key
 from agui_gate.stores.lease import LEASE_MS, lapsed
@@ -14,7 +15,6 @@ from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
 from agui_gate.stores.sql.rows import Heads, ThreadRow
 from agui_gate.stores.sql.trail import ended, telling_end
 from agui_gate.stores.sql.variant import Variant
-from agui_gate.worker_thread import collector_paused
 
 _ROW = f"SELECT {', '.join(ThreadRow.__struct_fields__[:-2])}, :now, :ticks FROM threads WHERE "  # noqa: S608 our names
 _BY_KEY = "tenant = :tenant AND key = :key"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import events as ev
-from agui_gate.protocol.encoder import PING, FrameEncoder
+from agui_gate.core.sse import PING, FrameEncoder
 from tests.requirements import shows
 
 ODD = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\r\n\u2028\u2029\x00\x85"), max_size=20)

@@ -8,10 +8,10 @@ from agui_gate.core.transcript import CallPart, HandedOffEntry, ResultEntry
 from agui_gate.extras.teams.team import TRANSFER
 from agui_gate.protocol.messages import result_id
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.turns.call_kinds import CallKind
+from agui_gate.turns.tool_dispatch import CallKind
 
 
-class Transfers(CallKind):
+class HandOffs(CallKind):
     """The hand-offs of one run on ``thread``."""
 
     def __init__(self, thread: LeasedThread) -> None:

@@ -1,0 +1,165 @@
+"""Shares the event loop fairly, moves heavy work off it, and sees work through that a cancellation must not cut in two.
+
+Heavy work of the server's own is done on one thread beside the event loop, one piece at a time. It is for pure
+functions over what nobody changes meanwhile. Python code lets the event loop in every few milliseconds. A single call
+of the JSON decoder or encoder doesn't. So what is large is encoded piece by piece (`json_list`). The garbage collector
+waits until a decoder is done: it would look through millions of new objects again and again.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, ParamSpec, TypeVar
+
+import msgspec
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BUSY_SECONDS = 0.005
+"""Seconds that the event loop may work until others get their turn."""
+
+PAUSE = 0.001
+"""Seconds between two pieces of heavy work."""
+
+Clock = Callable[[], float]
+
+
+class Breath:
+    """Says when it is time to let others in: when the loop's thread has worked for `BUSY_SECONDS`.
+
+    Waiting is not work: what comes piece by piece, with waits between, lets others in anyway. To ask how long a thread
+    worked is slow, so it is asked only once that much time has passed at all.
+    """
+
+    __slots__ = ("_clock", "_since", "_until", "_worked")
+
+    def __init__(self, clock: Clock = time.monotonic, worked: Clock = time.thread_time) -> None:
+        self._clock, self._worked = clock, worked
+        self._begin()
+
+    def _begin(self) -> None:
+        self._until, self._since = self._clock() + BUSY_SECONDS, self._worked()
+
+    @property
+    def due(self) -> bool:
+        """True if it is time to let others have their turn."""
+        now = self._clock()
+        if now < self._until:
+            return False
+        self._until = now + BUSY_SECONDS
+        return self._worked() - self._since >= BUSY_SECONDS
+
+    async def take(self) -> None:
+        """Lets others in."""
+        await asyncio.sleep(0)
+        self._begin()
+
+
+async def let_others_in() -> None:
+    """Gives everybody else a turn, timers and sockets too. After `sleep(0)` these would come behind the next work."""
+    await asyncio.sleep(PAUSE)
+
+
+# --- heavy work ---
+LARGE = 500
+"""Entries or messages from which on working through all of them is heavy."""
+
+LARGE_BYTES = 256 * 1024
+"""Bytes of which the same is true."""
+
+
+async def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls ``function`` on the thread for heavy work. Cancelling the caller doesn't stop it."""
+    return await asyncio.get_running_loop().run_in_executor(_thread(), lambda: function(*args, **kwargs))
+
+
+async def if_large(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls ``function``, off the loop if ``size`` (a number of things) says that it is heavy."""
+    return await off_loop(function, *args, **kwargs) if size > LARGE else function(*args, **kwargs)
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "agui-gate-heavy")
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Within: no garbage collection. For a moment, and for one caller at a time; a second one changes nothing."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def json_list(items: Iterable[Any]) -> msgspec.Raw:
+    """Returns ``items`` as a JSON list, each encoded by itself."""
+    return msgspec.Raw(b"[" + b",".join([msgspec.json.encode(item) for item in items]) + b"]")
+
+
+LEAVE_SECONDS = 1.0
+"""Seconds that work which takes too long has to end after it was cancelled."""
+
+PATIENCE = 10.0
+"""Seconds that a cancelled caller waits for the work's end."""
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits ``work``. A caller that is cancelled meanwhile gets its cancellation after ``work`` has ended.
+
+    So what the caller knows and what ``work`` did never differ: it ran as a whole, or it had not been started.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await undisturbed(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=PATIENCE)
+        if task.done() and not task.cancelled():
+            task.exception()  # seen: the cancellation is what the caller gets
+        raise
+
+
+async def undisturbed(future: "asyncio.Future[T]") -> T:
+    """Awaits ``future``. Cancelling the caller leaves it alone.
+
+    So does `asyncio.shield`. But from Python 3.14 on it reports what ``future`` raises after that as an error of the
+    event loop, and who began the work has seen to that already.
+    """
+    await asyncio.wait([future])
+    return future.result()
+
+
+async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Awaits ``work``, which may be anybody's, for ``seconds`` at most. If the caller is cancelled, so is ``work``.
+
+    Raises `TimeoutError`, and what ``work`` raises. Unlike with `asyncio.timeout`, work that doesn't heed its
+    cancellation is left alone after `LEAVE_SECONDS`, and one that cancels itself has failed (`RuntimeError`).
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            raise TimeoutError(f"It took longer than {seconds:g} seconds.")
+        if task.cancelled():
+            raise RuntimeError("It was cancelled, and not by who waits for it.")
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=LEAVE_SECONDS)
+            task.add_done_callback(_see)
+
+
+def _see(task: "asyncio.Task[Any]") -> None:
+    """Looks at its error, which asyncio would report otherwise: nobody is left who cares."""
+    if not task.cancelled():
+        task.exception()
