@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agui_gate.concurrency import BUSY_SECONDS, Breath
+from agui_gate.concurrency import BUSY_SECONDS, Pacer
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +15,7 @@ class Thread:
     def __init__(self) -> None:
         self.time = self.worked = 100.0
         self.asked = 0
-        self.breath = Breath(lambda: self.time, self.cpu)
+        self.pacer = Pacer(lambda: self.time, self.cpu)
         self.asked = 0
 
     def cpu(self) -> float:
@@ -26,7 +26,7 @@ class Thread:
         """Some time, and whether others are let in then."""
         self.time += seconds
         self.worked += at_work
-        return self.breath.due
+        return self.pacer.due
 
 
 def test_work_without_a_pause_is_interrupted() -> None:
@@ -39,8 +39,8 @@ async def test_then_it_begins_anew() -> None:
     thread = Thread()
     assert thread.passes(2 * BUSY_SECONDS, at_work=2 * BUSY_SECONDS)
     others = asyncio.ensure_future(asyncio.sleep(0))
-    await thread.breath.take()
-    await thread.breath.take()
+    await thread.pacer.pause()
+    await thread.pacer.pause()
     assert others.done()
     assert not thread.passes(BUSY_SECONDS / 2, at_work=BUSY_SECONDS / 2)
 

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tools.trunk import ROOT, code_lines, measure
+from tools.trunk import ROOT, code_lines, import_floors, measure
 
 pytestmark = pytest.mark.anyio
 
 MOST_FILES, MOST_LINES = 12, 4_000
 """Of the story from a POST to RUN_FINISHED."""
+
+MOST_FLOORS = 7
 
 
 def test_the_story_of_a_run_is_told_by_twelve_files() -> None:
@@ -19,6 +21,12 @@ def test_the_story_of_a_run_is_told_by_twelve_files() -> None:
     files = re.findall(r"^\| \d+ \| \[`[\w/.]+`\]\(\.\./(server/[\w/.]+)\)", story, re.MULTILINE)
     assert 0 < len(files) <= MOST_FILES
     assert sum(len((ROOT / name).read_text().splitlines()) for name in files) <= MOST_LINES
+
+
+def test_imports_of_a_run_have_few_floors() -> None:
+    floors = import_floors()
+    assert len(floors) > 30
+    assert {name: floor for name, floor in floors.items() if floor > MOST_FLOORS} == {}
 
 
 @pytest.mark.parametrize(("gated", "most"), [(False, 95), (True, 118)], ids=["hello", "gated"])

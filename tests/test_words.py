@@ -21,25 +21,25 @@ class Word:
     forms: str
     places: tuple[str, ...]
     elsewhere: int
-    """May only become less. Zero means that the word is free of other meanings."""
+    """Exactly so many; may only become less. Zero means that the word is free of other meanings."""
 
 
 WORDS = {
     "settle": Word("settle settles settled", ("core/sanitizer.py", "core/sequencer.py", "core/transcript.py"), 0),
-    "note": Word("note notes noted", ("bus/replicas/",), 13),
-    "take": Word("take takes taken took taking", ("stores/",), 17),
-    "tell": Word("tell tells told telling", ("bus/", "extras/replicas.py"), 30),
+    "note": Word("note notes noted", ("bus/replicas/",), 11),
+    "take": Word("take takes taken took taking", ("stores/",), 13),
+    "tell": Word("tell tells told telling", ("bus/", "extras/replicas.py"), 28),
     "dialect": Word("dialect dialects", ("core/dialect.py", "protocol/"), 0),
     "memory": Word("memory memories", ("bus/memory.py", "stores/memory", "threads/limits.py"), 1),
-    "media": Word("media", ("core/content.py", "core/media.py", "errors.py"), 13),
+    "media": Word("media", ("core/content.py", "core/media.py", "errors.py"), 8),
     "judge": Word("judge judges judged judging", ("testkit/spec/",), 5),
     "say": Word("say says said saying", ("cli/", "client/", "testkit/agui/"), 6),
     "look": Word("look looks looked looking", (), 7),
     "hear": Word("hear hears heard", (), 1),
-    "keep": Word("keep keeps kept keeper", (), 16),
-    "know": Word("know knows known", (), 10),
+    "keep": Word("keep keeps kept keeper", (), 15),
+    "know": Word("know knows known", (), 9),
     "heed": Word("heed heeds heeded", (), 1),
-    "breath": Word("breath breathe", (), 1),
+    "breath": Word("breath breathe", (), 0),
     "aside": Word("aside", (), 1),
     "course": Word("course courses", (), 0),
     "scope": Word("scope scopes", (), 0),
@@ -76,8 +76,8 @@ def test_a_word_has_one_meaning() -> None:
     ]
     assert len(found) > 2000
     wrong = {word: misused(rule, found) for word, rule in WORDS.items()}
-    more = {word: where for word, where in wrong.items() if len(where) > WORDS[word].elsewhere}
-    assert more == {}, "docs/glossary.md has the words to use instead"
+    other = {word: where for word, where in wrong.items() if len(where) != WORDS[word].elsewhere}
+    assert other == {}, "more: docs/glossary.md has the words to use instead; fewer: lower the number"
 
 
 def test_the_glossary_has_the_same_words() -> None:

@@ -23,6 +23,7 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER, ADAPTERS = ROOT / "server", ROOT / "adapters"
+RUN_FOLDERS = ("runs", "turns", "approvals", "threads", "readers")
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -63,6 +64,36 @@ def code_lines(path: Path) -> int:
         if isinstance(node, ast.Import | ast.ImportFrom) or (is_text and isinstance(node, ast.Expr)):
             lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return len(lines)
+
+
+def import_floors() -> dict[str, int]:
+    """The modules of a run's folders, each with the length of the longest chain of imports that begins with it there.
+
+    What is imported for types alone, or within a function, is no part of a chain.
+    """
+    package = SERVER / "agui_gate"
+    paths = {
+        ".".join(path.relative_to(SERVER).with_suffix("").parts): path
+        for folder in RUN_FOLDERS
+        for path in (package / folder).glob("*.py")
+    }
+    imports = {name: _imported(path) & paths.keys() for name, path in paths.items()}
+    floors: dict[str, int] = {}
+
+    def floor(name: str) -> int:
+        if name not in floors:
+            floors[name] = 1  # where there is a circle, it is not gone round
+            floors[name] = 1 + max(map(floor, imports[name]), default=0)
+        return floors[name]
+
+    return {name: floor(name) for name in paths}
+
+
+def _imported(path: Path) -> set[str]:
+    """The modules that a module imports when it is loaded, and maybe some names of theirs."""
+    found = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+    modules = {node.module for node in found if node.module}
+    return modules | {f"{node.module}.{alias.name}" for node in found for alias in node.names}
 
 
 @contextmanager
@@ -142,6 +173,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", action="store_true", help="list the executed files")
     wanted = parser.parse_args()
+    floors = import_floors()
+    sys.stdout.write(f"imports: {max(floors.values())} floors in {len(floors)} modules of {', '.join(RUN_FOLDERS)}\n")
     for what, gated in (("hello", False), ("gated", True)):
         found = asyncio.run(measure(gated))
         sys.stdout.write(

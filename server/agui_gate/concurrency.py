@@ -29,7 +29,7 @@ PAUSE = 0.001
 Clock = Callable[[], float]
 
 
-class Breath:
+class Pacer:
     """Says when it is time to let others in: when the loop's thread has worked for `BUSY_SECONDS`.
 
     Waiting is not work: what comes piece by piece, with waits between, lets others in anyway. To ask how long a thread
@@ -54,7 +54,7 @@ class Breath:
         self._until = now + BUSY_SECONDS
         return self._worked() - self._since >= BUSY_SECONDS
 
-    async def take(self) -> None:
+    async def pause(self) -> None:
         """Lets others in."""
         await asyncio.sleep(0)
         self._begin()

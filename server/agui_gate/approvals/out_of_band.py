@@ -1,9 +1,9 @@
 """Decisions out of band: `POST /approvals/{id}` and the shell, outside any run."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,10 +18,12 @@ from agui_gate.core import audit, outcomes
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.registry import ApprovalIndex
-from agui_gate.core.transcript import Output
+from agui_gate.core.transcript import CARD_TOOL, Output
 from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
+from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.cast import Roster
+from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DECIDES
@@ -51,6 +53,15 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     thread_agent: str = ""
 
 
+class Run(Protocol):
+    """Begins a run: `Engine.run`."""
+
+    def __call__(
+        self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None, create: bool
+    ) -> Awaitable[LiveRun]:
+        """Begins a run."""
+
+
 class Decisions:
     """Decides approvals under their threads' leases. ``working`` are the decisions that hold one now.
 
@@ -67,11 +78,12 @@ class Decisions:
         check_open: Callable[[], None],
         leaser: Leaser,
         limits: Limits = DEFAULTS,
+        working: DecisionsInProgress | None = None,
     ) -> None:
         self._leaser, self._limits = leaser, limits
         self._roster, self._store, self._new_id, self._watch = roster, store, new_id, watch
         self._check_open = check_open
-        self.working = DecisionsInProgress()
+        self.working = working or DecisionsInProgress()
 
     async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """Decides one approval out of band, and runs its tool now if it was approved.
@@ -88,6 +100,27 @@ class Decisions:
             return await self._decide(principal, approval_id, payload, way)
         except ThreadBusy:
             return await self._in_time(principal, approval_id, payload, way)
+
+    async def go_on(self, decided: Decided, run: Run) -> Decided:
+        """Begins, by ``run``, the run that tells the model. What hinders that undoes no decision, and is said."""
+        record = decided.record
+        if decided.waits:
+            return msgspec.structs.replace(decided, not_continued="Another call on this thread is still pending.")
+        if record.state is State.UNKNOWN or record.output == outcomes.NOT_STARTED:
+            return msgspec.structs.replace(
+                decided, not_continued="It was stopped, so the conversation does not continue."
+            )
+        # No page is there to run tools of its own, so none are offered; asked is as the person was asked last, and told
+        # is what the client reads that asked.
+        tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
+        said = f"continue_{self._new_id()}"
+        request = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
+        try:
+            agent = self._roster.entry(record, decided.thread_agent)
+            live = await run(agent, request, record.principal, stop_alone=False, create=False)
+        except AguiGateError as error:
+            return msgspec.structs.replace(decided, not_continued=error.message)
+        return msgspec.structs.replace(decided, run_key=live.key)
 
     async def _in_time(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """Decides as `decide` does, and waits up to `DECIDE_SECONDS` for a busy thread."""

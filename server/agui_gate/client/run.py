@@ -14,7 +14,7 @@ from agui_gate.client.connection import Connection, Frames, printable_id
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
 from agui_gate.client.event_decoder import LARGE, Reader
 from agui_gate.client.events import Json
-from agui_gate.concurrency import Breath, collector_paused, off_loop
+from agui_gate.concurrency import Pacer, collector_paused, off_loop
 from agui_gate.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Run:
 
     async def _read(self) -> AsyncGenerator[ev.AnyEvent, None]:
         self._until = monotonic() + self._limits.total
-        reader, breath = Reader(), Breath()
+        reader, pacer = Reader(), Pacer()
         try:
             async with aclosing(self._payloads()) as batches:
                 async for payloads in batches:
@@ -183,8 +183,8 @@ class Run:
                             else:
                                 self._thread.apply(one)
                             yield one
-                        if breath.due:
-                            await breath.take()
+                        if pacer.due:
+                            await pacer.pause()
         finally:
             self._thread.leave()
         if self.outcome is None:

@@ -1,12 +1,11 @@
 """Routes that list, show and decide approvals: always those of the principal who asks, and of nobody else."""
 
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agui_gate.approvals.out_of_band import Decided
 from agui_gate.core.answers import Way
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
 from agui_gate.http.request_body import json_value
@@ -17,6 +16,9 @@ from agui_gate.protocol.approval_records import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import Which
 from agui_gate.stores.capabilities import capabilities
+
+if TYPE_CHECKING:
+    from agui_gate.approvals.out_of_band import Decided
 
 
 class ApprovalRoutes:
@@ -64,7 +66,7 @@ class ApprovalRoutes:
         decided = await self._engine.decide(principal, request.path_params["id"], payload, way=way, go_on=go_on)
         return self._answer(decided, go_on)
 
-    def _answer(self, decided: Decided, go_on: bool) -> Response:
+    def _answer(self, decided: "Decided", go_on: bool) -> Response:
         record = decided.record
         view: dict[str, Any] = {"id": record.id, "state": str(record.state.public)}
         if record.output is not None:

@@ -15,8 +15,6 @@ from agui_gate.http.views import json_response
 from agui_gate.protocol.run_input import RunInput, check_id
 from agui_gate.runs.engine import Engine
 from agui_gate.runs.live_run import LiveRun
-from agui_gate.runs.replayed_request import repeated
-from agui_gate.runs.stop_and_delete import Ended
 
 LEAVING = "agui-gate-leaving"
 """The header by which a client says what it means when it closes a run's stream: ``continue``, or ``cancel``."""
@@ -62,6 +60,8 @@ async def begun_before(
         raise InvalidRequest(
             "Last-Event-ID is not the id of an event: send the id of the last event you received, or omit the header."
         )
+    from agui_gate.runs.replayed_request import repeated
+
     found = await repeated(engine, agent, principal, run, named[1])
     return None if found is None else await _rest(engine, *found, _position(cursor, found[0]))
 
@@ -114,6 +114,8 @@ class RunRoutes:
 
     async def cancel(self, request: Request) -> Response:
         """`POST /threads/{thread_id}/cancel`: stop the thread's run. Stopping what is over is a no-op that says so."""
+        from agui_gate.runs.stop_and_delete import Ended
+
         principal = await self._guard.principal(request)
         thread_id = request.path_params["id"]
         check_id(thread_id, "thread_id")

@@ -6,7 +6,7 @@ client reads, under another run id. All of that is in the last frame, and the sh
 The rest is as it was said: every client reads it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 from weakref import WeakSet
@@ -72,6 +72,9 @@ class Rejoined:
 Live = Callable[[str, str], LiveRun | None]
 """The run of a principal's thread that is in flight here."""
 
+ReadThread = Callable[[str, str], Awaitable[tuple[Thread, Reservation] | None]]
+"""Reads a whole thread, with its part of the budget: `Engine.read_thread`."""
+
 NewId = Callable[[], str]
 
 
@@ -93,19 +96,15 @@ class Reconnection:
         watch: Watch,
         budget: Budget,
         live: Live,
+        read_thread: ReadThread,
         dialects: Choice,
         downgrades: Downgrades,
         new_id: NewId,
     ) -> None:
         self._store, self._bus, self._watch, self._budget, self._live = store, bus, watch, budget, live
+        self._read_thread = read_thread
         self._dialects, self._downgrades, self._new_id = dialects, downgrades, new_id
         self._readers: WeakSet[RemoteRun] = WeakSet()
-
-    async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
-        """See `Engine.read_thread`."""
-        reservation = self._budget.expect(principal, thread_id)
-        thread = await self._store.read_thread(principal, thread_id)
-        return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
     async def connect(
         self, team: Team, run: RunInput, principal: str, *, watching: bool = False, reads_stops: bool = False
@@ -180,7 +179,7 @@ class Reconnection:
             for event in ends:
                 told.sequencer.other(event)
             try:
-                found = await self.read_thread(thread.principal, thread.id)
+                found = await self._read_thread(thread.principal, thread.id)
             except AguiGateError as error:
                 return Whole(failed(told, error))
             if found is None:
@@ -206,7 +205,7 @@ class Reconnection:
         async def join(now: Thread) -> Reader | None:
             return await self._elsewhere(team, run, now, who, frames)
 
-        again = partial(self.read_thread, thread.principal, thread.id)
+        again = partial(self._read_thread, thread.principal, thread.id)
         return ThreadPoller(team, run, thread, reservation, frames, self._watch, again, join)
 
     def _client(self, run: RunInput, principal: str, watching: bool, reads_stops: bool) -> "Client":

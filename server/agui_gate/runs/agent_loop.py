@@ -6,7 +6,6 @@ lease and the stream are the run's (`runs/run.py`), which also says in which ord
 """
 
 from collections.abc import Iterable, Set
-from enum import Enum, auto
 
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.agents.team import Member
@@ -19,19 +18,10 @@ from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LimitReached
 from agui_gate.runs.cast import Cast
-from agui_gate.runs.run_context import RunContext
+from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
 from agui_gate.turns.tool_execution import Toolbox, ToolStart
-
-
-class Rest(Enum):
-    """The reason for which a conversation comes to rest."""
-
-    DONE = auto()
-    """The model has said what it had to say."""
-    WAITS = auto()
-    """The conversation waits: somebody has to do something first."""
 
 
 class AgentLoop:

@@ -1,45 +1,37 @@
 """The engine: what routes and commands call to start, follow and stop runs, and to decide approvals."""
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
-from typing import Any
-
-import msgspec
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Team
+from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
 from agui_gate.approvals.expiry_job import ExpiryJob
 from agui_gate.approvals.orphan_job import OrphanJob
-from agui_gate.approvals.out_of_band import Decided, Decisions
 from agui_gate.approvals.outbox import Courier
 from agui_gate.approvals.unanswered_policy import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.concurrency import undisturbed
-from agui_gate.core import outcomes
 from agui_gate.core.answers import Way
-from agui_gate.core.approvals import State
-from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.errors import AguiGateError, ConfigurationError, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
 from agui_gate.extra_loader import load
 from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Choice
 from agui_gate.protocol.dialects.choice import Deployment
-from agui_gate.protocol.run_input import ClientTool, RunInput
+from agui_gate.protocol.run_input import RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
-from agui_gate.readers.reconnection import Connected, Reconnection
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.cast import Roster
 from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
 from agui_gate.runs.run import Run
-from agui_gate.runs.stop_and_delete import Ended, Endings, let_end
 from agui_gate.runs.warm_up import warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
@@ -49,11 +41,12 @@ from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import What
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation, check_state
+from agui_gate.threads.message_import import new_id
 
-
-def new_id() -> str:
-    """Returns a fresh random id: 32 hex digits."""
-    return os.urandom(16).hex()
+if TYPE_CHECKING:
+    from agui_gate.approvals.out_of_band import Decided, Decisions
+    from agui_gate.readers.reconnection import Connected, Reconnection
+    from agui_gate.runs.stop_and_delete import Ended, Endings
 
 
 class Engine:
@@ -90,16 +83,10 @@ class Engine:
         self.offers = offers = capabilities(store)
         self._watch = Watch(offers.shared)
         self.extensions = Extensions(extensions)
-        self._connecting = Reconnection(
-            store, self._bus, self._watch, self.budget, self.following, dialects, self._downgrades, new_id
-        )
         self._keeper = SaveRetrier(store, self._written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
-        self._decisions = Decisions(self.roster, store, new_id, self._watch, self.check_open, self._leaser, self.limits)
-        working = self._decisions.working
-        self._endings = Endings(
-            store, self.following, working, self._keeper, self._watch, self._ask_to_stop, self._deleted
-        )
+        self._working = DecisionsInProgress()
+        self._reconnection: Reconnection | None = None
         written = partial(self._written, what="approvals")
         self._expiry = ExpiryJob(offers.expiry, written) if offers.expiry else None
         self._orphans = OrphanJob(offers.orphans, self._keeper, new_id, self._leases) if offers.orphans else None
@@ -118,6 +105,34 @@ class Engine:
             self.extensions.add(load("retention_job").RetentionJob(self.offers.retention, self.limits.ages))
         if not (isinstance(self._bus, MemoryBus) and self._bus.is_private):
             self.extensions.add(load("replicas").Replicas(self._bus, self._hear))
+
+    # A run needs none of these, so each is imported with the first request that does.
+
+    @property
+    def _connecting(self) -> "Reconnection":
+        """Serves clients that come back."""
+        if self._reconnection is None:
+            from agui_gate.readers.reconnection import Reconnection
+
+            readers = (self.store, self._bus, self._watch, self.budget, self.following, self.read_thread)
+            self._reconnection = Reconnection(*readers, self._dialects, self._downgrades, new_id)
+        return self._reconnection
+
+    @cached_property
+    def _decisions(self) -> "Decisions":
+        """Decides out of band."""
+        from agui_gate.approvals.out_of_band import Decisions
+
+        how = (new_id, self._watch, self.check_open, self._leaser, self.limits, self._working)
+        return Decisions(self.roster, self.store, *how)
+
+    @cached_property
+    def _endings(self) -> "Endings":
+        """Stops runs and decisions, and deletes threads."""
+        from agui_gate.runs.stop_and_delete import Endings
+
+        work = (self.following, self._working, self._keeper, self._watch)
+        return Endings(self.store, *work, self._ask_to_stop, self._deleted)
 
     async def start(self) -> None:
         """Opens the store, keeps leases alive, and warms up. Once: calling it again does nothing."""
@@ -168,13 +183,16 @@ class Engine:
         first, self._closing = not self._closing, True
         self.extensions.drain()
         if first:
-            await let_end(self._runs.values(), self._decisions.working, self._keeper, seconds)
+            from agui_gate.runs.stop_and_delete import let_end
+
+            await let_end(self._runs.values(), self._working, self._keeper, seconds)
         self._watch.stop()
-        self._connecting.stop()
+        if self._reconnection is not None:
+            self._reconnection.stop()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel(draining=True)
-        decisions = asyncio.ensure_future(self._decisions.working.stop_all(grace))
+        decisions = asyncio.ensure_future(self._working.stop_all(grace))
         await asyncio.wait([decisions, *tasks], timeout=grace)
 
     async def aclose(self, grace: float = 5.0) -> None:
@@ -319,13 +337,15 @@ class Engine:
 
         Raises as `Budget.reserve`.
         """
-        return await self._connecting.read_thread(principal, thread_id)
+        reservation = self.budget.expect(principal, thread_id)
+        thread = await self.store.read_thread(principal, thread_id)
+        return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
-    async def connect(self, agent: Agent, run: RunInput, principal: str, **how: bool) -> Connected:
+    async def connect(self, agent: Agent, run: RunInput, principal: str, **how: bool) -> "Connected":
         """Returns the conversation as it stands, then what is said of it: see `Reconnection.connect`."""
         return await self._connecting.connect(self.team(agent), run, principal, **how)
 
-    async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
+    async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> "Ended":
         """Stops what is at work on the thread, in whichever process: see `Endings.stop`."""
         return await self._endings.stop(principal, thread_id, run_id)
 
@@ -352,34 +372,13 @@ class Engine:
 
     async def decide(
         self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
-    ) -> Decided:
+    ) -> "Decided":
         """Decides one approval out of band: see `Decisions.decide`.
 
         ``go_on``: then, if nothing else waits on its thread, the conversation goes on in a run that nobody has to read.
         """
         decided = await self._decisions.decide(principal, approval_id, payload, way)
-        return await self._go_on(decided) if go_on and decided.ours else decided
-
-    async def _go_on(self, decided: Decided) -> Decided:
-        """Begins the run that tells the model. What hinders that doesn't undo the decision, and is said."""
-        record = decided.record
-        if decided.waits:
-            return msgspec.structs.replace(decided, not_continued="Another call on this thread is still pending.")
-        if record.state is State.UNKNOWN or record.output == outcomes.NOT_STARTED:
-            return msgspec.structs.replace(
-                decided, not_continued="It was stopped, so the conversation does not continue."
-            )
-        # No page is there to run tools of its own, so none are offered; asked is as the person was asked last, and told
-        # is what the client reads that asked.
-        tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
-        said = f"continue_{new_id()}"
-        run = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
-        try:
-            agent = self.roster.entry(record, decided.thread_agent)
-            live = await self.run(agent, run, record.principal, stop_alone=False, create=False)
-        except AguiGateError as error:
-            return msgspec.structs.replace(decided, not_continued=error.message)
-        return msgspec.structs.replace(decided, run_key=live.key)
+        return await self._decisions.go_on(decided, self.run) if go_on and decided.ours else decided
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
         """Forgets a run that has ended: it is found under none of its names any more."""
@@ -394,7 +393,7 @@ class Engine:
                 del self._by_thread[name]
 
     def _leases(self) -> set[str]:
-        return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}
+        return {*self._reservations, *self._working.keys, *self._keeper.leases}
 
     def _written(self, principal: str, thread_id: str, what: What) -> None:
         """Wakes who waits for what was written here, and the courier where others are to be told."""
@@ -412,7 +411,7 @@ class Engine:
         place = (hint.principal, hint.thread_id)
         if hint.what != "stop":
             self._watch.happened(*place)
-        elif self._heart is not None and (place in self._by_thread or place in self._decisions.working):
+        elif self._heart is not None and (place in self._by_thread or place in self._working):
             self._heart.hurry()
         self.extensions.written(*place, hint.what, here=False)
 
@@ -428,6 +427,6 @@ class Engine:
         """Stops what holds this lease, as somebody wants, most likely in another process."""
         live = self._runs.get(run_key)
         if live is None:
-            self._decisions.working.asked(run_key, request.gently)
+            self._working.asked(run_key, request.gently)
         elif request.run_id in (None, live.run_id):
             live.cancel(gently=request.gently)

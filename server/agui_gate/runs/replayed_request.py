@@ -12,6 +12,7 @@ Who asks for a run of somebody else, or of another thread, gets the answer of a 
 """
 
 from collections.abc import Container
+from typing import TYPE_CHECKING
 
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Team
@@ -21,15 +22,18 @@ from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import Content, Entry, LeftOutEntry, UserEntry
 from agui_gate.errors import Gone
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.runs.engine import Engine, new_id
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Thread
 from agui_gate.threads.limits import Reservation
+from agui_gate.threads.message_import import new_id
 from agui_gate.threads.reconciliation import take
+
+if TYPE_CHECKING:
+    from agui_gate.runs.engine import Engine
 
 
 async def repeated(
-    engine: Engine, agent: Agent, principal: str, run: RunInput, run_key: str
+    engine: "Engine", agent: Agent, principal: str, run: RunInput, run_key: str
 ) -> tuple[Published, LiveRun | None] | None:
     """Returns the run that this request began when it came first, or None if the request is a new one.
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
 
 from agui_gate.agents.team import Team
 from agui_gate.core import events as ev
@@ -17,11 +18,22 @@ from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.live_run import LiveRun
-from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.threads.message_import import NewId
+
+if TYPE_CHECKING:
+    from agui_gate.threads.leased_thread import LeasedThread
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""
+
+
+class Rest(Enum):
+    """The reason for which a conversation comes to rest."""
+
+    DONE = auto()
+    """The model has said what it had to say."""
+    WAITS = auto()
+    """The conversation waits: somebody has to do something first."""
 
 
 @dataclass(slots=True)
@@ -35,7 +47,7 @@ class RunContext:
     team: Team
     input: RunInput
     shapes: Shapes
-    thread: LeasedThread
+    thread: "LeasedThread"
     seq: Sequencer
     live: LiveRun
     new_id: NewId

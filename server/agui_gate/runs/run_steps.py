@@ -7,7 +7,7 @@ is saved before it is shown.
 
 import asyncio
 from collections.abc import Container
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,11 +21,13 @@ from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextP
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import MAX_ANSWERS
-from agui_gate.runs.agent_loop import AgentLoop, Rest
-from agui_gate.runs.run_context import RunContext
+from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.stores.base import ApprovalStore, RunStatus
 from agui_gate.threads.reconciliation import Intake, take
 from agui_gate.turns.content_refusals import foreign, left_out
+
+if TYPE_CHECKING:
+    from agui_gate.runs.agent_loop import AgentLoop
 
 BREATH = 200
 """Calls that are closed at once before others get their turn."""
@@ -37,7 +39,7 @@ class RunSteps:
     ``ours`` are the names of the tools that the server runs, whoever of the team has them.
     """
 
-    def __init__(self, conversing: AgentLoop, scope: RunContext, store: ApprovalStore, ours: Container[str]) -> None:
+    def __init__(self, conversing: "AgentLoop", scope: RunContext, store: ApprovalStore, ours: Container[str]) -> None:
         self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect

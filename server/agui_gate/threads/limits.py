@@ -106,7 +106,7 @@ class Capacity:
         size = self.size + len(_encode(entry))
         return size <= self._limits.thread_bytes and self.entries < self._limits.thread_entries
 
-    def took(self, output: Output) -> None:
+    def add_output(self, output: Output) -> None:
         """Counts an output that is in the record of a gated call now."""
         self.size += len(output.content)
 

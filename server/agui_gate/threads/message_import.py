@@ -4,6 +4,7 @@ Nothing of a history is trusted as an approval. Results of calls that are not th
 this server did not see those calls run.
 """
 
+import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import cast
 
@@ -31,6 +32,11 @@ from agui_gate.protocol.run_input import Message, check_depth, parts, says_nothi
 UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
 
 NewId = Callable[[], str]
+
+
+def new_id() -> str:
+    """Returns a fresh random id: 32 hex digits."""
+    return os.urandom(16).hex()
 
 
 def user_entry(message: Message, new_id: NewId) -> UserEntry | None:

@@ -15,7 +15,7 @@ Nothing is asked again that says yes to a held call, unless the provider is know
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agui_gate.core import events as ev
 from agui_gate.core.media import FOREIGN, is_foreign, normal, placeholder
@@ -33,8 +33,10 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.errors import ContentRefused, ContextLength, MediaRefused, ProviderError
-from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
+
+if TYPE_CHECKING:
+    from agui_gate.threads.leased_thread import LeasedThread
 
 LONG = 1_000
 """Characters of a message or a result that may be why a conversation is too long."""
@@ -155,7 +157,7 @@ def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]
             yield LeftOutEntry(placeholder(normal(part), reason), message_id, place, call_id), part
 
 
-def blamed(thread: LeasedThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
+def blamed(thread: "LeasedThread", refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
     """Returns what is left out from now on after ``refused``: what was new; of what is too long, the longest."""
     new = _since_turn(thread.entries)
     gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
@@ -176,7 +178,7 @@ def _longest(said: Sequence["_Said"]) -> "_Said | None":
     return max((one for one in said if one.length >= LONG), key=lambda one: one.length, default=None)
 
 
-def _all_said(thread: LeasedThread) -> list["_Said"]:
+def _all_said(thread: "LeasedThread") -> list["_Said"]:
     """Returns all that the model is told of this thread by others."""
     gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
     before = {entry.message_id or entry.call_id for entry in gone}
@@ -209,7 +211,7 @@ class _Said(NamedTuple):
         return LeftOutEntry(message, self.id)
 
 
-def _said(entry: Entry, thread: LeasedThread) -> _Said | None:
+def _said(entry: Entry, thread: "LeasedThread") -> _Said | None:
     """Returns what an entry said to the model; None for one that says nothing."""
     match entry:
         case UserEntry():

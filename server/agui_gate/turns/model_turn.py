@@ -6,13 +6,14 @@ What adds to the request, or looks at the answer, are the member's steps (`turns
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from agui_gate.adapter import CallStart, ToolSpec, TurnDone, TurnRequest
 from agui_gate.agents.team import Member
 from agui_gate.approvals.execution import HeldCalls
-from agui_gate.concurrency import LARGE, LARGE_BYTES, Breath
+from agui_gate.concurrency import LARGE, LARGE_BYTES, Pacer
 from agui_gate.core import outcomes
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
@@ -21,15 +22,17 @@ from agui_gate.core.stop_reasons import cut_off
 from agui_gate.core.transcript import CARD_TOOL, TurnEntry
 from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderUnavailable
 from agui_gate.extra_loader import load
-from agui_gate.runs.run_context import RunContext
 from agui_gate.turns.client_context import ClientContext
 from agui_gate.turns.content_refusals import ContentRefusals
 from agui_gate.turns.gate_evaluation import GateEvaluation, evaluate_gates
 from agui_gate.turns.provider_continuation import ProviderContinuation
 from agui_gate.turns.steps import DONE, Draft, Speaker, Steps, TurnStep
 from agui_gate.turns.tool_dispatch import CallKind, TurnCalls
-from agui_gate.turns.tool_execution import Toolbox
 from agui_gate.turns.turn_recorder import TurnRecorder
+
+if TYPE_CHECKING:
+    from agui_gate.runs.run_context import RunContext
+    from agui_gate.turns.tool_execution import Toolbox
 
 
 class Turns:
@@ -41,9 +44,9 @@ class Turns:
     def __init__(
         self,
         member: Member,
-        scope: RunContext,
+        scope: "RunContext",
         consents: HeldCalls,
-        tools: Toolbox,
+        tools: "Toolbox",
         done: list[TurnDone],
         lane: Lane,
         kinds: Sequence[CallKind],
@@ -170,7 +173,7 @@ class Turns:
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
-                breath = Breath()
+                pacer = Pacer()
                 async for batch in batches:
                     if not accepted:
                         accepted = True
@@ -178,8 +181,8 @@ class Turns:
                     for received in self._steps.received:
                         await received(batch)
                     recorder.feed(batch)
-                    if breath.due:
-                        await breath.take()
+                    if pacer.due:
+                        await pacer.pause()
         except TimeoutError:
             if not deadline.expired():
                 raise

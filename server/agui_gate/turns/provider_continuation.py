@@ -1,10 +1,14 @@
 """Continues at a provider from what it remembers, for one member in one run: of the conversation, or of a task."""
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.transcript import ConversationRef, TurnEntry, WindowEntry
-from agui_gate.threads.leased_thread import LeasedThread
+
+if TYPE_CHECKING:
+    from agui_gate.threads.leased_thread import LeasedThread
 
 
 class ProviderContinuation:
@@ -16,7 +20,7 @@ class ProviderContinuation:
     a call that it holds back, and that a person has agreed to: the first request would have said so.
     """
 
-    def __init__(self, thread: LeasedThread, who: Viewpoint) -> None:
+    def __init__(self, thread: "LeasedThread", who: Viewpoint) -> None:
         self._thread, self._who = thread, who
         latest = thread.journal.latest_in(who.task) if who.task else None
         ref = latest.ref if latest is not None and latest.agent == who.agent and not latest.cut else None

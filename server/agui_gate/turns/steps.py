@@ -14,18 +14,20 @@ one where the agent declares it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from agui_gate.adapter import ModelEvent, OutputSpec, ToolChoice, ToolSpec, TurnDone
 from agui_gate.agents.team import Member
-from agui_gate.approvals.execution import HeldCalls
 from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import ActivityEntry, Entry, Transcript, TurnEntry
 from agui_gate.errors import ProviderError
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.turns.provider_continuation import ProviderContinuation
-from agui_gate.turns.turn_recorder import Tap
+
+if TYPE_CHECKING:
+    from agui_gate.approvals.execution import HeldCalls
+    from agui_gate.threads.leased_thread import LeasedThread
+    from agui_gate.turns.provider_continuation import ProviderContinuation
+    from agui_gate.turns.turn_recorder import Tap
 
 
 class Speaker(NamedTuple):
@@ -38,10 +40,10 @@ class Speaker(NamedTuple):
 
     member: Member
     run: RunInput
-    thread: LeasedThread
+    thread: "LeasedThread"
     lane: Lane
-    continuation: ProviderContinuation
-    approvals: HeldCalls
+    continuation: "ProviderContinuation"
+    approvals: "HeldCalls"
     spent: Callable[[TurnDone], None]
     specs: tuple[ToolSpec, ...]
 
@@ -114,7 +116,7 @@ class TurnStep:
     async def received(self, events: Sequence[ModelEvent]) -> None:
         """Does what takes long about the next events of the answer, before they are recorded, and lets others in."""
 
-    def taps(self) -> Mapping[type, Tap]:
+    def taps(self) -> "Mapping[type, Tap]":
         """Returns what is called with each recorded event of a type: `CallBegun`, `Activity`, `StateChanged`."""
         return {}
 
@@ -152,7 +154,7 @@ class Steps:
                 else:
                     getattr(self, hook).append(getattr(step, hook))
 
-    def _add_taps(self, taps: Mapping[type, Tap]) -> None:
+    def _add_taps(self, taps: "Mapping[type, Tap]") -> None:
         for kind, tap in taps.items():
             self.taps[kind] = _both(self.taps[kind], tap) if kind in self.taps else tap
 
@@ -160,7 +162,7 @@ class Steps:
         """Returns whether to make the request once more that failed with ``error``."""
         return any(refused(error) for refused in self.refused)
 
-    def record(self, turn: TurnEntry, done: TurnDone | None, thread: LeasedThread) -> TurnEntry:
+    def record(self, turn: TurnEntry, done: TurnDone | None, thread: "LeasedThread") -> TurnEntry:
         """Appends the turn to the journal, with what follows it. Returns it as it is there."""
         after: list[Entry] = []
         for recorded in self.recorded:
@@ -183,7 +185,7 @@ class Steps:
         return verdict
 
 
-def _both(one: Tap, other: Tap) -> Tap:
+def _both(one: "Tap", other: "Tap") -> "Tap":
     def tap(event: Any) -> None:
         one(event)
         other(event)

@@ -10,7 +10,7 @@ Nothing of it runs from a turn that was cut off.
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,11 +25,13 @@ from agui_gate.core.transcript import CallKind as RecordedKind
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, Shown, TurnEntry
 from agui_gate.core.visible_text import visible
 from agui_gate.protocol.messages import result_id
-from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.base import provider_id
-from agui_gate.turns.gate_evaluation import GateEvaluation
-from agui_gate.turns.tool_execution import Toolbox
-from agui_gate.turns.turn_recorder import TurnRecorder
+
+if TYPE_CHECKING:
+    from agui_gate.runs.run_context import RunContext
+    from agui_gate.turns.gate_evaluation import GateEvaluation
+    from agui_gate.turns.tool_execution import Toolbox
+    from agui_gate.turns.turn_recorder import TurnRecorder
 
 _SIGNS = ("€", "$", "£")
 _SIGN_AFTER = re.compile(r"\s?[€$£]")
@@ -76,10 +78,10 @@ class TurnCalls:
     def __init__(
         self,
         member: Member,
-        scope: RunContext,
-        tools: Toolbox,
-        recorder: TurnRecorder,
-        judged: Mapping[str, GateEvaluation],
+        scope: "RunContext",
+        tools: "Toolbox",
+        recorder: "TurnRecorder",
+        judged: "Mapping[str, GateEvaluation]",
         kinds: Sequence[CallKind],
     ) -> None:
         self._kinds = kinds

@@ -299,7 +299,7 @@ class Toolbox:
         run_id, judged = approval.run_id or approval.run_key, approval.schema_digest is not None
         arguments = approval.effective_arguments
         output = await self.run(tool, approval.tool, approval.call_id, run_id, arguments, start, judged=judged)
-        self._thread.capacity.took(output)
+        self._thread.capacity.add_output(output)
         return output
 
     async def run(
