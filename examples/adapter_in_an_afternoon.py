@@ -17,8 +17,8 @@ from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Api, Failure, Kind
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import OpenAITransport
-from agui_gate_adapters.common.recovery import Once
-from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.retries import Once
 from agui_gate_adapters.common.transport import host_of
 
 Json = dict[str, Any]

@@ -20,8 +20,8 @@ from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind, c
 from agui_gate_adapters.common.http import Http
 from agui_gate_adapters.common.json_decoder import event_decoder
 from agui_gate_adapters.common.names import stream_named
-from agui_gate_adapters.common.recovery import Step, retry_wait
-from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.retries import Step, retry_wait
 from agui_gate_adapters.common.transport import host_of
 
 Json = dict[str, Any]

@@ -34,7 +34,7 @@ NOUNS = {"encrypted_reasoning", "feed", "reasoning", "testing"}
 MOST_MODULES = 340
 
 VERSION_NAMES = re.compile(r"(?:(?:is|declares|sends|has)_)?(?:[vV][012](?:_\w+)?|extras|protocol_version)|is_newer")
-PASSED_ON = {"runs/engine.py: protocol_version"}
+PASSED_ON = {"approvals/out_of_band.py: protocol_version"}
 """Where a record's version is passed on to the run that goes on by itself."""
 
 # Addresses of package registries, and absolute paths of somebody's machine, wherever they stand.

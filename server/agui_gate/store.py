@@ -30,11 +30,18 @@ from agui_gate.stores.base import (
     ThreadHead,
     ThreadStore,
 )
-from agui_gate.stores.capabilities import FullStore, InboxStore, SharedStore, TombstoneStore
+from agui_gate.stores.capabilities import (
+    Expired,
+    Expiry,
+    FullStore,
+    InboxStore,
+    Orphans,
+    OrphanStore,
+    SharedStore,
+    TombstoneStore,
+)
 from agui_gate.stores.epochs import Epoch, EpochStore
-from agui_gate.stores.expiry import Expired, Expiry
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.stores.orphans import Orphans, OrphanStore
 from agui_gate.stores.outbox import Notice, OutboxStore
 from agui_gate.stores.retention import Ages, RetentionStore, Swept, Tally
 from agui_gate.stores.sqlite import SQLiteStore

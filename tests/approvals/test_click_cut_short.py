@@ -219,7 +219,7 @@ async def test_what_is_told_is_what_came_of_it(store: Any, way: str, how: str, r
                 await c.engine.start()
             thread = await c.engine.store.read_thread("alice", thread_id)
             assert thread is not None
-            (record,) = map(outcomes.completed, thread.approvals)
+            (record,) = map(outcomes.with_output, thread.approvals)
             assert thread.run_status != "running" or (how, way) == ("closed tab", "http")
             states.add(record.state)
             effects = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from agui_gate.core.sse import SSESplitter
 from agui_gate_adapters.anthropic_messages.machine import MessageMachine
-from agui_gate_adapters.common.stream import Machine
+from agui_gate_adapters.common.provider_turn import Machine
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_chat.machine import ChatMachine
 from agui_gate_adapters.openai_responses.machine import ResponseMachine

@@ -9,7 +9,7 @@ from agui_gate.bus.base import Opening, Publisher
 from agui_gate.bus.log import EventLog, LogReader
 from agui_gate.bus.replicas import follower, sender
 from agui_gate.bus.replicas.bus import SharedBus
-from agui_gate.bus.replicas.notes import Came, pack
+from agui_gate.bus.replicas.messages import Came, pack
 from agui_gate.bus.replicas.wire import Said, Wanted
 from agui_gate.errors import Unavailable
 from tests.bus.conftest import RUN_BYTES

@@ -11,7 +11,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.replicas import bus as shared_bus
 from agui_gate.bus.replicas import follower, sender, sent_run
 from agui_gate.bus.replicas.bus import SharedBus
-from agui_gate.bus.replicas.notes import Answer, Came, Left, Told, Word, pack, unpack
+from agui_gate.bus.replicas.messages import Answer, Came, Left, Told, Word, pack, unpack
 from agui_gate.bus.replicas.wire import NOTE_BYTES
 from agui_gate.core.sse import PING
 from agui_gate.errors import Unavailable

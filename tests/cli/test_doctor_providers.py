@@ -218,9 +218,9 @@ async def test_a_tool_that_the_provider_refuses(name: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from agui_gate_adapters.common import recovery
+    from agui_gate_adapters.common import retries
 
-    monkeypatch.setattr(recovery, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(retries, "RETRY_SECONDS", (0.0, 0.0))
     return iter(())
 
 

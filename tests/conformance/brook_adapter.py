@@ -13,8 +13,8 @@ from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind, classify_code
 from agui_gate_adapters.common.http import Http
-from agui_gate_adapters.common.recovery import Once
-from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.retries import Once
 from agui_gate_adapters.common.transport import host_of
 
 Json = dict[str, Any]

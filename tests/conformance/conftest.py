@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agui_gate_adapters.common import recovery
+from agui_gate_adapters.common import retries
 from agui_gate_adapters.testkit.conformance import Suite
 from tests.conformance.inside import Inside
 from tests.support.pairwise import covering
@@ -19,7 +19,7 @@ FACTS = (*(name for name in vars(Suite) if name in Suite.__annotations__), "mode
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(retries, "RETRY_SECONDS", (0.0, 0.0))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agui_gate_adapters.common import recovery
+from agui_gate_adapters.common import retries
 
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(retries, "RETRY_SECONDS", (0.0, 0.0))

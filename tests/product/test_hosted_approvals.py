@@ -18,7 +18,7 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.core.approvals import LOCAL, State
 from agui_gate.core.transcript import PassedEntry
 from agui_gate.stores import open_store
-from agui_gate_adapters.openai_responses import OpenAIResponses, recovery
+from agui_gate_adapters.openai_responses import OpenAIResponses, retries
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, client_of, parse, product, running
@@ -494,7 +494,7 @@ async def test_a_yes_is_not_said_again_after_a_sleep(mode: str, monkeypatch: pyt
     async def oversleep(_: float) -> None:
         now[0] += 60
 
-    monkeypatch.setattr(recovery, "boot_seconds", lambda: now[0])
+    monkeypatch.setattr(retries, "boot_seconds", lambda: now[0])
     fault = {"kind": "status", "status": 429, "retry_after": 1}
     async with hosted(turns(fault=fault), mode=mode) as p:
         monkeypatch.setattr(p.app.state.engine.members["support"].adapter, "_sleep", oversleep)

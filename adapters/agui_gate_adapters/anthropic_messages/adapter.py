@@ -16,8 +16,8 @@ from agui_gate_adapters.common.failures import Failure, Kind, log
 from agui_gate_adapters.common.large_requests import work_through
 from agui_gate_adapters.common.names import LONGEST, stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
-from agui_gate_adapters.common.recovery import Once, Step
-from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.retries import Once, Step
 from agui_gate_adapters.common.transport import host_of
 
 from .machine import MessageMachine

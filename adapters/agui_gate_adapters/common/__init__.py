@@ -2,8 +2,8 @@
 
 | module | contents |
 |---|---|
-| `stream` | one turn: request, bytes, model events, and retries; characters that were cut in two are joined |
-| `recovery` | what is retried, and after which wait |
+| `provider_turn` | one turn: request, bytes, model events, and retries; characters that were cut in two are joined |
+| `retries` | what is retried, and after which wait |
 | `failures` | what a provider's error means, also about attachments and content |
 | `transport`, `openai_transport` | requests through a vendor's SDK; the bytes are read here |
 | `http` | requests without an SDK |

@@ -3,7 +3,7 @@
     http = Http(API, base_url=base_url, headers={"x-key": key}, said=lambda e: ErrorReply(e["kind"], e["text"]))
     response = await sent(http.at("rooms", room, "turns"), request, make)
 
-No redirect is followed and nothing is tried again here: `recovery.py` decides that. There is one client an event loop.
+No redirect is followed and nothing is tried again here: `retries.py` decides that. There is one client an event loop.
 """
 
 import asyncio
@@ -152,7 +152,7 @@ class Http:
 
 
 class Address:
-    """The address that turns are posted to, for `stream.sent`."""
+    """The address that turns are posted to, for `provider_turn.sent`."""
 
     def __init__(self, http: Http, segments: Sequence[str]) -> None:
         self._http, self._segments = http, segments

@@ -25,8 +25,7 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
-
-from .stream import Batches, prepared
+from agui_gate_adapters.common.provider_turn import Batches, prepared
 
 # Call ids for a provider that would not accept the ones a transcript has.
 

@@ -12,7 +12,7 @@ from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
-from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 from .failures import Ladder, api_of

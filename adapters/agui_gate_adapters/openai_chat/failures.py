@@ -9,7 +9,7 @@ import re
 from agui_gate.adapter import TurnRequest
 from agui_gate.errors import ContextLength, ProviderRejected
 from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind, log
-from agui_gate_adapters.common.recovery import Once, Step
+from agui_gate_adapters.common.retries import Once, Step
 
 _MISMATCH = re.compile(
     # OpenAI; DashScope and DeepSeek with other quotes, prefixes and capitals; Mistral; MiniMax

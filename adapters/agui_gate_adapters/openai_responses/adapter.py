@@ -14,8 +14,9 @@ from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.output_schemas import strict_schema
-from agui_gate_adapters.common.stream import Batches, Opened, prepared, run_turn, sent
+from agui_gate_adapters.common.provider_turn import Batches, Opened, prepared, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
+from agui_gate_adapters.openai_responses.retries import Agreement, ReplayLadder
 
 from . import hosts
 from .hosted_tools import Hosting, checked_hosted_tools, where_servers_are
@@ -35,7 +36,6 @@ from .hosts import (
     with_tokens,
 )
 from .machine import ResponseMachine
-from .recovery import Agreement, ReplayLadder
 from .request import Mode, Plan, Settings, Shape, plan
 from .transport import ResponsesTransport
 

@@ -215,7 +215,7 @@ class GatedCalls:
             now = await self._lease.approval(approval.id)
         except AguiGateError:
             now = None
-        now = outcomes.completed(now) if now is not None else None
+        now = outcomes.with_output(now) if now is not None else None
         if now is None or outcomes.on_cards(now) is None:
             log.warning("approval_not_read", approval=approval.id, state=str(now.state) if now else "missing")
             return now or approval

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import structlog
 
 from agui_gate.errors import AguiGateError
-from agui_gate.stores.expiry import Expiry
+from agui_gate.stores.capabilities import Expiry
 
 LOOK_SECONDS = 3.0
 """Seconds between two looks, at most. With the second between two steps, what is asked meanwhile is found in 4."""

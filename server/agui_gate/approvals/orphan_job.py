@@ -1,4 +1,4 @@
-"""Settles calls that a person approved and whose process has died, though nobody asks (`stores/orphans.py`).
+"""Settles calls that a person approved and whose process has died, though nobody asks (`stores/capabilities.py`).
 
 The next run of a thread does that too, before anything else (`AgentLoop.recover`). This is for threads that get none.
 All processes of a store do it; who gets the thread's lease settles its calls, and a call is settled once.
@@ -24,9 +24,8 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.runs.heartbeat import RENEW_SECONDS
-from agui_gate.stores.capabilities import OrphanedStore
+from agui_gate.stores.capabilities import Named, OrphanedStore
 from agui_gate.stores.lease import DECIDES
-from agui_gate.stores.orphans import Named
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import Lease
 from agui_gate.turns.tool_execution import ToolStart

@@ -183,7 +183,7 @@ class Decisions:
                     raise Unavailable("The decision can't be read right now. Try again in a moment.")
                 ours = done.decision == verdict.decision
                 return Decided(
-                    record=outcomes.completed(done),
+                    record=outcomes.with_output(done),
                     ours=ours,
                     waits=opened.journal.waits,
                     thread_agent=opened.thread.agent,
@@ -235,4 +235,4 @@ class Decisions:
 
 def _decided_before(approval: Approval) -> Decided:
     log_events.late(approval, approval.principal)
-    return Decided(record=outcomes.completed(approval), ours=False)
+    return Decided(record=outcomes.with_output(approval), ours=False)

@@ -97,7 +97,7 @@ def not_saved(error: NotSaved) -> Output:
     return status("unknown", "It ran, but its result could not be saved yet. It does not run again.")
 
 
-def completed(approval: Approval) -> Approval:
+def with_output(approval: Approval) -> Approval:
     """Returns ``approval`` with its output filled in where the store closed it by itself (expiry)."""
     if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:
         return approval

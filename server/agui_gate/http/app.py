@@ -19,7 +19,7 @@ from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
 from agui_gate.extra_loader import load
-from agui_gate.http import errors
+from agui_gate.http import error_responses
 from agui_gate.http.auth import Auth, Bearer, Guard
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
@@ -124,9 +124,9 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
         routes=all_routes(server, page=settings.page),
         middleware=[_cors(guard, settings.cors_origins)],
         exception_handlers={
-            AguiGateError: errors.on_own_error,
-            HTTPException: errors.on_http_error,
-            Exception: errors.on_bug,
+            AguiGateError: error_responses.on_own_error,
+            HTTPException: error_responses.on_http_error,
+            Exception: error_responses.on_bug,
         },
         lifespan=lifespan,
     )

@@ -50,7 +50,7 @@ PIECE = 256 * 1024
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """Returns a record, its arguments in the order in which the tool of one of ``agents`` names them."""
     tool = tool_of(agents.get(approval.agent), approval)
-    return record(outcomes.completed(approval), tool.parameters if tool else None)
+    return record(outcomes.with_output(approval), tool.parameters if tool else None)
 
 
 def tombstone_view(left: Tombstone) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:
 
 def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     """Returns a thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
-    approvals = [outcomes.completed(approval) for approval in thread.approvals]
+    approvals = [outcomes.with_output(approval) for approval in thread.approvals]
     pending = [a for a in approvals if a.waits_at(thread.now)]
     agent = agents.get(thread.agent)
     return {

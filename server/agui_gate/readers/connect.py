@@ -212,7 +212,7 @@ def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> 
 
 
 def _journal(thread: Thread) -> Journal:
-    return Journal(thread.entries, map(outcomes.completed, thread.approvals))
+    return Journal(thread.entries, map(outcomes.with_output, thread.approvals))
 
 
 def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:

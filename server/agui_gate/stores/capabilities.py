@@ -9,15 +9,76 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agui_gate.core.approvals import Approval
+from agui_gate.core.approvals import Approval, State
 from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.base import ApprovalStore, AtWork, StopRequest, Store
 from agui_gate.stores.epochs import EpochStore
-from agui_gate.stores.expiry import Expiry
-from agui_gate.stores.orphans import OrphanStore
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.retention import RetentionStore
 from agui_gate.stores.tombstones import Tombstone
+
+ORPHANS = 500
+"""Calls at work that one look goes through."""
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as an operator is told of it; nothing that was said. ``seq`` is its place among all that were asked."""
+
+    seq: int
+    id: str
+    tool: str
+    state: State
+    principal: str
+    thread_id: str
+    run_key: str = ""
+    """The key of the last lease of its thread."""
+
+
+class Orphans(msgspec.Struct, frozen=True):
+    """The orphans that one look found. ``after``: where the next one goes on; None at the end."""
+
+    found: Sequence[Named]
+    after: int | None
+
+
+class OrphanStore(Protocol):
+    """The calls of a store of which nobody says what came of them."""
+
+    async def orphans(self, after: int = 0, most: int = ORPHANS) -> Orphans:
+        """Returns calls at work with nobody who holds their thread's lease, whosever they are, oldest first.
+
+        Looks at ``most`` calls at work, from that place on. It takes as long as there are such calls, not records.
+        """
+        ...
+
+    async def unknown(self, limit: int) -> tuple[int, Sequence[Named]]:
+        """Returns how many calls have ended ``unknown``, and the ``limit`` that were asked last, newest first."""
+        ...
+
+
+EXPIRE = 200
+"""Approvals that one step expires, about."""
+
+
+class Expired(msgspec.Struct, frozen=True):
+    """The result of one step: the threads, by principal and id, of which something expired, in that order.
+
+    ``wait_ms``: when the next approval expires; 0 where one may be overdue, None where none waits that ever does.
+    """
+
+    threads: list[tuple[str, str]]
+    wait_ms: int | None
+
+
+class Expiry(Protocol):
+    """Expires what is overdue."""
+
+    async def expire(self, most: int = EXPIRE) -> Expired:
+        """Expires what is overdue, whosever it is, in the order of its time; ``most`` of them, about.
+
+        Each once, however many processes do this at a time. Costs next to nothing where nothing is overdue.
+        """
+        ...
 
 
 class SharedStore(Protocol):

@@ -24,7 +24,7 @@ class History:
     """The stored history of ``thread``, and what was added since. ``journal`` answers questions about it."""
 
     def __init__(self, thread: Thread, limits: Limits) -> None:
-        self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
+        self.journal = Journal(thread.entries, map(outcomes.with_output, thread.approvals), thread.ref)
         self.capacity = Capacity(limits, thread)
         self._transcripts: dict[Audience, Transcript] = {}
 

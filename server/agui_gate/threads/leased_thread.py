@@ -98,7 +98,7 @@ class LeasedThread:
     def decided(self, approval: Approval) -> None:
         """Takes over a record that was moved in the store."""
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
-        self.history.record(outcomes.completed(msgspec.structs.replace(approval, replaced=replaced_now)))
+        self.history.record(outcomes.with_output(msgspec.structs.replace(approval, replaced=replaced_now)))
 
     def happened(self, happened: Iterable[Happened]) -> None:
         """Puts what changes nothing into the audit trail, with the next commit that there is for something else."""

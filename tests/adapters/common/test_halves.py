@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate_adapters.common.stream import Halves
+from agui_gate_adapters.common.provider_turn import Halves
 
 HIGH, LOW = "\\ud83c", "\\udf1e"
 

@@ -11,8 +11,8 @@ from agui_gate.adapter import AssistantTurn, ConversationRef, TextPart, TurnRequ
 from agui_gate.errors import ConsentLost, ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.failures import Failure, Kind
 from agui_gate_adapters.openai_responses import OpenAIResponses, hosts
-from agui_gate_adapters.openai_responses.recovery import ReplayLadder
 from agui_gate_adapters.openai_responses.request import Mode, Plan, Settings, Shape
+from agui_gate_adapters.openai_responses.retries import ReplayLadder
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.openai_sdk import framed
 from tests.adapters.support import ANSWER, CALLS, run, user

@@ -30,8 +30,8 @@ from agui_gate_adapters.common.failures import Failure, Kind
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.openai_responses.hosted_tools import MAX_IMAGE, MAX_NAME, Hosting
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
-from agui_gate_adapters.openai_responses.recovery import ReplayLadder
 from agui_gate_adapters.openai_responses.request import Plan, Settings, Shape, plan
+from agui_gate_adapters.openai_responses.retries import ReplayLadder
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.support import assistant, call, user
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { page } from "./support.mjs";
 
 const { createChats } = await page("chats.js");
-const { createNews } = await page("news.js");
+const { createUnreadChats } = await page("unread.js");
 
 const thread = (id) => ({ id, agent: "support", title: id, updated_at: "2026-11-22T12:00:00Z" });
 
@@ -16,7 +16,7 @@ function listed(pages, approvals = [], current = null) {
     listApprovals: async () => ({ approvals, more: false }),
   };
   let remembered = [];
-  const news = createNews({ read: () => remembered, write: (ids) => (remembered = ids) });
+  const news = createUnreadChats({ read: () => remembered, write: (ids) => (remembered = ids) });
   const chats = createChats({ api, news, current: () => current, onChange: (changes) => told.push(changes), onRemoved() {} });
   return { chats, pages, api, last: () => told.at(-1), ids: () => told.at(-1).threads.map(({ id }) => id), marks: () => told.at(-1).marks };
 }

@@ -18,7 +18,7 @@ from agui_gate.bus.base import Hear, Published, Publisher, Reader, Signal, Tell
 from agui_gate.bus.log import LIMIT
 from agui_gate.bus.memory import KEPT_BYTES, KEPT_SECONDS, MemoryBus
 from agui_gate.bus.replicas.follower import Follower
-from agui_gate.bus.replicas.notes import (
+from agui_gate.bus.replicas.messages import (
     NO_OPENING,
     NOT_TO_BE_HAD,
     Answer,

@@ -16,7 +16,7 @@ import structlog
 
 from agui_gate.bus.base import Opening, Tell
 from agui_gate.bus.log import LogReader
-from agui_gate.bus.replicas.notes import Ask, Left, Watches, Word
+from agui_gate.bus.replicas.messages import Ask, Left, Watches, Word
 from agui_gate.bus.replicas.remote_log import FollowedLog, JoinedReader, opening_of
 from agui_gate.bus.replicas.wire import Head, Said, Wanted, Wire
 from agui_gate.errors import Unavailable

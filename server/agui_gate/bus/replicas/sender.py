@@ -21,7 +21,7 @@ import structlog
 from agui_gate.bus.base import Opening
 from agui_gate.bus.log import EventLog
 from agui_gate.bus.memory import LOG_BYTES
-from agui_gate.bus.replicas.notes import NO_OPENING, NOT_TO_BE_HAD, Answer, Ask, Left, Opened, Watches, Word, pack
+from agui_gate.bus.replicas.messages import NO_OPENING, NOT_TO_BE_HAD, Answer, Ask, Left, Opened, Watches, Word, pack
 from agui_gate.bus.replicas.sent_run import Outgoing, written
 from agui_gate.bus.replicas.wire import Batch, Note, Run, Wire
 from agui_gate.errors import Unavailable

@@ -7,7 +7,7 @@ import msgspec
 
 from agui_gate.bus.base import FellBehind, Opening
 from agui_gate.bus.log import EventLog, LogReader
-from agui_gate.bus.replicas.notes import Answer, Came, Word
+from agui_gate.bus.replicas.messages import Answer, Came, Word
 from agui_gate.bus.replicas.wire import Batch, Run
 from agui_gate.concurrency import LARGE_BYTES, off_loop
 

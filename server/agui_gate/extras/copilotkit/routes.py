@@ -29,7 +29,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
 from agui_gate.extras.copilotkit import views
 from agui_gate.extras.suggestions import without_tools
-from agui_gate.http.errors import on_own_error
+from agui_gate.http.error_responses import on_own_error
 from agui_gate.http.request_body import decoded, run_input
 from agui_gate.http.runs import begun_before, stream
 from agui_gate.http.server import HttpServer

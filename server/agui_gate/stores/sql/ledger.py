@@ -17,7 +17,7 @@ from agui_gate.core.stored_values import decode_approvals
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
 from agui_gate.stores.base import MAX_LISTED
-from agui_gate.stores.expiry import Expired
+from agui_gate.stores.capabilities import Expired
 from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Variant

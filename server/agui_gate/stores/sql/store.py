@@ -24,10 +24,9 @@ from agui_gate.stores.base import (
     ThreadHead,
     Which,
 )
+from agui_gate.stores.capabilities import EXPIRE, ORPHANS, Expired, Named, Orphans
 from agui_gate.stores.cursor import from_cursor
 from agui_gate.stores.epochs import Epoch
-from agui_gate.stores.expiry import EXPIRE, Expired
-from agui_gate.stores.orphans import ORPHANS, Named, Orphans
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
 from agui_gate.stores.sql import orphans

@@ -9,13 +9,13 @@ import { createChats } from "./chats.js";
 import { createComposer } from "./composer.js";
 import { createList, icon, perFrame, setText } from "./dom.js";
 import { humanize } from "./fields.js";
-import { createFollower } from "./follow.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
+import { createInboxStream } from "./inboxstream.js";
+import { createInboxView } from "./inboxview.js";
 import { setUpEscape } from "./keys.js";
 import { createActivity, createCut, createFooter, createForm, createKept, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
-import { createInboxView } from "./inboxview.js";
-import { createNews } from "./news.js";
 import { createNotice } from "./notices.js";
+import { createPoller } from "./poll.js";
 import { isVisible, setUpPresence } from "./presence.js";
 import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
@@ -27,7 +27,7 @@ import { readNew, writeNew } from "./storage.js";
 import { createHandoff, createSpeaker, createTask } from "./tasks.js";
 import { knownOf } from "./team.js";
 import { createTool } from "./tools.js";
-import { createWatch } from "./watch.js";
+import { createUnreadChats } from "./unread.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
 
 const element = (id) => document.getElementById(id);
@@ -82,7 +82,7 @@ const batch = createBatch(
   { bar: element("batch"), text: element("batch-text"), all: element("batch-all"), button: element("batch-send"), finePrint: element("fine-print") },
   { onApproveAll: (asks) => void session.decide(asks, { approved: true }), onSend: () => void session.sendDecisions({ partial: true }), setHint: composer.setHint, isWriting: () => composer.getText().trim() !== "", announce },
 );
-const news = createNews({ read: readNew, write: writeNew });
+const news = createUnreadChats({ read: readNew, write: writeNew });
 const chats = createChats({
   api,
   news,
@@ -123,9 +123,9 @@ const inbox = createInboxView(
   },
 );
 const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), knownOf: (agent) => knownOf(agents, agent) });
-const watch = createWatch({ look: session.look, waits: session.waits, isVisible });
-const lists = createWatch({ look: lookAtList, waits: () => (inbox.isOpen() && !stream.isLive()) || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
-const stream = createFollower({ open: api.followApprovals, onNews: () => lists.now(), onLost: () => lists.update(), isWanted: () => isVisible() && agents.length > 0 });
+const watch = createPoller({ look: session.look, waits: session.waits, isVisible });
+const lists = createPoller({ look: lookAtList, waits: () => (inbox.isOpen() && !stream.isLive()) || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
+const stream = createInboxStream({ open: api.followApprovals, onNews: () => lists.now(), onLost: () => lists.update(), isWanted: () => isVisible() && agents.length > 0 });
 
 let before = session.state;
 

@@ -8,7 +8,7 @@ const MAX_TITLE = 200; // characters, as the server has it
 
 /**
  * `onChange({threads, marks, approvals, moreApprovals, more})` is called with what is known; `onRemoved(id)` when a chat
- * is gone. `news` (news.js) knows where somebody is at work; `current()` is the id of the chat that the person looks at.
+ * is gone. `news` (unread.js) knows where somebody is at work; `current()` is the id of the chat that the person looks at.
  * `announce(text)` tells those who listen.
  */
 export function createChats({ api, news, current, onChange, onRemoved, announce = () => {} }) {

@@ -1,4 +1,4 @@
-/** Whether somebody is at the page: told to what looks (watch.js) and follows (follow.js) for them. */
+/** Whether somebody is at the page: told to what looks (poll.js) and follows (inboxstream.js) for them. */
 
 export const isVisible = () => !document.hidden;
 

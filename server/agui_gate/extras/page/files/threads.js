@@ -6,7 +6,7 @@ const DAY = 86_400_000; // ms
 
 /**
  * What to show: `[[name, [{id, agent, title, at, waits, mark}]]]`, what waits for the person first. `marks` say where
- * somebody is at work (news.js); `moreApprovals`, that the server has more of them than it listed.
+ * somebody is at work (unread.js); `moreApprovals`, that the server has more of them than it listed.
  */
 export function sections(threads, approvals, now, { marks = {}, moreApprovals = false } = {}) {
   const open = approvals.filter((approval) => isOpen(approval, now));

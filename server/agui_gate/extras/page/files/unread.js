@@ -6,7 +6,7 @@
 const MOST = 100; // remembered
 
 /** `read()` and `write(ids)` are what the browser remembers. */
-export function createNews({ read, write }) {
+export function createUnreadChats({ read, write }) {
   let working = new Set();
 
   function remember(change) {

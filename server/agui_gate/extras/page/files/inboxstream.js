@@ -16,7 +16,7 @@ const SILENCE = 45_000; // ms without a sign of life: the server sends one every
  * after that; `onLost()` when a stream that was followed is gone. `isWanted()` says whether there is somebody to follow
  * it for.
  */
-export function createFollower({ open, onNews, onLost, isWanted, later = setTimeout, forget = clearTimeout, now = Date.now, random = Math.random }) {
+export function createInboxStream({ open, onNews, onLost, isWanted, later = setTimeout, forget = clearTimeout, now = Date.now, random = Math.random }) {
   let stream = null; // what ends the one that is open
   let live = false; // all that waits was told in it
   let timer = null; // until the next try

@@ -10,10 +10,10 @@ import msgspec
 
 from agui_gate.adapter import ModelEvent, SSESplitter, TurnRequest, collector_paused, off_loop
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
+from agui_gate_adapters.common.retries import Ladder
 
 from .failures import Failure, Kind, unreachable
 from .large_requests import Pieces, in_pieces, work_through
-from .recovery import Ladder
 from .transport import read
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "./support.mjs";
 
-const { createWatch } = await page("watch.js");
+const { createPoller } = await page("poll.js");
 
 /** A watch with a clock of its own: `run(ms)` lets time pass, `looks` counts. */
 function watched({ waits = true, visible = true, answers = () => false } = {}) {
   const world = { waits, visible, looks: 0, time: 0, timer: null };
-  world.watch = createWatch({
+  world.watch = createPoller({
     look: async () => answers((world.looks += 1)),
     waits: () => world.waits,
     isVisible: () => world.visible,

@@ -15,7 +15,7 @@ const AFTERWARDS = 10; // looks after something happened elsewhere: a conversati
  * `waits()` says whether a card is open, `isVisible()` whether anybody can see it. `seldom`: ms between looks where
  * nothing waits.
  */
-export function createWatch({ look, waits, isVisible, seldom = SELDOM, later = setTimeout, forget = clearTimeout }) {
+export function createPoller({ look, waits, isVisible, seldom = SELDOM, later = setTimeout, forget = clearTimeout }) {
   let timer = null;
   let planned = 0; // ms, the delay of that timer
   let looking = false;

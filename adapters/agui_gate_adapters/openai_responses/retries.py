@@ -31,7 +31,7 @@ from agui_gate.errors import (
     RateLimited,
 )
 from agui_gate_adapters.common.failures import Failure, Kind, log
-from agui_gate_adapters.common.recovery import Step, retry_wait
+from agui_gate_adapters.common.retries import Step, retry_wait
 
 from .request import Plan, Shape
 

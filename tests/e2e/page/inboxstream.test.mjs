@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "./support.mjs";
 
-const { createFollower } = await page("follow.js");
+const { createInboxStream } = await page("inboxstream.js");
 const { readEvents } = await page("sse.js");
 
 const settle = () => new Promise(setImmediate);
@@ -29,7 +29,7 @@ function createStream(signal, heard, deaf) {
 function following({ wanted = true, deaf = false, refuses = () => false } = {}) {
   const world = { wanted, refuses, streams: [], news: 0, lost: 0, time: 0 };
   let timers = [];
-  world.follower = createFollower({
+  world.follower = createInboxStream({
     async *open(signal, heard) {
       const stream = createStream(signal, heard, deaf);
       world.streams.push(stream);
