@@ -25,7 +25,6 @@ from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Choice
 from agui_gate.protocol.dialects.choice import Deployment
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.cast import Roster
 from agui_gate.runs.extensions import Extensions
@@ -42,6 +41,7 @@ from agui_gate.threads.lease import What
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation, check_state
 from agui_gate.threads.message_import import new_id
+from agui_gate.turns.client_context import is_suggestion
 
 if TYPE_CHECKING:
     from agui_gate.approvals.out_of_band import Decided, Decisions

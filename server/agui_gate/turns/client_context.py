@@ -8,17 +8,21 @@ operator decides about the messages:
 * ``as_sent``: they keep the roles that they came with. It is for clients that the operator wrote, and that nobody else
   can speak for.
 * ``drop``: they are not told.
+
+`forwardedProps.toolChoice` is what a client says about the tools of its run, in the spellings that are in use.
+CopilotKit forwards it to the model (its suggestions depend on it), in the words of Chat Completions and of the AI SDK.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
-from agui_gate.adapter import ToolChoice
+from agui_gate.adapter import NamedTool, ToolChoice
 from agui_gate.core.transcript import Media, Text, Transcript, UserTurn
-from agui_gate.protocol.run_input import ContextItem
-from agui_gate.protocol.tool_choice import chosen
+from agui_gate.errors import InvalidRequest
+from agui_gate.protocol.run_input import ContextItem, RunInput
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 
 PREFACE = (
@@ -80,3 +84,41 @@ def _item(item: ContextItem) -> str:
 def _message(turn: UserTurn) -> str:
     text = "\n".join(f"[{part.kind}]" if isinstance(part, Media) else part.text for part in turn.content)
     return f"- {turn.role} message: {text}"
+
+
+SUGGEST = "copilotkitSuggest"
+"""The tool that CopilotKit's client forces where it asks for suggestions."""
+
+
+def chosen(props: Any, tools: Collection[str]) -> ToolChoice | None:
+    """Returns what the model may do with ``tools``; None if that is left to it. Raises `InvalidRequest` for another
+    tool.
+
+    What is no choice at all is somebody else's property of that name, and means nothing here.
+    """
+    given = props.get("toolChoice") if isinstance(props, dict) else None
+    if given == "none":
+        return "none"
+    if given == "required":
+        return "required" if tools else None
+    name = _name(given)
+    if name is None:
+        return None
+    if name not in tools:
+        raise InvalidRequest(f"toolChoice names {name[:64]!r}, which is not a tool of this run.", well_formed=True)
+    return NamedTool(name)
+
+
+def is_suggestion(run: RunInput) -> bool:
+    """Returns whether CopilotKit's client asks what the person could say next: no part of any conversation."""
+    props = run.forwarded_props
+    given = props.get("toolChoice") if isinstance(props, dict) else None
+    return _name(given) == SUGGEST and SUGGEST in run.client_tools
+
+
+def _name(given: Any) -> str | None:
+    """Returns the tool in ``{"type": "function", "function": {"name"}}`` or ``{"type": "tool", "toolName"}``."""
+    match given:
+        case {"type": "function", "function": {"name": str(name)}} | {"type": "tool", "toolName": str(name)}:
+            return name
+    return None

@@ -19,7 +19,6 @@ from enum import StrEnum
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.protocol.dialects.base import Shapes
 from agui_gate.protocol.dialects.v0 import V0Shapes
-from agui_gate.protocol.dialects.v1 import V1Shapes
 from agui_gate.protocol.run_input import RunInput
 
 ALLOW = "the client can read it: set AGUI_GATE_DIALECT to auto"
@@ -41,6 +40,8 @@ class Deployment(StrEnum):
             return V0Shapes(reads_stops=reads_stops)
         if self is Deployment.COMPAT:
             return V0Shapes(PROTOCOL_VERSION, ALLOW, reads_stops=reads_stops)
+        from agui_gate.protocol.dialects.v1 import V1Shapes  # most deployments have clients of one dialect
+
         return V1Shapes(extras=self is Deployment.V1)
 
 
