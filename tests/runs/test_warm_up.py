@@ -10,6 +10,8 @@ import structlog.testing
 from agui_gate import Agent, create_app
 from agui_gate.adapter import Finding
 from agui_gate.runs import warm_up
+from agui_gate.runs.engine import Engine
+from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.testkit.agui import connecting, serving
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
@@ -79,13 +81,39 @@ async def test_what_goes_wrong_is_logged_and_stops_no_server(
 
 
 async def test_it_freezes_once_however_many_servers_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is garbage by the time of a second freeze would stay for good."""
-    froze: list[str] = []
-    warm_up.freeze.cache_clear()
-    monkeypatch.setattr(gc, "freeze", lambda: froze.append("freeze"))
+    """What is garbage by the time of a second freeze would stay for good. After the last one nothing is frozen."""
+    did: list[str] = []
+    monkeypatch.setattr(warm_up, "frozen", warm_up.Frozen())
+    monkeypatch.setattr("agui_gate.runs.engine.frozen", warm_up.frozen)
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    monkeypatch.setattr(gc, "freeze", lambda: did.append("freeze"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: did.append("unfreeze"))
     for _ in range(2):
+        did.clear()
         async with (
             serving(create_app(Agent(name="a", model=Loads()), store="memory://")),
             serving(create_app(Agent(name="b", model=Loads()), store="memory://")),
         ):
-            assert froze == ["freeze"]
+            assert did == ["freeze"]
+        assert did == ["freeze", "unfreeze"]
+
+
+async def test_an_engine_without_a_server_freezes_too() -> None:
+    """So a full collection is short on every host."""
+    before = gc.get_freeze_count()
+    engine = Engine([Agent(name="a", model=Loads())], MemoryStore())
+    await engine.aclose()  # it did not start, and counts for nothing
+    await engine.start()
+    assert gc.get_freeze_count() > before
+    await engine.aclose()
+    await engine.aclose()
+    assert gc.get_freeze_count() == before
+
+
+async def test_what_an_application_has_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
+    monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("it was done already"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: pytest.fail("it is not ours"))
+    frozen = warm_up.Frozen()
+    frozen.enter()
+    frozen.leave()

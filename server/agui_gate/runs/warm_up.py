@@ -7,7 +7,6 @@ thousand objects, for the garbage collector to walk through each time.
 import asyncio
 import gc
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 import structlog
 
@@ -21,8 +20,8 @@ WARM_UP_SECONDS = 30.0
 
 
 async def warm_up(agents: Iterable[Agent]) -> None:
-    """Has models' packages loaded, logs what is missing (a package, a key), then calls `freeze`. Asks nobody, never
-    raises.
+    """Has models' packages loaded, logs what is missing (a package, a key), then has all
+    of it `frozen`. Asks nobody, never raises.
 
     An import is never cut off: what takes too long goes on beside the server.
     """
@@ -38,14 +37,38 @@ async def warm_up(agents: Iterable[Agent]) -> None:
                 log.warning("model_not_set_up", what=finding.what, detail=finding.detail, fix=finding.fix or None)
         for check in late:
             check.cancel()
-    freeze()
+    frozen.enter()
 
 
-@cache
-def freeze() -> None:
-    """Takes all that is in memory out of the garbage collector's sight. Once a process, however many servers it has."""
-    gc.collect()
-    gc.freeze()
+class Frozen:
+    """Takes what is in memory out of the garbage collector's sight while there are engines: a full collection that
+    walks through it holds up every stream for 50 ms.
+
+    It is done once, however many engines there are: what has become garbage by a second time would stay. An application
+    that has done so by itself is left alone.
+    """
+
+    def __init__(self) -> None:
+        self._engines = 0
+        self._ours = False
+
+    def enter(self) -> None:
+        """Counts an engine that has started."""
+        self._engines += 1
+        if self._engines == 1 and not gc.get_freeze_count():
+            gc.collect()
+            gc.freeze()
+            self._ours = True
+
+    def leave(self) -> None:
+        """Counts an engine that was closed; gives back what was taken when it is the last one."""
+        self._engines -= 1
+        if not self._engines and self._ours:
+            gc.unfreeze()
+            self._ours = False
+
+
+frozen = Frozen()
 
 
 async def _setup_of(adapter: ChecksSetup) -> Sequence[Finding]:
