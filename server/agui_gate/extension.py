@@ -22,7 +22,7 @@ closed calls `start` and `stop` again.
 docs/extensions.md has more about hints and notices. tests/test_extension.py tests what is promised here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -91,6 +91,9 @@ class Server(Protocol):
 
 class Extension:
     """Base class of all extensions: hooks that do nothing."""
+
+    notice_kinds: Collection[NoticeKind] = ("approval_pending", "approval_decided", "run_ended")
+    """The kinds that `notices` reads. Without ``run_ended`` no row is written for each run, if nobody else reads it."""
 
     def routes(self, server: Server) -> "Sequence[BaseRoute]":
         """Returns Starlette routes to add to the application's, behind them: none can replace one of the server's.

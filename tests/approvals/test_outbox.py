@@ -14,7 +14,7 @@ from agui_gate.extras.inbox import feed as inbox
 from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.stores.outbox import TAKE_MS, Notice
+from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice
 from tests.extras.test_replicas import Mute, replicas
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.anyio, shows("B17")]
 
 class Told:
     """A consumer that remembers; ``fails`` is raised as often as there are any."""
+
+    notice_kinds = KINDS
 
     def __init__(self) -> None:
         self.heard: list[str] = []

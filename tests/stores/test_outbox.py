@@ -10,7 +10,7 @@ from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import LEASE_MS, Change
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.lease import DECIDES, DELETES
-from agui_gate.stores.outbox import TAKE_MS
+from agui_gate.stores.outbox import TAKE_MS, ChoosyOutbox
 from tests.stores.support import Clock, ask, gated
 
 pytestmark = pytest.mark.anyio
@@ -116,3 +116,23 @@ async def waits_for_a_lock(place: str) -> bool:
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
         return await found.fetchone() is not None
+
+
+async def test_ends_of_runs_are_left_out_while_nobody_reads_them(store: FullStore) -> None:
+    """Until then they are written; and again, from the time on that anybody reads them, whoever else doesn't."""
+
+    async def told() -> list[str]:
+        thread = await store.lease_thread("alice", "t", "support", "r")
+        await store.commit(thread, Change(status="finished"), "r")
+        notices = await store.take_notices("one", limit=100)
+        await store.take_notices("one", told=[notice.id for notice in notices], limit=0)
+        return [notice.kind for notice in notices]
+
+    assert isinstance(store, ChoosyOutbox)
+    assert await told() == ["run_ended"]
+    await store.want_runs(False)
+    assert await told() == []
+    await store.want_runs(True)
+    assert await told() == ["run_ended"]
+    await store.want_runs(False)  # another process, which doesn't know the one that does
+    assert await told() == ["run_ended"]

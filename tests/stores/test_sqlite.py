@@ -16,8 +16,6 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ConfigurationError, ThreadBusy, Unavailable
 from agui_gate.stores.base import Change
-from agui_gate.stores.sql import ledger, orphans
-from agui_gate.stores.sql.records import OVERDUE
 from agui_gate.stores.sqlite import SQLiteStore, database
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 
@@ -317,34 +315,3 @@ async def test_reading_a_long_thread_is_linear(store: SQLiteStore) -> None:
     pieces = await cpu("pieces", 5000, 10)
     assert large < 40 * small
     assert pieces < 10 * large
-
-
-async def test_a_page_of_records_reads_no_more_than_itself(path: str, store: SQLiteStore) -> None:
-    """Each list goes along the index of what waits or of what doesn't, from where it begins; and so does what was there
-    before these lists. What is overdue goes along an index of its own."""
-    await ask(store, gated("a1"))
-    connection = sqlite3.connect(path)
-    values = {"tenant": "", "principal": "alice", "after": 1, "limit": 1, "now": 1, "at": 1}
-    places = store._sql.records.places
-    mine = "tenant = '' AND principal = 'alice' AND state = 'pending'"
-    overdue = "approvals_expiring (tenant=? AND expires_at<?)"
-    pending, decided = "USING INDEX approvals_pending", "approvals_decided (tenant=? AND principal=? AND seq<?)"
-    sorts = (places["all"], places["claimed"], orphans.AT_WORK)  # of two or three parts
-    for statement, indexes in (
-        (places["pending"], ["approvals_pending (tenant=? AND principal=? AND seq>?)"]),
-        (places["decided"], [decided]),
-        (places["all"], ["approvals_pending (tenant=? AND principal=? AND seq<?)", decided]),
-        (f"SELECT * FROM approvals WHERE {mine} ORDER BY seq", [pending]),
-        (f"{ledger.OVERDUE} AND principal = :principal", [overdue]),
-        (OVERDUE, [overdue]),
-        (ledger.DUE, ["approvals_expiring (tenant=?"]),
-        (places["claimed"], ["approvals_unsettled (tenant=? AND state=? AND principal=? AND seq<?)"]),
-        (places["unknown"], ["approvals_unsettled (tenant=? AND state=? AND principal=? AND seq<?)"]),
-        (orphans.AT_WORK, ["approvals_unsettled (tenant=? AND state=?)"]),
-    ):
-        found = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
-        plan = "\n".join(row[3] for row in found)
-        assert plan.count("approvals USING") == len(indexes), plan
-        assert all(index in plan for index in indexes), plan
-        assert "TEMP B-TREE" not in plan or statement in sorts, plan
-    connection.close()

@@ -49,7 +49,8 @@ _EMPTY = b"""
     SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     DELETE FROM threads; DELETE FROM tombstones; DELETE FROM approval_events; DELETE FROM outbox;
-    DELETE FROM outbox_taker; DELETE FROM run_heads; DELETE FROM run_events; DELETE FROM run_openings;
+    DELETE FROM outbox_taker; DELETE FROM outbox_kinds; DELETE FROM run_heads; DELETE FROM run_events;
+    DELETE FROM run_openings;
     UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
 """
 

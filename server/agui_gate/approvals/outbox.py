@@ -11,7 +11,7 @@ are told side by side, and who was told already is left alone when the others ar
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -19,7 +19,7 @@ import structlog
 
 from agui_gate.concurrency import bounded
 from agui_gate.errors import AguiGateError
-from agui_gate.stores.outbox import Notice, OutboxStore
+from agui_gate.stores.outbox import ChoosyOutbox, Notice, NoticeKind, OutboxStore
 
 GATHER_SECONDS = 1.0
 """Seconds for which it lets notices gather."""
@@ -38,6 +38,11 @@ log = structlog.get_logger("agui_gate.outbox")
 class Consumer(Protocol):
     """Receives notices."""
 
+    @property
+    def notice_kinds(self) -> Collection[NoticeKind]:
+        """The kinds that it reads."""
+        ...
+
     async def notices(self, batch: Sequence[Notice], /) -> None:
         """Takes these, oldest first: see `agui_gate.extension.Extension.notices`. Cancelled after `TELL_SECONDS`."""
         ...
@@ -55,6 +60,14 @@ class Courier:
         self._heard: dict[int, set[int]] = {}
         """The ids, by consumer, of what it was given of the batch that others have not taken yet."""
         self._failures = 0
+        self._reads_runs: bool | None = None
+
+    async def want(self) -> None:
+        """Says whether anybody here reads when runs end, if that is not said yet: else a row for each run is spared."""
+        reads = any("run_ended" in consumer.notice_kinds for consumer in self._consumers)
+        if reads is not self._reads_runs and isinstance(self._store, ChoosyOutbox):
+            await self._store.want_runs(reads)
+        self._reads_runs = reads
 
     def wake(self) -> None:
         """Wakes the courier: something was written here."""
@@ -79,6 +92,7 @@ class Courier:
     async def _round(self) -> None:
         """Delivers what there is."""
         try:
+            await self.want()
             while await self.deliver():
                 pass
             self._failures = 0

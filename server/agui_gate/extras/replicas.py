@@ -8,14 +8,16 @@ What a run saves while it goes on is not told to others: who follows it there re
 happens to an approval. So a run without approvals is one signal. An engine has this where its bus is shared.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from agui_gate.bus.base import Bus, Signal
-from agui_gate.extension import Extension, Hint, Notice
+from agui_gate.extension import Extension, Hint, Notice, NoticeKind
 
 
 class Replicas(Extension):
     """Joins this replica with the others on ``bus``. ``hear`` is told what they tell."""
+
+    notice_kinds: Collection[NoticeKind] = ("approval_pending", "approval_decided")
 
     def __init__(self, bus: Bus, hear: Callable[[Hint], None]) -> None:
         self._bus, self._pass_on = bus, hear
@@ -28,7 +30,7 @@ class Replicas(Extension):
 
     async def notices(self, batch: Sequence[Notice]) -> None:
         """Tells it again where approvals have changed: the first signal may be lost, and its process dead."""
-        changed = ((one.principal, one.thread_id) for one in batch if one.kind != "run_ended")
+        changed = ((one.principal, one.thread_id) for one in batch if one.kind in self.notice_kinds)
         for principal, thread_id in dict.fromkeys(changed):
             self._pass_on(Hint(principal, thread_id, "approvals", here=False))
             self._bus.tell(Signal("approvals", principal, thread_id))

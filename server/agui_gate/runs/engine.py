@@ -31,7 +31,7 @@ from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
 from agui_gate.runs.run import Run
-from agui_gate.runs.warm_up import warm_up
+from agui_gate.runs.warm_up import frozen, warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
 from agui_gate.stores.capabilities import capabilities
@@ -159,6 +159,7 @@ class Engine:
         works = {"heart": beating(self._heart, self._tidy), "tools": self.roster.find_tools()}
         if self.offers.outbox is not None:
             self._courier = Courier(self.offers.outbox, new_id(), self.extensions.consumers)
+            await self._courier.want()
             works["outbox"] = self._courier.work()
         if self._orphans is not None:
             works["orphans"] = self._orphans.work()
@@ -198,6 +199,8 @@ class Engine:
     async def aclose(self, grace: float = 5.0) -> None:
         """Stops what is in flight, with ``grace`` seconds, then closes everything. `start` opens it again."""
         await self.drain(grace=grace)
+        if self._started:
+            frozen.leave()
         self._started, self._starting = False, None
         for task in self._tasks:
             task.cancel()

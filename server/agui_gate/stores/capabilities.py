@@ -5,7 +5,7 @@ feature is absent, or is done by what every store can do: nobody has to write al
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -134,6 +134,15 @@ class InboxStore(ApprovalStore, Protocol):
 
         One that isn't there, or isn't this principal's, is passed over. Long outputs are cut as in lists.
         """
+        ...
+
+
+@runtime_checkable
+class WorkingStore(Protocol):
+    """Following many calls at work without reading them. Without it, each look reads their records."""
+
+    async def working_states(self, principals: Collection[str]) -> Mapping[str, State]:
+        """Returns the states of these principals' calls that are at work (`Which`, ``claimed``), by their ids."""
         ...
 
 

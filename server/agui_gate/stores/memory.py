@@ -20,6 +20,7 @@ from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps, run
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite.database import Database, migrate
+from agui_gate.stores.sqlite.statistics import keep_statistics
 from agui_gate.stores.sqlite.variant import SQLiteVariant
 
 T = TypeVar("T")
@@ -92,8 +93,10 @@ _TOO_MANY = (
 def _template() -> sqlite3.Connection:
     """Returns a database with the tables, from which each store copies them: that takes a hundredth of making them."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    migrate(Database(connection), ":memory:")
+    database = Database(connection)
+    migrate(database, ":memory:")
     connection.executescript(_LIMITS + _LATEST)
+    keep_statistics(database)
     return connection
 
 

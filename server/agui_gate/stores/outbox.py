@@ -8,7 +8,7 @@ See docs/adr/0021-notices-in-an-outbox.md.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import msgspec
 
@@ -66,6 +66,17 @@ class OutboxStore(Protocol):
         Only to one ``taker``: who was given some last, for `TAKE_MS` after that; then to whoever asks first. The others
         get none. ``limit`` 0: it takes no more, and another one may at once. Removing what is not there is no error. It
         writes nothing where there is nothing. Of a kind that only another version knows, notices are left for that one.
+        """
+        ...
+
+
+@runtime_checkable
+class ChoosyOutbox(OutboxStore, Protocol):
+    """An outbox that leaves out what nobody reads."""
+
+    async def want_runs(self, wanted: bool) -> None:
+        """Says whether a process reads ``run_ended``. It is written until one says that it doesn't, and again, for all,
+        from the time on that another one says that it does.
         """
         ...
 

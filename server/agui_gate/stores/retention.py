@@ -97,5 +97,5 @@ class RetentionStore(Protocol):
         ...
 
     async def tally(self) -> Tally:
-        """Counts what there is. It reads all of it, so it takes its time."""
+        """Counts what there is, step by step, so it takes its time. What changes meanwhile is counted, or not."""
         ...

@@ -8,21 +8,25 @@ be told.
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 
 import msgspec
 import structlog
 
 from agui_gate.core.approvals import MOVES, Approval, State
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown, Unavailable
-from agui_gate.extension import Extension, Hint, Notice, Server
+from agui_gate.extension import Extension, Hint, Notice, NoticeKind, Server
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.capabilities import InboxStore
+from agui_gate.stores.capabilities import InboxStore, WorkingStore
 from agui_gate.stores.cursor import size_of
 
 LOOK_SECONDS = 3.0
 """Seconds between two looks for what no one in this process has written."""
+
+AT_ONCE = 500
+"""Principals that are looked for at once: a statement that takes a millisecond or two."""
 
 MAX_WATCHERS = 50
 """Watchers of one principal's approvals at the same time."""
@@ -39,7 +43,7 @@ MAX_BEHIND = 2 * MAX_FOLLOWED
 MAX_BEHIND_BYTES = 16 * 1024 * 1024
 """Bytes that these may have: a stream that is read slowly keeps them in memory."""
 
-_APPROVALS = ("approval_pending", "approval_decided")
+_APPROVALS: Collection[NoticeKind] = ("approval_pending", "approval_decided")
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -95,6 +99,13 @@ class Watcher:
         return told
 
 
+def batched(names: Collection[str], number: int) -> Iterator[list[str]]:
+    """Yields them in lists of so many."""
+    left = iter(names)
+    while some := list(islice(left, number)):
+        yield some
+
+
 def _size(told: Approval | Gone) -> int:
     return size_of(told) if isinstance(told, Approval) else 0
 
@@ -116,6 +127,8 @@ class Inbox(Extension):
     It looks at once where something was written here, or where a notice is about it: then another process wrote it,
     and perhaps died before it could say so.
     """
+
+    notice_kinds = _APPROVALS
 
     def __init__(self, store: InboxStore) -> None:
         self._store = store
@@ -218,17 +231,30 @@ class Inbox(Extension):
     async def _look(self, principals: Collection[str]) -> None:
         """Looks once, for all who watch these. One look at a time: what was read before another one ended is old."""
         async with self._lock:
-            for principal, waiting in (await self._store.waiting_ids(principals, MAX_FOLLOWED)).items():
-                if (followed := self._followed.get(principal)) is not None:
-                    await self._compare(principal, followed, waiting)
+            for some in batched(principals, AT_ONCE):
+                waits = await self._store.waiting_ids(some, MAX_FOLLOWED)
+                states = await self._states(some)
+                for principal, waiting in waits.items():
+                    if (followed := self._followed.get(principal)) is not None:
+                        await self._compare(principal, followed, waiting, states)
 
-    async def _compare(self, principal: str, followed: Followed, waiting: list[str]) -> None:
+    async def _states(self, principals: Collection[str]) -> Mapping[str, State]:
+        """Returns the states of what is at work, as far as the store can say that without reading the records."""
+        working = [name for name in principals if (it := self._followed.get(name)) is not None and it.at_work]
+        if working and isinstance(self._store, WorkingStore):
+            return await self._store.working_states(working)
+        return {}
+
+    async def _compare(
+        self, principal: str, followed: Followed, waiting: list[str], states: Mapping[str, State]
+    ) -> None:
         """Tells what is different from what was seen before; at the first look, nothing is."""
         seen = followed.waiting
-        if seen is not None and (waiting != seen or followed.at_work):
+        moved = [each for each, state in followed.at_work.items() if states.get(each) is not state]
+        if seen is not None and (waiting != seen or moved):
             before, now = set(seen), set(waiting)
             asked = [each for each in seen if each not in now]
-            asked += [*followed.at_work, *(each for each in waiting if each not in before)]
+            asked += [*moved, *(each for each in waiting if each not in before)]
             found = set[str]()
             async for record in self._records(principal, asked):
                 found.add(record.id)

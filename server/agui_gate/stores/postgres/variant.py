@@ -30,6 +30,10 @@ class PostgresVariant:
         """See `Variant`."""
         return list(values)
 
+    def each(self, name: str) -> str:
+        """See `Variant`."""
+        return f"unnest(CAST(:{name} AS text[])) AS listed (value)"
+
     def size(self, column: str) -> str:
         """See `Variant`."""
         return f"octet_length({column})"

@@ -20,8 +20,13 @@ _AMEND = (
     "UPDATE tombstones SET state = :state, output_digest = :digest "
     "WHERE tenant = :tenant AND id = :id AND state = 'unknown'"
 )
-_LAST_OF = f"{READ_EVENT} AND approval_id = :id ORDER BY thread, seq DESC LIMIT 1"
-_CHAIN = "(SELECT thread FROM approval_events WHERE tenant = :tenant AND approval_id = :id LIMIT 1)"
+_NAMED = (
+    "principal = (SELECT principal FROM tombstones WHERE tenant = :tenant AND id = :id) "
+    "AND thread_id = (SELECT thread_id FROM tombstones WHERE tenant = :tenant AND id = :id) AND approval_id = :id"
+)
+"""What is said of the approval ``:id``, whose thread is gone: by its thread's name there is an index."""
+_LAST_OF = f"{READ_EVENT} AND {_NAMED} ORDER BY thread, seq DESC LIMIT 1"
+_CHAIN = f"(SELECT thread FROM approval_events WHERE tenant = :tenant AND {_NAMED} LIMIT 1)"  # noqa: S608 our names
 _END = head_of(_CHAIN)
 
 

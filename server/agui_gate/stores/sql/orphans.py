@@ -9,10 +9,12 @@ UNSETTLED = "state IN ('claimed', 'passed', 'given_back', 'unknown')"
 """The condition just as the index says it: SQLite doesn't use the index for another."""
 
 AT_WORK = (
-    "SELECT seq, id, tool, state, principal, thread_id, thread FROM approvals "  # noqa: S608 our names
+    "WITH working AS MATERIALIZED (SELECT seq, id, tool, state, principal, thread_id, thread FROM approvals "  # noqa: S608 ours
     f"WHERE tenant = :tenant AND {UNSETTLED} AND state IN ('claimed', 'passed') "
-    "AND (state = 'passed' OR runner <> 'provider') AND seq > :after ORDER BY seq LIMIT :limit"
+    "AND (state = 'passed' OR runner <> 'provider') AND seq > :after) "
+    "SELECT * FROM working ORDER BY seq LIMIT :limit"
 )
+"""All of them, as they are a few: otherwise PostgreSQL goes along all records, and looks for some of these there."""
 _AT_WORK = (
     "SELECT found.seq, found.id, found.tool, found.state, found.principal, found.thread_id, run_key, run_status, "  # noqa: S608 ours
     f"lease_owner, lease_until, :ticks FROM ({AT_WORK}) AS found "
@@ -20,7 +22,10 @@ _AT_WORK = (
 )
 _OF_UNKNOWN = f"FROM approvals WHERE tenant = :tenant AND {UNSETTLED} AND state = 'unknown'"
 _COUNT = f"SELECT count(*) {_OF_UNKNOWN}"
-_UNKNOWN = f"SELECT seq, id, tool, principal, thread_id {_OF_UNKNOWN} ORDER BY seq DESC LIMIT :limit"
+_UNKNOWN = (
+    f"WITH ended AS MATERIALIZED (SELECT seq, id, tool, principal, thread_id {_OF_UNKNOWN}) "  # noqa: S608 our names
+    "SELECT * FROM ended ORDER BY seq DESC LIMIT :limit"
+)
 
 
 def orphans(after: int, most: int) -> Steps[Orphans]:

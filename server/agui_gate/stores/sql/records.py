@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from agui_gate.core.approvals import Approval
+from agui_gate.core.approvals import Approval, State
 from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.cursor import Place, fitting, to_cursor
 from agui_gate.stores.sql.ledger import Ledger
@@ -16,12 +16,21 @@ _LAST = 2**63 - 1
 
 
 def _part(condition: str, direction: str) -> str:
-    """Returns the places of some of a principal's approvals, along an index: of what waits, the rest, or the
-    unsettled.
-    """
+    """Returns the places of some of a principal's approvals, along an index: of what waits, or of the rest."""
     return (
         "SELECT seq FROM (SELECT seq FROM approvals WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
         f"AND {condition} ORDER BY seq {direction} LIMIT :limit) AS part"
+    )
+
+
+def _unsettled(states: str) -> str:
+    """Returns the places of some of a principal's unsettled approvals: all of them, as they are a few. Otherwise
+    PostgreSQL goes along the rest, and looks for some of these there.
+    """
+    return (
+        "SELECT seq FROM (WITH found AS MATERIALIZED (SELECT seq FROM approvals WHERE tenant = :tenant "  # noqa: S608 ours
+        f"AND principal = :principal AND {UNSETTLED} AND {states} AND seq < :after) "
+        "SELECT seq FROM found ORDER BY seq DESC LIMIT :limit) AS part"
     )
 
 
@@ -31,13 +40,14 @@ _PLACES: dict[Which, str] = {
     "pending": _part("state = 'pending' AND seq > :after", "ASC"),
     "decided": _DECIDED_BEFORE,
     "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) AS found ORDER BY seq DESC LIMIT :limit",  # noqa: S608 ours
-    "claimed": _part(f"{UNSETTLED} AND state IN ('claimed', 'passed', 'given_back') AND seq < :after", "DESC"),
-    "unknown": _part(f"{UNSETTLED} AND state = 'unknown' AND seq < :after", "DESC"),
+    "claimed": _unsettled("state IN ('claimed', 'passed', 'given_back')"),
+    "unknown": _unsettled("state = 'unknown'"),
 }
 _IDS = (
-    "SELECT id FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
+    "SELECT id FROM approvals WHERE tenant = :tenant AND principal = value AND state = 'pending' "
     "ORDER BY seq LIMIT :limit"
 )
+_WORKING = f"tenant = :tenant AND {UNSETTLED} AND state IN ('claimed', 'passed', 'given_back')"
 _FIRST: dict[Which, int] = {which: 0 if which == "pending" else _LAST for which in _PLACES}
 OVERDUE = (
     "SELECT 1 FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
@@ -46,7 +56,8 @@ OVERDUE = (
 
 _decode_places = msgspec.json.Decoder(list[tuple[int]]).decode
 _decode_sizes = msgspec.json.Decoder(list[tuple[int, int]]).decode
-_decode_ids = msgspec.json.Decoder(list[tuple[str]]).decode
+_decode_ids = msgspec.json.Decoder(list[tuple[str, list[tuple[str]]]]).decode
+_decode_states = msgspec.json.Decoder(list[tuple[str, State]]).decode
 _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 
@@ -69,7 +80,10 @@ class Records:
         )
         self._sizes = f"SELECT {variant.arrays(['seq', 'size'])} FROM ({sized}) AS found"  # noqa: S608 our names
         self._mine = f"SELECT {variant.arrays(['seq', 'id', 'size'])} FROM ({mine}) AS found"  # noqa: S608 our names
-        self._ids = f"SELECT {variant.arrays(['id'])} FROM ({_IDS}) AS found"  # noqa: S608 our names
+        ids = f"(SELECT {variant.arrays(['id'])} FROM ({_IDS}) AS part)"  # noqa: S608 our names
+        self._ids = f"SELECT {variant.arrays(['value', ids])} FROM {variant.each('principals')}"  # noqa: S608 our names
+        working = f"SELECT id, state FROM approvals WHERE {_WORKING} AND {variant.among('principal', 'principals')}"  # noqa: S608 ours
+        self._working = f"SELECT {variant.arrays(['id', 'state'])} FROM ({working}) AS found"  # noqa: S608 our names
 
     def page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage | None]:
         """Returns one page; None if some of this principal's are to be expired before a list is right.
@@ -92,12 +106,15 @@ class Records:
         return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > len(shown) else None)
 
     def waiting_ids(self, principals: Collection[str], limit: int) -> Steps[dict[str, list[str]]]:
-        """See `ApprovalStore.waiting_ids`."""
-        found = yield Last([Statement(self._ids, {"principal": principal, "limit": limit}) for principal in principals])
-        return {
-            principal: [approval_id for (approval_id,) in _decode_ids(result.rows[0][0])]
-            for principal, result in zip(principals, found, strict=True)
-        }
+        """See `InboxStore.waiting_ids`."""
+        values = {"principals": self._variant.listed(principals), "limit": limit}
+        (found,) = yield Last([Statement(self._ids, values)])
+        return {principal: [name for (name,) in ids] for principal, ids in _decode_ids(found.rows[0][0])}
+
+    def working_states(self, principals: Collection[str]) -> Steps[dict[str, State]]:
+        """See `WorkingStore.working_states`."""
+        (found,) = yield Last([Statement(self._working, {"principals": self._variant.listed(principals)})])
+        return dict(_decode_states(found.rows[0][0]))
 
     def read(self, principal: str, approval_ids: Sequence[str]) -> Steps[tuple[list[Approval], Sequence[str]]]:
         """See `ApprovalStore.read_approvals`."""

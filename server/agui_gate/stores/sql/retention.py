@@ -1,6 +1,6 @@
 """Forgetting what is old, in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -32,18 +32,32 @@ _IDLE = (
 )
 """The thread as it was looked at, with no approval that waits or is at work, or of which nobody here knows."""
 _READABLE = "(SELECT key FROM threads WHERE tenant = :tenant AND key = :key AND bytes <= :largest)"
-_TALLY = {
-    "threads": "SELECT count(*) FROM threads WHERE tenant = :tenant",
-    "bytes": "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM threads WHERE tenant = :tenant",
-    "approvals": "SELECT count(*) FROM approvals WHERE tenant = :tenant",
-    "pending": "SELECT count(*) FROM approvals WHERE tenant = :tenant AND state = 'pending' "
-    "AND (expires_at IS NULL OR expires_at > :now)",
-    "tombstones": "SELECT count(*) FROM tombstones WHERE tenant = :tenant",
-    "events": "SELECT count(*) FROM approval_events WHERE tenant = :tenant",
-    "notices": "SELECT count(*) FROM outbox WHERE tenant = :tenant",
-    "oldest_thread": "SELECT min(updated_at) FROM threads WHERE tenant = :tenant",
-    "oldest_event": "SELECT min(at) FROM approval_events WHERE tenant = :tenant",
+_STEP = 2_000
+"""Rows that are counted at once."""
+COUNTED: Mapping[str, int | str] = {"threads": -1, "approvals": 0, "tombstones": "", "approval_events": -1, "outbox": 0}
+"""The tables that are counted, and the place before their first row."""
+_WAITS = "state = 'pending' AND (expires_at IS NULL OR expires_at > :now)"
+_COUNTS = {
+    "threads": ("key", "bytes, updated_at", "coalesce(sum(bytes), 0), min(updated_at)"),
+    "approvals": ("seq", f"CASE WHEN {_WAITS} THEN 1 ELSE 0 END AS waits", "coalesce(sum(waits), 0)"),
+    "tombstones": ("id", "1 AS one", "count(*)"),
+    "approval_events": ("thread", "count(*) AS events", "coalesce(sum(events), 0)"),
+    "outbox": ("id", "1 AS one", "count(*)"),
 }
+"""By table: what its rows are ordered by, what is read of them, and what that amounts to. Events go by whole chains."""
+
+
+def _counting(table: str, place: str, columns: str, sums: str) -> str:
+    by_chain = " GROUP BY thread" if table == "approval_events" else ""
+    rows = (
+        f"SELECT {place}, {columns} FROM {table} WHERE tenant = :tenant AND {place} > :after{by_chain} "  # noqa: S608 ours
+        f"ORDER BY {place} LIMIT :limit"
+    )
+    return f"SELECT count(*), max({place}), {sums} FROM ({rows}) AS part"  # noqa: S608 our names
+
+
+_COUNT = {table: _counting(table, *parts) for table, parts in _COUNTS.items()}
+_OLDEST_EVENT = "SELECT min(at) FROM approval_events WHERE tenant = :tenant"
 
 
 class _Seen(msgspec.Struct, array_like=True):
@@ -160,7 +174,35 @@ class Retention:
         (gone,) = yield Last([Statement(text, {"old": self._variant.listed(old)})])
         return gone.changed
 
-    def tally(self) -> Steps[Tally]:
-        """Returns what there is, counted."""
-        found = yield Last([Statement(text) for text in _TALLY.values()])
-        return Tally(**{name: result.rows[0][0] for name, result in zip(_TALLY, found, strict=True)})
+    @staticmethod
+    def count(table: str, after: object) -> Steps[tuple[list[int | None], object | None]]:
+        """Counts the next rows of a table: how many, and what they amount to. And where to go on."""
+        (found,) = yield Last([Statement(_COUNT[table], {"after": after, "limit": _STEP})])
+        number, place, *sums = found.rows[0]
+        return [number, *(None if one is None else int(one) for one in sums)], place if number == _STEP else None
+
+    @staticmethod
+    def oldest_event() -> Steps[int | None]:
+        """Returns when the trail began."""
+        (found,) = yield Last([Statement(_OLDEST_EVENT)])
+        at: int | None = found.rows[0][0]
+        return at
+
+
+def told(counted: Mapping[str, Sequence[Sequence[int | None]]], oldest_event: int | None) -> Tally:
+    """Returns what all steps have counted."""
+
+    def total(table: str, column: int) -> int:
+        return sum(step[column] or 0 for step in counted[table])
+
+    return Tally(
+        threads=total("threads", 0),
+        bytes=total("threads", 1),
+        approvals=total("approvals", 0),
+        pending=total("approvals", 1),
+        tombstones=total("tombstones", 0),
+        events=total("approval_events", 1),
+        notices=total("outbox", 0),
+        oldest_thread=min((step[2] for step in counted["threads"] if step[2] is not None), default=None),
+        oldest_event=oldest_event,
+    )

@@ -139,6 +139,7 @@ _PENDING = (
     "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
 )
 _COLUMNS = ", ".join((*HeadRow.__struct_fields__[:-1], _PENDING))
+_NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT :limit"
 _START = Place(2**63 - 1, 2**63 - 1)
 
 _decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
@@ -164,10 +165,12 @@ class Heads:
         """Returns one page; it asks for one thread more than it shows, to know whether there is another page."""
         equal = wanted.values()
         conditions = " AND ".join(("tenant = :tenant", *(f"{column} = :{column}" for column in equal)))
-        text = self.reading(
-            f"WHERE {conditions} AND (updated_at, key) < (:updated_at, :key) "
-            "ORDER BY updated_at DESC, key DESC LIMIT :limit"
-        )
+        which = f"WHERE {conditions} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}"
+        if wanted.archived is None:  # each part is along an index, in its order; both at once are not
+            parts = (which.replace(" AND (", f" AND archived = {archived} AND (", 1) for archived in (0, 1))
+            keys = " UNION ALL ".join(f"SELECT key FROM (SELECT key FROM threads {part}) AS part" for part in parts)  # noqa: S608 ours
+            which = f"WHERE tenant = :tenant AND key IN ({keys}) {_NEWEST}"
+        text = self.reading(which)
         place = msgspec.structs.asdict(after or _START)
         (found,) = yield Last([Statement(text, {**equal, **place, "limit": limit + 1})])
         ((body, ticks),) = found.rows

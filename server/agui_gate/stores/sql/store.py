@@ -3,15 +3,16 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.audit import Happened
+from agui_gate.core.audit import Event, Happened
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound
-from agui_gate.stores.audit import EventPage, HeadPage
+from agui_gate.stores.audit import EventPage, HeadPage, event_page, place_after
 from agui_gate.stores.base import (
     ApprovalPage,
     AtWork,
@@ -37,7 +38,7 @@ from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
 from agui_gate.stores.sql.records import Records
-from agui_gate.stores.sql.retention import Retention
+from agui_gate.stores.sql.retention import COUNTED, Retention, told
 from agui_gate.stores.sql.rows import Heads, Wanted
 from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
@@ -201,6 +202,10 @@ class SQLStore(ABC):
         """See `ApprovalStore`."""
         return await self._do("read", lambda: self._sql.records.waiting_ids(principals, limit)) if principals else {}
 
+    async def working_states(self, principals: Collection[str]) -> Mapping[str, State]:
+        """See `WorkingStore`."""
+        return await self._do("read", lambda: self._sql.records.working_states(principals)) if principals else {}
+
     async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
         """See `ApprovalStore`."""
         return await self._do("read", lambda: self._sql.records.read(principal, approval_ids))
@@ -265,7 +270,15 @@ class SQLStore(ABC):
         since: int = 0,
     ) -> EventPage:
         """See `AuditStore`."""
-        return await self._do("read", lambda: self._sql.trail.events(limit, cursor, principal, thread_id, since))
+        place: tuple[int, int] | None = place_after(cursor)
+        found: list[Event] = []
+        while place is not None and len(found) <= limit:
+            more, place = await self._do(
+                "read",
+                partial(self._sql.trail.events, limit + 1 - len(found), place, principal, thread_id, since),
+            )
+            found += more
+        return event_page(found, limit)
 
     async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
         """See `AuditStore`."""
@@ -273,7 +286,14 @@ class SQLStore(ABC):
 
     async def read_ledger(self, thread: str | None) -> list[Approval]:
         """See `AuditStore`."""
-        return await self._do("read", lambda: self._sql.ledger.of(None if thread is None else int(thread)))
+        if thread is not None:
+            return await self._do("read", lambda: self._sql.ledger.of(int(thread)))
+        found: list[Approval] = []
+        after: int | None = 0
+        while after is not None:
+            more, after = await self._do("read", partial(self._sql.ledger.chainless, after))
+            found += more
+        return found
 
     async def is_agreed(self, approval: Approval) -> bool:
         """See `AuditStore`."""
@@ -285,6 +305,10 @@ class SQLStore(ABC):
             return ()
         return await self._do("write", lambda: self._sql.trail.take(taker, told, limit))
 
+    async def want_runs(self, wanted: bool) -> None:
+        """See `OutboxStore`."""
+        await self._do("write", lambda: self._sql.trail.want_runs(wanted))
+
     # --- what is forgotten
 
     async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
@@ -293,7 +317,16 @@ class SQLStore(ABC):
 
     async def tally(self) -> Tally:
         """See `RetentionStore`."""
-        return await self._do("read", self._sql.retention.tally)
+        counted = {}
+        for table, after in COUNTED.items():
+            place: object | None = after
+            counts = []
+            while place is not None:
+                count, place = await self._do("read", partial(self._sql.retention.count, table, place))
+                counts.append(count)
+            counted[table] = counts
+        oldest_event = await self._do("read", self._sql.retention.oldest_event)
+        return told(counted, oldest_event)
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

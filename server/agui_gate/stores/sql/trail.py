@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.audit import Event, Happened, Head, chained
-from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, place_after
+from agui_gate.stores.audit import HeadPage, head_page, place_after
 from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.journal import AS_KNOWN
@@ -24,11 +24,17 @@ _ADD = (
     f"VALUES (:tenant, :{', :'.join(_EVENT[1:])})"
 )
 READ_EVENT = f"SELECT {', '.join(_EVENT)} FROM approval_events WHERE tenant = :tenant"  # noqa: S608 our names
-_ORDER = " AND (thread, seq) > (:after_thread, :after_seq) ORDER BY thread, seq LIMIT :limit"
+_AFTER = "(thread, seq) > (:thread, :seq) ORDER BY thread, seq"
+STEP = 500
+"""Events that one step looks at, where only some of them are wanted."""
+Place = tuple[int, int]
+"""A thread's key, and the number of an event of it."""
 _HEADS = (
-    "SELECT thread, seq, hash, tenant FROM approval_events AS event WHERE tenant = :tenant AND thread > :after_thread "
-    "AND seq = (SELECT max(seq) FROM approval_events WHERE tenant = :tenant AND thread = event.thread) "
-    "ORDER BY thread LIMIT :limit"
+    "SELECT event.thread, event.seq, event.hash, event.tenant "
+    "FROM (SELECT thread, max(seq) AS seq FROM approval_events WHERE tenant = :tenant AND thread > :after_thread "
+    "GROUP BY thread ORDER BY thread LIMIT :limit) AS head "
+    "JOIN approval_events AS event ON event.tenant = :tenant AND event.thread = head.thread AND event.seq = head.seq "
+    "ORDER BY event.thread"
 )
 
 _TELLING = Telling.__struct_fields__
@@ -59,6 +65,14 @@ _NOTICES = (
 )
 
 
+_READ = "NOT EXISTS (SELECT 1 FROM outbox_kinds WHERE tenant = :tenant AND kind = 'run_ended' AND wanted = 0)"
+_IS_WANTED = "SELECT wanted FROM outbox_kinds WHERE tenant = :tenant AND kind = :kind"
+_WANT = (
+    "INSERT INTO outbox_kinds (tenant, kind, wanted) VALUES (:tenant, :kind, :wanted) "
+    "ON CONFLICT (tenant, kind) DO UPDATE SET wanted = excluded.wanted WHERE outbox_kinds.wanted < excluded.wanted"
+)
+
+
 def telling_end(condition: str) -> str:
     """Returns the SQL that tells that the run ends which has the lease of the thread of that condition.
 
@@ -66,7 +80,7 @@ def telling_end(condition: str) -> str:
     """
     return (
         "INSERT INTO outbox (tenant, kind, principal, thread_id, about, body, created_at) "  # noqa: S608 our names
-        f"SELECT tenant, 'run_ended', principal, id, run_key, :body, :now FROM threads WHERE {condition}"
+        f"SELECT tenant, 'run_ended', principal, id, run_key, :body, :now FROM threads WHERE {_READ} AND {condition}"
     )
 
 
@@ -127,21 +141,41 @@ class Trail:
         return Statement(self._tell_end, {**held, "body": ended(status)})
 
     def events(
-        self, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int
-    ) -> Steps[EventPage]:
-        """Returns a part of the trail."""
-        after_thread, after_seq = place_after(cursor)
+        self, most: int, after: Place, principal: str | None, thread_id: str | None, since: int
+    ) -> Steps[tuple[list[Event], Place | None]]:
+        """Returns up to ``most`` of the next events, and where to go on; None at the end. There may be none of those
+        that are wanted in this step.
+        """
         wanted = {"principal": principal, "thread_id": thread_id}
-        where = "".join(f" AND {name} = :{name}" for name, value in wanted.items() if value is not None)
-        place = {"after_thread": after_thread, "after_seq": after_seq, "limit": limit + 1, "since": since}
-        (found,) = yield Last([Statement(f"{READ_EVENT}{where} AND at >= :since{_ORDER}", {**wanted, **place})])
-        return event_page([event_of(row) for row in found.rows], limit)
+        named = [f"{name} = :{name}" for name, value in wanted.items() if value is not None]
+        indexed = " AND ".join(("tenant = :tenant", *(named if len(named) == len(wanted) else ()), _AFTER))
+        look = f"SELECT * FROM approval_events WHERE {indexed} LIMIT :step"  # noqa: S608 our names
+        text = (
+            f"SELECT {', '.join(_EVENT)} FROM ({look}) AS found "  # noqa: S608 our names
+            f"WHERE {' AND '.join((*named, 'at >= :since'))} ORDER BY thread, seq LIMIT :most"
+        )
+        end = f"SELECT thread, seq FROM approval_events WHERE {indexed} LIMIT 1 OFFSET :step - 1"  # noqa: S608 our names
+        step = STEP if named or since else most
+        values = {**wanted, "thread": after[0], "seq": after[1], "step": step, "most": most, "since": since}
+        found, last = yield Last([Statement(text, values), Statement(end, values)])
+        events = [event_of(row) for row in found.rows]
+        if len(events) == most:
+            return events, (int(events[-1].thread), events[-1].seq)
+        return events, last.rows[0] if last.rows else None
 
     def heads(self, limit: int, cursor: str | None) -> Steps[HeadPage]:
         """Returns the heads of chains."""
         values = {"after_thread": place_after(cursor)[0], "limit": limit + 1}
         (found,) = yield Last([Statement(_HEADS, values)])
         return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
+
+    @staticmethod
+    def want_runs(wanted: bool) -> Steps[None]:
+        """Says whether this process reads when runs end. Who does is not overruled by who doesn't."""
+        values = {"kind": "run_ended", "wanted": int(wanted)}
+        (found,) = yield [Statement(_IS_WANTED, values)]
+        if not found.rows or found.rows[0][0] < values["wanted"]:
+            yield Last([Statement(_WANT, values)])
 
     def has_notices(self) -> Steps[bool]:
         """Returns whether there is anything to tell, of what this version knows."""

@@ -28,6 +28,10 @@ class Variant(Protocol):
         """Returns what the database takes for a list."""
         ...
 
+    def each(self, name: str) -> str:
+        """Returns the texts of the list ``:name``, a `listed` value, as a table with one column, ``value``."""
+        ...
+
     def size(self, column: str) -> str:
         """Returns the bytes of a text, or of a `body`; NULL for NULL."""
         ...

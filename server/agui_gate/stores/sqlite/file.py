@@ -23,6 +23,7 @@ from agui_gate.stores.sql.store import Operations
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
 from agui_gate.stores.sqlite.inode import OpenFile
+from agui_gate.stores.sqlite.statistics import keep_statistics
 
 T = TypeVar("T")
 
@@ -75,6 +76,8 @@ class StoreFile:
             raise ConfigurationError(ANOTHER_PAST.format(f"The database {self._path} is a backup."))
         self._db, self._file = db, OpenFile(self._path)
         self._owner = LeaseOwner()
+        with errors_as_unavailable():
+            keep_statistics(db)
         with errors_as_unavailable(), db.transaction(durable=False):
             overdue_by = machine.set_clock(db, self._clock)
             if overdue_by is not None:

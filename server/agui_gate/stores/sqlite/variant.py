@@ -26,6 +26,10 @@ class SQLiteVariant:
         """See `Variant`."""
         return msgspec.json.encode(list(values)).decode()
 
+    def each(self, name: str) -> str:
+        """See `Variant`."""
+        return f"json_each(:{name})"
+
     def size(self, column: str) -> str:
         """See `Variant`. SQLite knows the length of a BLOB without reading it."""
         return f"length(CAST({column} AS BLOB))" if column != "body" else "length(body)"

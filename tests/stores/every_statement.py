@@ -1,0 +1,247 @@
+"""Every statement that a store in SQL sends: all of its methods, in all their variants, on a small store.
+
+Nobody keeps a list of the statements. `recorded` takes each one where the code makes it, and `places` is every place in
+the code that makes one: a place that `use_everything` does not come to is a test that fails.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+import agui_gate.stores
+from agui_gate.core import audit
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import ConversationRef, Output
+from agui_gate.errors import NotFound, Unreadable
+from agui_gate.stores.base import LEASE_MS, Change, StopRequest, Thread, Which
+from agui_gate.stores.lease import DECIDES
+from agui_gate.stores.postgres import PostgresStore
+from agui_gate.stores.retention import BEGINNING, Ages
+from agui_gate.stores.sql import operations
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.stores.support import Clock, ask, gated, said
+
+FOLDER = Path(agui_gate.stores.__file__).parent
+
+TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox"}
+"""Those that grow."""
+USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
+EPOCH = (
+    "UPDATE approvals SET was = id",
+    "SELECT thread, count(*) FROM approvals",
+    "SELECT key, ref FROM threads",
+)
+"""The beginnings of what `begin_epoch` sends: before a store is used that was put back from a backup, it reads all."""
+
+Used = SQLiteStore | PostgresStore
+
+Place = tuple[str, int]
+"""A module of `FOLDER`, and a line in it."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A statement, as the code made it."""
+
+    text: str
+    values: Mapping[str, object]
+
+
+class Record(msgspec.Struct):
+    """What was made: the statements by their texts, and the places that made them."""
+
+    statements: dict[str, Said]
+    places: set[Place]
+
+
+@contextmanager
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
+    """Within, each statement is remembered when it is made."""
+    record = Record({}, set())
+
+    def make(text: str, values: Mapping[str, object] = operations.NOTHING, **more: Any) -> operations.Statement:
+        frame = sys._getframe(1)
+        record.places.add((str(Path(frame.f_code.co_filename).relative_to(FOLDER)), frame.f_lineno))
+        record.statements.setdefault(text, Said(text, values))
+        return operations.Statement(text, values, **more)
+
+    with monkeypatch.context() as patched:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("agui_gate.stores.") and module is not operations and hasattr(module, "Statement"):
+                patched.setattr(module, "Statement", make)
+        yield record
+
+
+def places(*folders: str) -> Iterator[tuple[str, int, int]]:
+    """Every call of `Statement` in the modules of these folders: the module, its first line and its last."""
+    for file in sorted(path for folder in folders for path in (FOLDER / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Statement":
+                yield str(file.relative_to(FOLDER)), node.lineno, node.end_lineno or node.lineno
+
+
+async def use_everything(store: Used, clock: Clock) -> None:
+    """Calls every method of a store, in every way that makes a statement of its own."""
+    await _threads(store, clock)
+    await _approvals(store, clock)
+    await _lists(store)
+    await _trail(store)
+    await _forgotten(store, clock)
+    await _unreadable(store)
+
+
+async def _commit(store: Used, change: Change, run_key: str, thread_id: str = "t") -> Thread:
+    thread = await store.lease_thread("alice", thread_id, "support", run_key)
+    await store.commit(thread, change, run_key)
+    return thread
+
+
+async def _threads(store: Used, clock: Clock) -> None:
+    whole = Change(
+        entries=said("a", "b"),
+        approvals=[gated("a1", expires_at=10), gated("a2")],
+        state={"a": 1},
+        ref=ConversationRef("t", "o", conversation_id="conv"),
+        default_title="x",
+        status="waiting",
+    )
+    await _commit(store, whole, "r1")
+    branch = Change(keep=1, entries=said("c"), replaced=["a2"], happened=[_shown("a2")], status="finished")
+    await _commit(store, branch, "r2")
+    for name in ("t", "conv"):  # by the client's id, and by the provider's
+        for is_whole in (True, False):
+            run_key = f"run-{name}-{is_whole}"
+            thread = await store.lease_thread("alice", name, "support", run_key, whole=is_whole)
+            await store.read_thread("alice", name, whole=is_whole)
+            await store.commit(thread, Change(after=2, status="finished"), run_key)
+    await _commit(store, Change(entries=said("d")), "left", "left")
+    await store.ask_to_stop("alice", "left", StopRequest())
+    await store.take_stops(["left"])
+    await store.at_work([("alice", "left")])
+    await store.renew(["left", "gone"])
+    clock.advance(2 * LEASE_MS)
+    await _commit(store, Change(status="finished"), "after", "left")  # a lease that lapsed is taken over
+    await store.update_thread("alice", "t", title="y", archived=True)
+
+
+def _shown(approval_id: str) -> audit.Happened:
+    return audit.Happened(kind="shown", principal="alice", thread_id="t", approval_id=approval_id)
+
+
+async def _approvals(store: Used, clock: Clock) -> None:
+    await ask(store, *(gated(f"b{n}", runner="provider") for n in range(4)), thread_id="u")
+    for to, more in (
+        (State.CLAIMED, {"decision": Decision(True, "bob")}),
+        (State.PASSED, {}),
+        (State.GIVEN_BACK, {}),
+        (State.UNKNOWN, {"output": Output("?")}),
+    ):
+        await store.move("b0", to, **more)
+    await store.move("b1", State.CLAIMED)
+    await store.is_agreed(gated("not in the trail"))
+    await store.is_agreed(msgspec.structs.replace(gated("b1"), thread_id="u"))
+    for to in (State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.DONE, State.FAILED):
+        made = f"c-{to}"
+        await ask(store, gated(made), thread_id="u")
+        if to in (State.DONE, State.FAILED):
+            await store.move(made, State.CLAIMED)
+        await store.move(made, to)
+    looks: Sequence[Callable[[], Awaitable[object]]] = (
+        lambda: store.approval("alice", "d0"),
+        lambda: store.read_thread("alice", "u"),
+        lambda: store.read_calls("alice", "u"),
+        lambda: store.list_approvals("alice", limit=2),
+        store.expire,
+        lambda: store.lease_thread("alice", "u", "support", "expires"),
+    )
+    for number, look in enumerate(looks):
+        await ask(store, gated(f"d{number}", expires_at=10), thread_id="u")
+        clock.advance(100)
+        await look()
+    await store.approval("alice", "was-never")
+    await store.orphans()
+    await store.unknown(2)
+    await store.waiting_ids(["alice", "bob"], 10)
+    await store.working_states(["alice", "bob"])
+    await store.read_approvals("alice", ["b2", "b3"])
+
+
+async def _lists(store: Used) -> None:
+    for archived in (None, False, True):
+        for agent in (None, "rare"):
+            page = await store.list_threads("alice", limit=1, archived=archived, agent=agent)
+            if page.next_cursor is not None:
+                await store.list_threads("alice", limit=1, archived=archived, agent=agent, cursor=page.next_cursor)
+    for which in get_args(Which):
+        calls = await store.list_approvals("alice", limit=1, which=which)
+        if calls.next_cursor is not None:
+            await store.list_approvals("alice", limit=1, which=which, cursor=calls.next_cursor)
+
+
+async def _trail(store: Used) -> None:
+    await store.note([_shown("b2")])
+    for principal in (None, "alice"):
+        for thread_id in (None, "t"):
+            for since in (0, 1):
+                events = await store.read_events(limit=1, principal=principal, thread_id=thread_id, since=since)
+                await store.read_events(
+                    limit=1, principal=principal, thread_id=thread_id, since=since, cursor=events.next_cursor
+                )
+    heads = await store.read_heads(limit=1)
+    await store.read_heads(limit=1, cursor=heads.next_cursor)
+    thread = await store.read_thread("alice", "t")
+    assert thread is not None
+    for key in (None, thread.key):
+        await store.read_ledger(key)
+    await store.want_runs(False)
+    notices = await store.take_notices("one", limit=2)
+    await store.take_notices("one", told=[notice.id for notice in notices], limit=2)
+    await store.take_notices("one", told=[], limit=0)
+
+
+async def _forgotten(store: Used, clock: Clock) -> None:
+    await ask(store, gated("e1"), gated("e2", expires_at=10), thread_id="v")
+    long = Output("x" * 10_000)
+    await store.move("e1", State.CLAIMED)
+    thread = await store.lease_thread("alice", "v", "support", "delete")
+    await ask_long(store, long)
+    clock.advance(100)
+    await store.delete_thread(thread, "delete")
+    with pytest.raises(NotFound):
+        await store.move("e1", State.DONE, output=Output("late"))  # its thread is gone
+    for thread_id in (None, "v"):
+        for approval_id in (None, "e1"):
+            await store.tombstones("alice", thread_id=thread_id, approval_id=approval_id)
+    await store.tally()
+    await store.begin_epoch()
+    clock.advance(10_000)
+    await store.sweep(Ages(threads=1000, records=1000), BEGINNING, 1)
+    await store.sweep(Ages(threads=1000, records=1000))
+
+
+async def ask_long(store: Used, output: Output) -> None:
+    """A call with a long result, whose thread is deleted."""
+    await ask(store, gated("f1"), thread_id="w")
+    await store.move("f1", State.CLAIMED)
+    await store.move("f1", State.DONE, output=output)
+    thread = await store.lease_thread("alice", "w", "support", f"{DECIDES}w")
+    await store.delete_thread(thread, f"{DECIDES}w")
+
+
+async def _unreadable(store: Used) -> None:
+    """A thread that a newer version has written, and a lease that nobody knows of."""
+
+    def spoil() -> operations.Steps[None]:
+        yield [operations.Statement("UPDATE journal SET body = :body", {"body": '[{"type":"user","id":1}]'})]
+
+    await _commit(store, Change(entries=said("a"), status="finished"), "x", "x")
+    await store._do("write", spoil)
+    with pytest.raises(Unreadable):
+        await store.lease_thread("alice", "x", "support", "y")
+    await store._do("write", lambda: store._sql.threads.void("y"))
