@@ -20,7 +20,7 @@ from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps, run
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite.database import Database, migrate
-from agui_gate.stores.sqlite.statistics import keep_statistics
+from agui_gate.stores.sqlite.statistics import write_statistics
 from agui_gate.stores.sqlite.variant import SQLiteVariant
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def _template() -> sqlite3.Connection:
     database = Database(connection)
     migrate(database, ":memory:")
     connection.executescript(_LIMITS + _LATEST)
-    keep_statistics(database)
+    write_statistics(database)
     return connection
 
 

@@ -189,7 +189,7 @@ class Retention:
         return at
 
 
-def told(counted: Mapping[str, Sequence[Sequence[int | None]]], oldest_event: int | None) -> Tally:
+def tally_of(counted: Mapping[str, Sequence[Sequence[int | None]]], oldest_event: int | None) -> Tally:
     """Returns what all steps have counted."""
 
     def total(table: str, column: int) -> int:

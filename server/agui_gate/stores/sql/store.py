@@ -38,7 +38,7 @@ from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
 from agui_gate.stores.sql.records import Records
-from agui_gate.stores.sql.retention import COUNTED, Retention, told
+from agui_gate.stores.sql.retention import COUNTED, Retention, tally_of
 from agui_gate.stores.sql.rows import Heads, Wanted
 from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
@@ -326,7 +326,7 @@ class SQLStore(ABC):
                 counts.append(count)
             counted[table] = counts
         oldest_event = await self._do("read", self._sql.retention.oldest_event)
-        return told(counted, oldest_event)
+        return tally_of(counted, oldest_event)
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

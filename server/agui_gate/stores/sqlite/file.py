@@ -23,7 +23,7 @@ from agui_gate.stores.sql.store import Operations
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
 from agui_gate.stores.sqlite.inode import OpenFile
-from agui_gate.stores.sqlite.statistics import keep_statistics
+from agui_gate.stores.sqlite.statistics import write_statistics
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class StoreFile:
         self._db, self._file = db, OpenFile(self._path)
         self._owner = LeaseOwner()
         with errors_as_unavailable():
-            keep_statistics(db)
+            write_statistics(db)
         with errors_as_unavailable(), db.transaction(durable=False):
             overdue_by = machine.set_clock(db, self._clock)
             if overdue_by is not None:

@@ -42,7 +42,7 @@ _INDEXES = """
 _KEEP = "INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)"
 
 
-def keep_statistics(database: Database) -> None:
+def write_statistics(database: Database) -> None:
     """Writes our statistics in the place of any others, if they are not there yet."""
     ours = list(_statistics(database))
     found = database.execute("SELECT name FROM sqlite_master WHERE name LIKE 'sqlite!_stat_' ESCAPE '!'").fetchall()
