@@ -13,7 +13,6 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -140,8 +139,8 @@ async def measure(gated: bool) -> Figures:
 def _answered(gated: bool) -> Iterator[None]:
     """Within: the provider says a few words, or asks for a refund first."""
     import httpx2
-    import openai
 
+    from agui_gate_adapters.common import transport as adapter_transport
     from tests.bench.provider import event, frames
 
     item = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "refund", "status": "completed"}
@@ -162,7 +161,7 @@ def _answered(gated: bool) -> Iterator[None]:
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body)
 
     transport = httpx2.MockTransport(answer)
-    with patch.object(openai, "DefaultAsyncHttpxClient", partial(openai.DefaultAsyncHttpxClient, transport=transport)):
+    with patch.object(adapter_transport, "new_carrier", lambda limits: transport):
         yield
 
 

@@ -1,8 +1,6 @@
 """Turns after the first: what is sent, and how refusals are told, is the same for all turns of a client of ours."""
 
-import importlib
 from collections.abc import Iterator
-from functools import partial
 from itertools import repeat
 
 import httpx2
@@ -10,6 +8,7 @@ import pytest
 
 from agui_gate.adapter import TurnRequest
 from agui_gate.errors import ProviderError
+from agui_gate_adapters.common import transport
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
 from .subject import Subject
@@ -52,9 +51,7 @@ class Service:
 
     def model(self, monkeypatch: pytest.MonkeyPatch) -> Model:
         """An adapter whose own client comes here."""
-        sdk = importlib.import_module(self.subject.sdk)
-        client = partial(sdk.DefaultAsyncHttpxClient, transport=httpx2.MockTransport(self))
-        monkeypatch.setattr(sdk, "DefaultAsyncHttpxClient", client)
+        monkeypatch.setattr(transport, "new_carrier", lambda limits: httpx2.MockTransport(self))
         model: Model = self.subject.make("m", base_url="http://127.0.0.1/v1", api_key="sk-1")
         waits(model)
         return model

@@ -10,18 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 from unittest.mock import patch
 
 import httpx2
 import msgspec
-import openai
 
 from agui_gate import concurrency
 from agui_gate.approvals import outbox
 from agui_gate.runs import heartbeat
+from agui_gate_adapters.common import transport as adapter_transport
 from tests.bench import provider
 
 _HOUR = 3600
@@ -107,10 +106,9 @@ def answered(deltas: int) -> Iterator[None]:
     """
     body = b"".join(provider.frames(deltas))
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, headers=_HEADERS, content=body))
-    client = partial(openai.DefaultAsyncHttpxClient, transport=transport)
     seldom = {"LOOK_SECONDS": _HOUR, "GATHER_SECONDS": _HOUR, "LONGEST": _HOUR}
     with (
-        patch.object(openai, "DefaultAsyncHttpxClient", client),
+        patch.object(adapter_transport, "new_carrier", lambda limits: transport),
         patch.object(heartbeat, "STOP_MS", _HOUR * 1000),
         patch.dict(vars(outbox), seldom),
     ):

@@ -7,6 +7,7 @@
 | `failures` | what a provider's error means, also about attachments and content |
 | `transport`, `openai_transport` | requests through a vendor's SDK; the bytes are read here |
 | `http` | requests without an SDK |
+| `wire`, `sockets` | the connections of these: HTTP/1.1 on httptools |
 | `large_requests` | large requests: processed off the event loop, written and sent in pieces |
 | `json_decoder` | a provider's JSON as structs |
 | `names` | tools' names and call ids that a provider accepts |

@@ -20,7 +20,7 @@ from agui_gate.errors import ConfigurationError
 
 from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
 from .large_requests import Pieces
-from .transport import CONNECT_SECONDS, MAX_CONNECTIONS, bound, certificates, retry_after
+from .transport import certificates, client_options, retry_after
 
 if TYPE_CHECKING:
     import httpx2
@@ -134,14 +134,8 @@ class Http:
     def _make_client(self) -> "httpx2.AsyncClient":
         import httpx2
 
-        return httpx2.AsyncClient(
-            headers={"Accept-Encoding": "identity", **self._headers},
-            timeout=httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS),
-            limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=200),
-            verify=certificates(),
-            follow_redirects=False,
-            event_hooks={"response": [bound]},
-        )
+        headers = {"Accept-Encoding": "identity", **self._headers}
+        return httpx2.AsyncClient(headers=headers, **client_options(self._timeout))
 
     async def aclose(self) -> None:
         """Close the connections. Those of event loops that are gone can't be closed, only dropped."""

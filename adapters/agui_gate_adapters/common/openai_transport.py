@@ -9,11 +9,13 @@ from agui_gate.errors import ProviderAuth
 
 from .failures import Api, ErrorReply, Failure
 from .large_requests import Pieces
-from .transport import Transport
+from .transport import Transport, bound
 
 if TYPE_CHECKING:
     import httpx2
     import openai
+
+    from .wire import Wire
 
 
 # Requests that differ from the first one in their body alone.
@@ -28,10 +30,11 @@ _NOT_AGAIN = (b"content-length", b"transfer-encoding", b"cookie")
 
 
 class Repeater:
-    """Repeats the requests of an SDK's client over ``http``, with other bodies."""
+    """Repeats the requests of an SDK's client over ``http``, with other bodies. Over a `Wire` they go past ``http``."""
 
     def __init__(self, http: "httpx2.AsyncClient") -> None:
         self._http = http
+        self._wire: Wire | None = None
         self._url: httpx2.URL | None = None
         self._headers: list[tuple[bytes, bytes]] = []
         self._timeout = http.timeout.as_dict()
@@ -41,17 +44,32 @@ class Repeater:
         """Whether it has seen a request."""
         return self._url is not None
 
-    def learn(self, request: "httpx2.Request") -> None:
+    def learn(self, response: "httpx2.Response") -> None:
         """Remembers a request that the SDK has sent and the provider accepted."""
+        request = response.request
         self._headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _NOT_AGAIN]
         self._url = request.url
+        self._wire = response.extensions.get("wire")
+        if self._wire is not None:
+            self._head = self._wire.head(request.method, request.url, self._headers)
 
     async def send(self, content: bytes) -> "httpx2.Response":
         """Sends a request and returns the reply of any status, its body unread. Raises what the HTTP library raises."""
+        if self._wire is None:
+            return await self._http.send(self._request(content), stream=True)
+        if self._http.cookies:
+            response = await self._wire.handle_async_request(self._request(content))
+        else:
+            response = await self._wire.send(self._head, content, self._timeout)
+        if not response.is_success or "set-cookie" in response.headers:
+            await self._heed(response)
+        return response
+
+    def _request(self, content: bytes) -> "httpx2.Request":
         import httpx2
 
         assert self._url is not None
-        request = httpx2.Request(
+        return httpx2.Request(
             "POST",
             self._url,
             headers=[*self._headers, (b"Content-Length", b"%d" % len(content))],
@@ -59,7 +77,16 @@ class Repeater:
             stream=httpx2.ByteStream(content),
             extensions={"timeout": self._timeout},
         )
-        return await self._http.send(request, stream=True)
+
+    async def _heed(self, response: "httpx2.Response") -> None:
+        """Does with an answer what ``http`` would: keeps its cookies, and bounds an error's body."""
+        try:
+            response.request = self._request(b"")
+            self._http.cookies.extract_cookies(response)
+            await bound(response)
+        except BaseException:
+            await response.aclose()
+            raise
 
 
 ApiKey = str | Callable[[], Awaitable[str]]
@@ -115,7 +142,7 @@ class OpenAITransport(Transport):
             return await super()._post(client, content, headers)
         if not repeater.knows:
             response = await super()._post(client, content, headers)
-            repeater.learn(response.request)
+            repeater.learn(response)
             return response
         response = await repeater.send(content)
         if not response.is_success:

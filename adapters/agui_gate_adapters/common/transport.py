@@ -19,6 +19,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit
+from urllib.request import getproxies
 
 import anyio
 import anyio.to_thread
@@ -70,6 +71,7 @@ async def _beginning(stream: "httpx2.AsyncByteStream") -> bytes:
 CONNECT_SECONDS = 5.0
 MAX_CONNECTIONS = 4000
 """Each running turn has one connection; a thousand streams a process are the design goal."""
+MAX_IDLE = 200
 
 _STREAM_HEADERS = {
     "Content-Type": "application/json",
@@ -134,18 +136,8 @@ class Transport(ABC):
         return client
 
     def _make_client(self) -> Any:
-        import httpx2
-
-        timeout = httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS)
-        limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=200)
-        http = self._sdk().DefaultAsyncHttpxClient(
-            timeout=timeout,
-            limits=limits,
-            verify=certificates(),
-            follow_redirects=False,
-            event_hooks={"response": [bound]},
-        )
-        return self._new_client(http, timeout)
+        options = client_options(self._timeout)
+        return self._new_client(self._sdk().DefaultAsyncHttpxClient(**options), options["timeout"])
 
     async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
         """Posts a streaming request and returns the reply, its body unread. Raises `Failure`.
@@ -249,9 +241,12 @@ async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
     """Yields the body's chunks as they arrive. Raises `Failure` when the connection breaks or is silent too long."""
     # We ask for an unencoded body; a proxy may encode it all the same, and a test's transport may have read it already.
     raw = response.headers.get("content-encoding", "identity") == "identity" and not response.is_stream_consumed
+    # What an answer of ours is made of needs no more layers.
+    direct = raw and "wire" in response.extensions
     try:
-        async for chunk in response.aiter_raw() if raw else response.aiter_bytes():
+        async for chunk in response.stream if direct else response.aiter_raw() if raw else response.aiter_bytes():
             yield chunk
+        await response.aclose()
     except Exception as error:
         log.debug("stream broke", exc_info=error)
         silent = "Timeout" in type(error).__name__
@@ -262,6 +257,36 @@ async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
 def host_of(url: str) -> str:
     """Returns host and port of an address, without user, path or query, as origins are stored and logged."""
     return urlsplit(url).netloc.rpartition("@")[2] or url
+
+
+def client_options(seconds: float) -> dict[str, Any]:
+    """Returns the arguments of an `httpx2.AsyncClient` made here; ``seconds``: how long a provider may be silent."""
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE)
+    carrier = new_carrier(limits)
+    return {
+        "timeout": httpx2.Timeout(seconds, connect=CONNECT_SECONDS),
+        "limits": limits,
+        "verify": certificates(),
+        "follow_redirects": False,
+        "event_hooks": {"response": [bound]},
+        **({"transport": carrier} if carrier else {}),
+    }
+
+
+def new_carrier(limits: "httpx2.Limits") -> "httpx2.AsyncBaseTransport | None":
+    """Makes what carries the requests of one client: a `Wire`, or None where httpx2 itself has to.
+
+    It has to where the environment names a proxy, and where there is no httptools (Windows).
+    """
+    if any(getproxies().get(scheme) for scheme in ("http", "https", "all")):
+        return None
+    try:
+        from .wire import Wire
+    except ModuleNotFoundError:
+        return None
+    return Wire(certificates(), limits)
 
 
 @cache
