@@ -14,7 +14,7 @@ import re
 import ssl
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -241,10 +241,13 @@ async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
     """Yields the body's chunks as they arrive. Raises `Failure` when the connection breaks or is silent too long."""
     # We ask for an unencoded body; a proxy may encode it all the same, and a test's transport may have read it already.
     raw = response.headers.get("content-encoding", "identity") == "identity" and not response.is_stream_consumed
-    # What an answer of ours is made of needs no more layers.
-    direct = raw and "wire" in response.extensions
+    chunks: AsyncIterable[bytes]
+    if raw and "wire" in response.extensions:
+        chunks = cast("httpx2.AsyncByteStream", response.stream)  # httpx2 would add three generators a chunk
+    else:
+        chunks = response.aiter_raw() if raw else response.aiter_bytes()
     try:
-        async for chunk in response.stream if direct else response.aiter_raw() if raw else response.aiter_bytes():
+        async for chunk in chunks:
             yield chunk
         await response.aclose()
     except Exception as error:
