@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from agui_gate.stores.postgres.connection import Connection
 from tests.bench.counting import Counted, answered, counting, least
 from tests.bench.server import create_ours
 from tests.bench.work import history
 from tests.product.inprocess import run, run_body, started, user
+from tests.stores.breaking import spy
 
 pytestmark = pytest.mark.anyio
 
@@ -28,15 +28,7 @@ PROVIDER = "http://127.0.0.1/v1"
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What was sent to PostgreSQL by now, a text a round trip."""
-    sent: list[bytes] = []
-    send = Connection.send
-
-    def counting(self: Connection, query: bytes) -> None:
-        sent.append(query)
-        send(self, query)
-
-    monkeypatch.setattr(Connection, "send", counting)
-    return sent
+    return spy(monkeypatch)
 
 
 async def asked(app: Any, thread: str, *messages: Any) -> None:

@@ -247,7 +247,7 @@ async def test_a_role_without_rights(tables: str, postgres: Postgres) -> None:
 
 
 async def test_behind_a_pooler_nothing_is_heard(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def deaf(conninfo: str, channels: list[str], hear: Callable[[bytes], None], again: Callable[[], None]) -> Ear:
+    def deaf(conninfo: str, channels: list[str], hear: Callable[[str], None], again: Callable[[], None]) -> Ear:
         return Ear(conninfo, [f"not_{channel}" for channel in channels], hear, again)
 
     monkeypatch.setattr(module, "Ear", deaf)

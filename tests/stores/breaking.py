@@ -1,23 +1,23 @@
 """Looking at what goes to PostgreSQL, and breaking connections at chosen moments."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from agui_gate.stores.postgres.connection import Connection
+from agui_gate.stores.postgres.connection import Broken, Connection
+from agui_gate.stores.sql.operations import Result
 
 
 def spy(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What is sent from now on."""
     sent: list[bytes] = []
-    send = Connection.send
+    ask = Connection.ask
 
-    def spying(self: Connection, query: bytes) -> None:
-        sent.append(query)
-        send(self, query)
+    async def spying(self: Connection, *texts: bytes) -> Sequence[Result]:
+        sent.append(b"; ".join(texts))
+        return await ask(self, *texts)
 
-    monkeypatch.setattr(Connection, "send", spying)
+    monkeypatch.setattr(Connection, "ask", spying)
     return sent
 
 
@@ -25,22 +25,15 @@ def lose(monkeypatch: pytest.MonkeyPatch, when: Callable[[bytes], bool], *, befo
     """Break the connection once: before what ``when`` is true of is sent, or after it was answered. ``sent``: what is
     lost before has gone out, and never arrives.
     """
-    send, receive, armed = Connection.send, Connection.receive, [True]
+    ask, armed = Connection.ask, [True]
 
-    def sending(self: Connection, query: bytes) -> None:
-        if armed and when(query):
-            armed.clear()
-            if before and not sent:
-                self._break()
-            else:
-                monkeypatch.setattr(self, "receive", lambda: losing(self), raising=False)
-                query = b"SELECT 1" if before else query
-        send(self, query)
+    async def losing(self: Connection, *texts: bytes) -> Sequence[Result]:
+        if not armed or not when(b"; ".join(texts)):
+            return await ask(self, *texts)
+        armed.clear()
+        if not before:
+            await ask(self, *texts)
+        await self.close()
+        raise Broken(sent or not before)
 
-    async def losing(self: Connection) -> Any:
-        await receive(self)
-        self._results = []
-        self._break()
-        return await receive(self)
-
-    monkeypatch.setattr(Connection, "send", sending)
+    monkeypatch.setattr(Connection, "ask", losing)

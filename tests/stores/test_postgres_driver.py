@@ -1,6 +1,7 @@
 """How the PostgreSQL store speaks to its database: texts as they are, few round trips, broken connections."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from psycopg.adapt import Transformer
 
 from agui_gate.errors import Unavailable
-from agui_gate.stores.postgres import link as links
 from agui_gate.stores.postgres import pool as pools
 from agui_gate.stores.postgres.errors import OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
-from agui_gate.stores.postgres.literals import MARK, bind, literal
+from agui_gate.stores.postgres.literals import ADAPTERS, MARK, bind
 from agui_gate.stores.sql.operations import Conflict, Kind, Last, Operation, Statement, Steps
 from tests.stores.breaking import lose, spy
 from tests.support.servers import Postgres
@@ -45,7 +46,7 @@ CLOSE_ALL = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE
 
 @asynccontextmanager
 async def linked(url: str) -> AsyncIterator[Link]:
-    link = Link(parameters(url), lambda: {"tenant": b"''"})
+    link = Link(parameters(url), lambda: (("tenant", "''"),))
     try:
         yield link
     finally:
@@ -129,32 +130,32 @@ async def test_values_of_every_kind(link: Link) -> None:
             g=[],
         ),
     )
-    assert row == [(1, -(2**62), 1, None, "{}", "t", "f")]
+    assert row == [(1, -(2**62), 1, None, "{}", True, False)]
 
 
-def test_what_is_no_value_is_refused() -> None:
-    with pytest.raises(TypeError, match="float is no value"):
-        literal(1.5)
+def bound(text: str, **values: object) -> bytes:
+    return bind(Statement(text, values), (("now", "5"),), Transformer(ADAPTERS))
+
+
+def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(UnicodeEncodeError):
-        literal("\ud800")
+        bound("SELECT :a", a="\ud800")
 
 
-def test_names_are_told_from_casts() -> None:
-    assert (
-        bind(Statement("SELECT :a::text, x::json, :now", {"a": "b"}), {"now": b"5"}) == b"SELECT 'b'::text, x::json, 5"
-    )
+def test_names_are_told_from_casts_and_signs_of_percent_are_left() -> None:
+    assert bound("SELECT :a::text, x::json, :now % 2", a="%b") == b"SELECT '%b'::text, x::json, 5 % 2"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_text_ends_its_quotes(text: str) -> None:
-    written = literal(text).decode().lstrip()
-    escaped = written.startswith("E")
-    inside = written[2:-1] if escaped else written[1:-1]
-    assert "\0" not in inside
-    assert ("\\" in text) == escaped
-    rest = inside.replace("\\\\", "") if escaped else inside
-    assert "'" not in rest.replace("''", "")
-    assert "\\" not in rest
+    for value in (text, text.replace("\0", "").encode(), [text]):
+        written = bound(":a", a=value).decode().strip().removesuffix("::text[]")
+        escaped = written.startswith("E")
+        inside = written[2:-1] if escaped else written[1:-1]
+        assert "\0" not in inside
+        rest = inside.replace("\\\\", "") if escaped else inside
+        assert "'" not in rest.replace("''", "")
+        assert "\\" not in rest
 
 
 # --- transactions
@@ -386,34 +387,68 @@ async def blocked(postgres: Postgres, number: int) -> None:
 
 async def test_who_finds_no_connection_free_waits_and_is_told(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "WAIT_SECONDS", 0.05)
-    pool = pools.Pool(lambda: links.connect(parameters(database)), size=1)
+    pool = pools.Pool(parameters(database), size=1)
     only = await pool.take()
     with pytest.raises(Unavailable, match="all of its connections are busy"):
         await pool.take()
     waiting = asyncio.create_task(pool.take())
     await asyncio.sleep(0)
-    pool.give(only)
+    await pool.give(only)
     assert await waiting is only
-    pool.close()
-    pool.give(only)
+    await pool.aclose()
+    await pool.give(only)
     with pytest.raises(Unavailable, match="closed"):
         await pool.take()
+
+
+async def test_who_closes_ends_what_is_under_way(link: Link, postgres: Postgres, database: str) -> None:
+    await link.run("write", several("INSERT INTO kept VALUES ('a', 0)"))
+    async with linked(database) as other:
+        holding = asyncio.create_task(other.run("write", holds := Holding("UPDATE kept SET number = 1")))
+        await holds.held.wait()
+        waiting = asyncio.create_task(link.run("read", one("SELECT 1 FROM kept FOR UPDATE")))
+        deciding = asyncio.create_task(link.run("write", several("UPDATE kept SET number = 2")))
+        await blocked(postgres, 1)
+        await link.aclose()
+        assert isinstance((await asyncio.gather(deciding, return_exceptions=True))[0], OutcomeUnknown)
+        assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], Trouble)
+        holds.go_on.set()
+        await holding
+
+
+async def test_what_the_pool_logs_names_no_host_and_no_role(
+    database: str, postgres: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "psycopg.pool")
+    pool = pools.Pool(parameters(database))
+    connection = await pool.take()
+    postgres.execute(CLOSE_ALL)
+    await pool.give(connection)
+    await pool.give(await pool.take())
+    await pool.aclose()
+    pool = pools.Pool(parameters(database.replace("postgres@", "nobody_special@")))
+    with pytest.raises(Trouble, match="there is no such role"):
+        await pool.take()
+    await pool.aclose()
+    assert "there is no such role" in caplog.text
+    for word in ("nobody_special", "127.0.0.1", str(postgres.port), database.rpartition("/")[2]):
+        assert word not in caplog.text
 
 
 async def test_a_connection_that_was_idle_for_long_is_asked_first(
     database: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = pools.Pool(lambda: links.connect(parameters(database)), size=1)
+    pool = pools.Pool(parameters(database), size=1)
     first = await pool.take()
-    pool.give(first)
+    await pool.give(first)
     monkeypatch.setattr(pools, "IDLE_SECONDS", -1.0)
     assert await pool.take() is first
-    pool.give(first)
+    await pool.give(first)
     lose(monkeypatch, lambda query: query == b"SELECT 1", before=False)
     second = await pool.take()
     assert second is not first
-    pool.give(second)
-    pool.close()
+    await pool.give(second)
+    await pool.aclose()
 
 
 async def test_a_server_that_says_nothing_is_given_up(

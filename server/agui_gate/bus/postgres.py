@@ -15,15 +15,15 @@ A replica has three connections for this: one that sends, one that reads, one th
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from agui_gate.bus.postgres_lines import Ear, Line
 from agui_gate.bus.replicas.wire import Batch, Head, Note, Piece, Run, Said, Wanted
 from agui_gate.errors import Unavailable, Unusable
 from agui_gate.stores.postgres.link import parameters
-from agui_gate.stores.postgres.literals import MARK, bind, literal
+from agui_gate.stores.postgres.literals import MARK, Given
 from agui_gate.stores.sql.operations import Statement
+from agui_gate.stores.sql.rows import many
 
 CHANNEL = "agui_gate"
 """The channel of notes to every process; the channel to one process has its address at the end."""
@@ -42,28 +42,32 @@ AT_ONCE = 200
 HEAR_SECONDS = 5.0
 """Seconds that it may take at the start until a note comes back."""
 
-_NOW = b"CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
-_MARKED = literal(MARK)[1:-1]
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+_GIVEN: Given = (("now", _NOW),)
+_MARKED = MARK + "1"
 
 _HEADS = (
-    b"INSERT INTO run_heads AS h (run_key, principal, thread_id, run_id, address, next, ended, at) VALUES %b "
-    b"ON CONFLICT (tenant, run_key) DO UPDATE SET next = excluded.next, ended = excluded.ended, at = excluded.at"
+    "INSERT INTO run_heads AS h (run_key, principal, thread_id, run_id, address, next, ended, at) "  # noqa: S608 ours
+    f"SELECT *, {_NOW} FROM (VALUES {{rows}}) AS b "
+    "ON CONFLICT (tenant, run_key) DO UPDATE SET next = excluded.next, ended = excluded.ended, at = excluded.at"
 )
-_EVENTS = b"INSERT INTO run_events (run_key, next, first, frames) VALUES %b ON CONFLICT DO NOTHING"
+_EVENTS = "INSERT INTO run_events (run_key, next, first, frames) VALUES {rows} ON CONFLICT DO NOTHING"
 _TRIM = (
-    b"DELETE FROM run_events AS e USING (VALUES %b) AS k (run_key, keep) "
-    b"WHERE e.tenant = '' AND e.run_key = k.run_key AND e.next <= k.keep"
+    "DELETE FROM run_events AS e USING (VALUES {rows}) AS k (run_key, keep) "
+    "WHERE e.tenant = '' AND e.run_key = k.run_key AND e.next <= k.keep"
 )
+_NOTIFY = "SELECT pg_notify(channel, payload) FROM (VALUES {rows}) AS n (channel, payload)"
 _FIND = (
     "SELECT principal, thread_id, run_id, address, next, ended, (SELECT first FROM run_events AS e "
     "WHERE e.tenant = '' AND e.run_key = h.run_key ORDER BY e.next LIMIT 1) "
     "FROM run_heads AS h WHERE tenant = '' AND run_key = :run_key"
 )
 _READ = (
-    b"SELECT w.number, h.next, h.ended, e.first, e.frames FROM (VALUES %b) AS w (number, run_key, seq) "
-    b"JOIN run_heads AS h ON h.tenant = '' AND h.run_key = w.run_key "
-    b"LEFT JOIN LATERAL (SELECT next, first, frames FROM run_events AS e WHERE e.tenant = '' "
-    b"AND e.run_key = w.run_key AND e.next > w.seq ORDER BY e.next LIMIT %d) AS e ON true ORDER BY w.number, e.next"
+    "SELECT w.number, h.next, h.ended, e.first, e.frames FROM (VALUES {rows}) AS w (number, run_key, seq) "  # noqa: S608 ours
+    "JOIN run_heads AS h ON h.tenant = '' AND h.run_key = w.run_key "
+    "LEFT JOIN LATERAL (SELECT next, first, frames FROM run_events AS e WHERE e.tenant = '' "
+    f"AND e.run_key = w.run_key AND e.next > w.seq ORDER BY e.next LIMIT {PIECES}) AS e ON true "
+    "ORDER BY w.number, e.next"
 )
 _PUT = (
     "INSERT INTO run_openings AS o (run_key, seq, opening, at) VALUES (:run_key, :seq, :opening, :now) "
@@ -79,12 +83,16 @@ _DROP = (
 _FORGET = _DROP.format(which="principal = :principal AND thread_id = :thread_id AND ended = 1")
 _EXPIRE = _DROP.format(which="(ended = 1 AND at < :now - :kept OR at < :now - :running)")
 _OLD_OPENINGS = "DELETE FROM run_openings WHERE tenant = '' AND at < :now - :kept"
-_MAY = b";".join(
-    b"INSERT INTO %b SELECT * FROM %b WHERE false; UPDATE %b SET run_key = '' WHERE false; DELETE FROM %b WHERE false"
-    % (table, table, table, table)
-    for table in (b"run_heads", b"run_events", b"run_openings")
-)
-"""Does nothing, and is refused where something that is needed isn't there."""
+_MAY = [
+    Statement(text.format(table))
+    for table in ("run_heads", "run_events", "run_openings")
+    for text in (
+        "INSERT INTO {0} SELECT * FROM {0} WHERE false",
+        "UPDATE {0} SET run_key = '' WHERE false",
+        "DELETE FROM {0} WHERE false",
+    )
+]
+"""Do nothing, and are refused where something that is needed isn't there."""
 
 
 class PostgresWire:
@@ -96,25 +104,25 @@ class PostgresWire:
     def __init__(self, url: str, kept_seconds: float) -> None:
         self._conninfo = parameters(url, "bus")
         self._kept_seconds = kept_seconds
-        self._send, self._read = Line(self._conninfo), Line(self._conninfo)
+        self._send, self._read = Line(self._conninfo, _GIVEN), Line(self._conninfo, _GIVEN)
         self._ear: Ear | None = None
         self._trimmed: dict[str, int] = {}
 
     async def start(self, address: str, hear: Callable[[bytes], None], again: Callable[[], None]) -> None:
         """See `Wire`."""
-        token = secrets.token_hex(8).encode()
+        token = secrets.token_hex(8)
         heard = asyncio.Event()
 
-        def hear_or_know(payload: bytes) -> None:
+        def hear_or_know(payload: str) -> None:
             if payload == token:
                 heard.set()
             else:
-                hear(payload.replace(_MARKED, MARK.encode()))
+                hear(payload.replace(_MARKED, MARK).encode())
 
         self._ear = Ear(self._conninfo, [CHANNEL, f"{CHANNEL}_{address}"], hear_or_know, again)
         try:
             await self._ear.start()
-            await self._send.ask(_MAY + b";" + _notify([Note(address, token)]))
+            await self._send.ask(*_MAY, *_notify([Note(address, token.encode())]))
         except Unavailable as error:
             await self.aclose()
             raise Unusable(f"The bus can't be used. {error.message}") from None
@@ -133,24 +141,21 @@ class PostgresWire:
         if self._ear is not None:
             await self._ear.aclose()
             self._ear = None
-        self._send.close()
-        self._read.close()
+        await self._send.aclose()
+        await self._read.aclose()
 
     async def send(self, batches: Sequence[Batch], notes: Sequence[Note]) -> None:
         """See `Wire`."""
         heads = {batch.run.run_key: batch for batch in batches}
         trims = {key: batch.keep for key, batch in heads.items() if batch.keep > self._trimmed.get(key, 0)}
-        texts = []
-        if batches:
-            texts.append(_HEADS % b",".join(map(_head, heads.values())))
-        if frames := [batch for batch in batches if batch.data]:
-            texts.append(_EVENTS % b",".join(map(_frames, frames)))
-        if trims:
-            texts.append(_TRIM % b",".join(b"(%b,%d)" % (literal(key), keep) for key, keep in trims.items()))
-        if notes:
-            texts.append(_notify(notes))
-        if texts:
-            await self._send.ask(b";".join(texts))
+        statements = [
+            *many(_HEADS, [_head(batch) for batch in heads.values()]),
+            *many(_EVENTS, [_frames(batch) for batch in batches if batch.data]),
+            *many(_TRIM, [{"run_key": key, "keep": keep} for key, keep in trims.items()]),
+            *_notify(notes),
+        ]
+        if statements:
+            await self._send.ask(*statements)
         self._trimmed |= trims
         for key, batch in heads.items():
             if batch.ended:
@@ -158,7 +163,7 @@ class PostgresWire:
 
     async def find(self, run_key: str) -> Head | None:
         """See `Wire`."""
-        (found,) = await self._read.ask(_bound(_FIND, run_key=run_key))
+        (found,) = await self._read.ask(Statement(_FIND, {"run_key": run_key}))
         if not found.rows:
             return None
         principal, thread_id, run_id, address, next_seq, ended, first = found.rows[0]
@@ -169,11 +174,11 @@ class PostgresWire:
         """See `Wire`."""
         if not wanted:
             return []
-        values = (b"(%d,%b,%d)" % (number, literal(each.run_key), each.seq) for number, each in enumerate(wanted))
-        (found,) = await self._read.ask(_READ % (b",".join(values), PIECES))
+        rows = [{"number": number, "run_key": each.run_key, "seq": each.seq} for number, each in enumerate(wanted)]
+        found = await self._read.ask(*many(_READ, rows))
         said: list[Said | None] = [None] * len(wanted)
         pieces: list[list[Piece]] = [[] for _ in wanted]
-        for number, next_seq, ended, first, frames in found.rows:
+        for number, next_seq, ended, first, frames in (row for result in found for row in result.rows):
             if first is not None:
                 pieces[number].append(Piece(first, frames.encode()))
             said[number] = Said(pieces[number], next_seq, bool(ended))
@@ -181,47 +186,45 @@ class PostgresWire:
 
     async def put_opening(self, run_key: str, seq: int, data: bytes) -> None:
         """See `Wire`."""
-        await self._send.ask(_bound(_PUT, run_key=run_key, seq=seq, opening=data))
+        await self._send.ask(Statement(_PUT, {"run_key": run_key, "seq": seq, "opening": data}))
 
     async def opening(self, run_key: str) -> tuple[int, bytes] | None:
         """See `Wire`."""
-        (found,) = await self._read.ask(_bound(_OPENING, run_key=run_key))
+        (found,) = await self._read.ask(Statement(_OPENING, {"run_key": run_key}))
         return None if not found.rows else (found.rows[0][0], found.rows[0][1].encode())
 
     async def forget(self, principal: str, thread_id: str) -> None:
         """See `Wire`."""
-        await self._drop(_bound(_FORGET, principal=principal, thread_id=thread_id, many=AT_ONCE))
+        await self._drop(_FORGET, principal=principal, thread_id=thread_id)
 
     async def expire(self) -> None:
         """See `Wire`."""
         kept, running = int(self._kept_seconds * 1000), RUNNING_SECONDS * 1000
-        await self._drop(_bound(_EXPIRE, kept=kept, running=running, many=AT_ONCE))
-        await self._send.ask(_bound(_OLD_OPENINGS, kept=OPENING_SECONDS * 1000))
+        await self._drop(_EXPIRE, kept=kept, running=running)
+        await self._send.ask(Statement(_OLD_OPENINGS, {"kept": OPENING_SECONDS * 1000}))
 
-    async def _drop(self, query: bytes) -> None:
-        while (await self._send.ask(query))[0].changed == AT_ONCE:
+    async def _drop(self, text: str, **values: object) -> None:
+        while (await self._send.ask(Statement(text, {**values, "many": AT_ONCE})))[0].changed == AT_ONCE:
             pass
 
 
-def _bound(text: str, **values: object) -> bytes:
-    return bind(Statement(text, values), {"now": _NOW})
+def _head(batch: Batch) -> Mapping[str, object]:
+    run = batch.run
+    return {
+        "run_key": run.run_key,
+        "principal": run.principal,
+        "thread_id": run.thread_id,
+        "run_id": run.run_id,
+        "address": run.address,
+        "next": batch.next,
+        "ended": batch.ended,
+    }
 
 
-def _head(batch: Batch) -> bytes:
-    return b"(%b,%d,%d,%b)" % (_whose(batch.run), batch.next, batch.ended, _NOW)
+def _frames(batch: Batch) -> Mapping[str, object]:
+    return {"run_key": batch.run.run_key, "next": batch.next, "first": batch.first, "frames": batch.data}
 
 
-@lru_cache(maxsize=4096)
-def _whose(run: Run) -> bytes:
-    return b",".join(map(literal, (run.run_key, run.principal, run.thread_id, run.run_id, run.address)))
-
-
-def _frames(batch: Batch) -> bytes:
-    return b"(%b,%d,%d,%b)" % (literal(batch.run.run_key), batch.next, batch.first, literal(batch.data))
-
-
-def _notify(notes: Sequence[Note]) -> bytes:
-    return b"SELECT " + b",".join(
-        b"pg_notify(%b,%b)" % (literal(f"{CHANNEL}_{note.to}" if note.to else CHANNEL), literal(note.payload))
-        for note in notes
-    )
+def _notify(notes: Sequence[Note]) -> Iterator[Statement]:
+    rows = [{"to": f"{CHANNEL}_{note.to}" if note.to else CHANNEL, "payload": note.payload} for note in notes]
+    return many(_NOTIFY, rows)

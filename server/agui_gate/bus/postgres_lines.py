@@ -6,16 +6,17 @@ to PostgreSQL itself.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import psycopg
 import structlog
 
 from agui_gate.errors import Unavailable
 from agui_gate.stores.postgres import readiness
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
 from agui_gate.stores.postgres.errors import AWAY, Trouble, reason
-from agui_gate.stores.postgres.link import connect
-from agui_gate.stores.sql.operations import Result
+from agui_gate.stores.postgres.literals import Given
+from agui_gate.stores.sql.operations import Result, Statement
 
 QUIET_SECONDS = 10.0
 """Seconds without a note after which PostgreSQL is asked whether it is there."""
@@ -36,13 +37,13 @@ class RefusedByPostgres(Exception):
 class Line:
     """A connection, made when it is needed and again when it broke, for one question at a time."""
 
-    def __init__(self, conninfo: str) -> None:
-        self._conninfo = conninfo
+    def __init__(self, conninfo: str, given: Given) -> None:
+        self._conninfo, self._given = conninfo, given
         self._lock = asyncio.Lock()
         self._connection: Connection | None = None
 
-    async def ask(self, query: bytes) -> list[Result]:
-        """Returns the results of one text of statements, which are one transaction. Raises `Unavailable`.
+    async def ask(self, *statements: Statement) -> Sequence[Result]:
+        """Returns the results of some statements, which are one transaction. Raises `Unavailable`.
 
         Who is cancelled leaves nothing under way: the connection is closed.
         """
@@ -50,21 +51,17 @@ class Line:
             connection = self._connection
             if connection is None or not connection.is_alive():
                 connection = self._connection = await _connected(self._conninfo)
-            connection.send(query)
             try:
-                return await connection.receive()
+                return await _asked(connection, *(connection.bound(each, self._given) for each in statements))
             except Broken:
                 raise away(AWAY) from None
             except Refused as error:
                 raise _refusal(error.state) from None
-            finally:
-                if connection.busy:
-                    self.close()
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Closes the connection; the next question makes another one."""
         if self._connection is not None:
-            self._connection.close()
+            await self._connection.close()
             self._connection = None
 
 
@@ -75,10 +72,10 @@ class Ear:
     """
 
     def __init__(
-        self, conninfo: str, channels: list[str], hear: Callable[[bytes], None], again: Callable[[], None]
+        self, conninfo: str, channels: list[str], hear: Callable[[str], None], again: Callable[[], None]
     ) -> None:
         self._conninfo, self._hear, self._again = conninfo, hear, again
-        self._listen = b";".join([*(b"LISTEN %b" % channel.encode() for channel in channels), readiness.HERE])
+        self._listen = [*(b"LISTEN %b" % channel.encode() for channel in channels), readiness.HERE]
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -94,29 +91,38 @@ class Ear:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         if self._connection is not None:
-            self._connection.close()
+            await self._connection.close()
             self._connection = None
 
     async def _connected(self) -> Connection:
-        connection = await _connected(self._conninfo, self._hear)
+        connection = await _connected(self._conninfo)
         try:
-            await _answer(connection, self._listen)
+            await _answer(connection, *self._listen)
         except BaseException:
-            connection.close()
+            await connection.close()
             raise
         return connection
 
     async def _stay(self) -> None:
         while True:
             assert self._connection is not None  # start made it
-            if not await _is_gone(self._connection):
-                continue
-            self._connection.close()
+            await self._listen_to(self._connection)
+            await self._connection.close()
             wait, longest = BACKOFF
             while not await self._reconnected():
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, longest)
             self._again()
+
+    async def _listen_to(self, connection: Connection) -> None:
+        """Hears what comes, until the connection is broken; where nothing comes it is asked now and then."""
+        try:
+            while True:
+                async for note in connection.notifies(timeout=QUIET_SECONDS):
+                    self._hear(note.payload)
+                await _answer(connection, b"SELECT 1")
+        except (psycopg.Error, Unavailable):
+            return
 
     async def _reconnected(self) -> bool:
         try:
@@ -126,34 +132,30 @@ class Ear:
         return True
 
 
-async def _connected(conninfo: str, hear: Callable[[bytes], None] | None = None) -> Connection:
+async def _connected(conninfo: str) -> Connection:
     """Connects to PostgreSQL. Raises `Unavailable`."""
     try:
-        return await connect(conninfo, hear)
+        return await Connection.connect(conninfo)
     except Trouble as trouble:
         raise away(trouble.why) from None
 
 
-async def _is_gone(connection: Connection) -> bool:
-    """Waits until it broke, or until it was quiet for long and has shown that it is there."""
+async def _asked(connection: Connection, *texts: bytes) -> Sequence[Result]:
+    """Asks, and hangs up if it is cancelled."""
+    asking = asyncio.ensure_future(connection.ask(*texts))
     try:
-        async with asyncio.timeout(QUIET_SECONDS):
-            await connection.gone.wait()
-    except TimeoutError:
-        try:
-            await _answer(connection, b"SELECT 1")
-        except Unavailable:
-            return True
-        return False
-    return True
+        return await asyncio.shield(asking)
+    except asyncio.CancelledError:
+        connection.hang_up()
+        await asyncio.gather(asking, return_exceptions=True)
+        raise
 
 
-async def _answer(connection: Connection, query: bytes) -> None:
+async def _answer(connection: Connection, *texts: bytes) -> None:
     """Asks PostgreSQL and waits for its answer. Raises `Unavailable`."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            connection.send(query)
-            await connection.receive()
+            await _asked(connection, *texts)
     except (TimeoutError, Broken):
         raise away(AWAY) from None
     except Refused as error:

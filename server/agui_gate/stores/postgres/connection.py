@@ -1,26 +1,23 @@
-"""A connection to PostgreSQL: a text of statements goes out, their results come back, in one round trip.
-
-It is made by psycopg, and then driven by libpq's own calls (`psycopg.pq`). psycopg's cursors take five times the CPU,
-which is most of what a short run costs (ADR 0020).
-
-The server's end of it is watched all the time. So a connection that PostgreSQL has closed is known to be broken before
-anybody uses it.
-"""
+"""A connection to PostgreSQL: a text of statements goes out, their results come back, in one round trip."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Self
 
-from psycopg import AsyncConnection, Error, OperationalError, pq
-from psycopg.pq.abc import PGresult
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor, pq
+from psycopg.adapt import Transformer
+from psycopg.rows import TupleRow
 
-from agui_gate.stores.postgres.literals import readers
-from agui_gate.stores.sql.operations import Result
+from agui_gate.stores.postgres.errors import Trouble, not_let_in
+from agui_gate.stores.postgres.literals import ADAPTERS, Given, bind
+from agui_gate.stores.sql.operations import Result, Statement
 
 ANSWER_SECONDS = 20.0
 """Seconds for an answer. PostgreSQL gives up earlier (`transaction.STATEMENT_MS`); a network may say nothing."""
-
-_GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 
 
 class Broken(Exception):
@@ -39,147 +36,76 @@ class Refused(Exception):
         self.state = state
 
 
-class Connection:
-    """An open connection, used by one transaction at a time. `gone` is set when it breaks.
+class Connection(AsyncConnection[TupleRow]):
+    """An open connection of psycopg, used by one transaction at a time.
 
-    ``hear`` gets the payload of each NOTIFY, if it was told to LISTEN.
-
-    `send`, then `receive` until it returns. A caller that is cancelled in `receive` has stopped nothing: whoever calls
-    `receive` next gets the answer.
+    `ask` must not be cancelled: psycopg would open another connection then, to cancel the statement. Who can't wait
+    any more hangs up.
     """
 
-    def __init__(self, driver: AsyncConnection[Any], hear: Callable[[bytes], None] | None = None) -> None:
-        self._driver = driver  # which closes the connection when it is collected
-        self._pg = driver.pgconn
-        self._loop = asyncio.get_running_loop()
-        self._results: list[PGresult] = []
-        self._waiter: asyncio.Future[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
-        self._writes = False
-        self._sent = False
-        self._lost = False
-        self.busy = False
-        self.broken = False
-        self.gone = asyncio.Event()
-        self._hear = hear
-        self.used_at = self._loop.time()
-        self._socket = self._pg.socket
-        self._loop.add_reader(self._socket, self._readable)
+    _asking: AsyncCursor[TupleRow]
+    _transformer: Transformer
+    used_at: float
+
+    def __repr__(self) -> str:
+        """Returns what psycopg and its pool log of it: psycopg's own would name the host and the role."""
+        return f"<{type(self).__name__} at 0x{id(self):x}>"
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """Opens one. Raises `Unavailable` with the reason, without the driver's words."""
+        try:
+            made = await super().connect(conninfo, autocommit=True, context=ADAPTERS, **kwargs)
+        except (psycopg.Error, OSError) as error:
+            raise Trouble(not_let_in(str(error))) from None
+        made._asking, made._transformer = AsyncCursor(made), Transformer(made)  # one for all, as they are dear to make
+        made.used_at = asyncio.get_running_loop().time()
+        return made
 
     @property
     def in_transaction(self) -> bool:
         """True if a transaction is open, which may have failed."""
-        return self._pg.transaction_status != pq.TransactionStatus.IDLE
+        return self.pgconn.transaction_status != pq.TransactionStatus.IDLE
 
     def is_alive(self) -> bool:
         """Returns whether nothing is known to the contrary, by what has arrived until now."""
-        for _ in range(2):  # its last words, and that there are no more
-            if not self.broken:
-                self._readable()
-        return not self.broken
+        with suppress(psycopg.Error):
+            for _ in range(2):  # its last words, and that there are no more
+                self.pgconn.consume_input()
+        return not self.closed
 
-    def send(self, query: bytes) -> None:
-        """Sends a text of one or more statements."""
-        self.busy, self._results, self._sent, self._lost = True, [], False, False
-        self._deadline = self._loop.call_later(ANSWER_SECONDS, self._break)
+    def bound(self, statement: Statement, given: Given) -> bytes:
+        """See `literals.bind`."""
+        return bind(statement, given, self._transformer)
+
+    async def ask(self, *texts: bytes) -> Sequence[Result]:
+        """Sends some statements; returns the result of each. Raises `Refused` and `Broken`."""
+        if not self.is_alive():
+            raise Broken(sent=False)
+        loop = asyncio.get_running_loop()
+        deadline = loop.call_later(ANSWER_SECONDS, self.hang_up)
         try:
-            if self.broken:
-                raise OperationalError
-            self._pg.send_query(query)
-            self._sent = True
-            self._flush()
-        except Error:
-            self._break()
+            await self._asking.execute(b"; ".join(texts))
+            return await _results(self._asking)
+        except psycopg.Error as error:
+            if error.sqlstate is None:  # psycopg's own words: PostgreSQL always says one
+                raise Broken(sent=True) from None
+            raise Refused(error.sqlstate) from None
+        finally:
+            deadline.cancel()
+            self.used_at = loop.time()
 
-    async def receive(self) -> list[Result]:
-        """Returns the results of what was sent, one for each statement. Raises `Refused` and `Broken`."""
-        if self.busy:
-            self._waiter = self._loop.create_future()
-            await self._waiter
-        if self._lost:
-            raise Broken(self._sent)
-        return [_result(result) for result in self._results]
-
-    def close(self) -> None:
-        """Closes it, whatever is under way."""
-        self._break()
-        self._pg.finish()
-
-    def _flush(self) -> None:
-        """Sends on; what the network doesn't take at once goes as soon as it does."""
-        if self._pg.flush():
-            if not self._writes:
-                self._writes = True
-                self._loop.add_writer(self._socket, self._writable)
-        elif self._writes:
-            self._writes = False
-            self._loop.remove_writer(self._socket)
-
-    def _writable(self) -> None:
-        try:
-            self._flush()
-        except Error:
-            self._break()
-
-    def _readable(self) -> None:
-        try:
-            self._pg.consume_input()
-            while self._hear is not None and (note := self._pg.notifies()) is not None:
-                self._hear(note.extra)
-            if self._writes:
-                self._flush()
-            while self.busy and not self._pg.is_busy():
-                result = self._pg.get_result()
-                if result is None:
-                    self._answered()
-                else:
-                    self._results.append(result)
-        except Error:
-            self._break()
-
-    def _answered(self) -> None:
-        if self._pg.status == pq.ConnStatus.OK:
-            self._settle()
-        else:
-            self._break()
-
-    def _break(self) -> None:
-        """Takes it as broken. Who waits is told so, unless PostgreSQL has said before that it refuses."""
-        if not self.broken:
-            self.broken = True
-            self.gone.set()
-            self._loop.remove_reader(self._socket)
-            if self._writes:
-                self._loop.remove_writer(self._socket)
-        self._lost = not any(_state(result) for result in self._results)
-        self._settle()
-
-    def _settle(self) -> None:
-        self.busy = False
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+    def hang_up(self) -> None:
+        """Breaks it, whatever is under way; who waits for an answer is told so."""
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
 
 
-def _state(result: PGresult) -> str | None:
-    """Returns the SQLSTATE of an error. libpq makes errors without one where the connection is gone."""
-    if result.status in _GOOD:
-        return None
-    state = result.error_field(pq.DiagnosticField.SQLSTATE)
-    return None if state is None else state.decode()
-
-
-def _result(result: PGresult) -> Result:
-    """Returns the result of a statement. Raises `Refused`."""
-    if result.status == pq.ExecStatus.COMMAND_OK:
-        return Result([], result.command_tuples or 0)
-    if result.status != pq.ExecStatus.TUPLES_OK:
-        raise Refused(_state(result) or "")
-    columns = list(enumerate(readers([result.ftype(column) for column in range(result.nfields)])))
-    rows = []
-    for number in range(result.ntuples):
-        values = ((result.get_value(number, column), read) for column, read in columns)
-        rows.append(tuple(None if value is None else read(value) for value, read in values))
-    return Result(rows, len(rows))
+async def _results(cursor: AsyncCursor[TupleRow]) -> list[Result]:
+    results = []
+    more: bool | None = True
+    while more:
+        rows = await cursor.fetchall() if cursor.rownumber is not None else []  # None: it is one without rows
+        results.append(Result(rows, max(cursor.rowcount, 0)))
+        more = cursor.nextset()
+    return results

@@ -1,16 +1,16 @@
 """The link of a store to its database: its URL, the connections it makes, and the operations that it runs on them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from agui_gate.errors import Unavailable, Unusable
-from agui_gate.stores.postgres.connection import Broken, Connection, Refused
-from agui_gate.stores.postgres.errors import AWAY, OutcomeUnknown, Trouble, may_go_well, not_let_in, reason
+from agui_gate.stores.postgres.connection import Broken, Refused
+from agui_gate.stores.postgres.errors import AWAY, OutcomeUnknown, Trouble, may_go_well, reason
+from agui_gate.stores.postgres.literals import Given
 from agui_gate.stores.postgres.pool import Pool
 from agui_gate.stores.postgres.transaction import Transaction, unguarded
 from agui_gate.stores.sql.operations import Kind, Operation
@@ -32,7 +32,7 @@ _DEFAULTS: Mapping[str, str | int] = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-"""The parameters that a URL may change. It can't change the encoding, which `quoting` relies on."""
+"""The parameters that a URL may change. It can't change the encoding, which `literals` relies on."""
 
 
 def parameters(url: str, whose: str = "store") -> str:
@@ -47,23 +47,14 @@ def parameters(url: str, whose: str = "store") -> str:
     return make_conninfo("", **{**_DEFAULTS, **given, "client_encoding": "UTF8"})
 
 
-async def connect(conninfo: str, hear: Callable[[bytes], None] | None = None) -> Connection:
-    """Opens one `Connection`. Raises `Unavailable` with the reason, without the driver's words."""
-    try:
-        driver: AsyncConnection[Any] = await AsyncConnection.connect(conninfo, autocommit=True)
-    except (psycopg.Error, OSError) as error:
-        raise Trouble(not_let_in(str(error))) from None
-    return Connection(driver, hear)
-
-
 class Link:
-    """A store's way to its database, until `aclose`. ``given``: asked at each try, see `quoting.bind`."""
+    """A store's way to its database, until `aclose`. ``given``: asked at each try, see `literals.bind`."""
 
-    def __init__(self, conninfo: str, given: Callable[[], Mapping[str, bytes]]) -> None:
+    def __init__(self, conninfo: str, given: Callable[[], Given]) -> None:
         self._given = given
         self.guard = unguarded
-        self._pool = Pool(lambda: connect(conninfo))
-        self._background: set[asyncio.Task[object]] = set()
+        self._pool = Pool(conninfo)
+        self._background: set[asyncio.Future[Any]] = set()
 
     async def run(self, kind: Kind, operation: Operation[T]) -> T:
         """Runs an operation. Raises what it raises, `Unavailable`, and `OutcomeUnknown` if nobody knows what it did.
@@ -74,21 +65,15 @@ class Link:
         until = loop.time() + AGAIN_SECONDS
         for left in range(TRIES - 1, -1, -1):
             transaction = Transaction(await self._pool.take(), kind, operation(), self._given(), self.guard)
+            trying = loop.create_task(self._try(transaction))
             try:
-                value = await transaction.go()
+                return await asyncio.shield(trying)
             except asyncio.CancelledError:
-                self._go(self._go_on(transaction))
+                self._keep(trying)
                 raise
             except (Refused, Broken) as error:
-                self._pool.give(transaction.connection)
                 if not (left and loop.time() < until and _did_nothing(transaction, error)):
                     raise _told(transaction, error) from None
-            except BaseException:
-                self._pool.give(transaction.connection)
-                raise
-            else:
-                self._pool.give(transaction.connection)
-                return value
         raise AssertionError("the last try returns or raises")
 
     def later(self, kind: Kind, operation: Operation[Any]) -> None:
@@ -100,31 +85,29 @@ class Link:
                 await asyncio.wait(before)
             await self.run(kind, operation)
 
-        self._go(work())
+        self._keep(asyncio.ensure_future(work()))
 
     async def aclose(self) -> None:
         """Closes, after what goes on in the background; that is waited for no longer than `CLOSE_SECONDS`."""
         if self._background:
             await asyncio.wait(self._background, timeout=CLOSE_SECONDS)
-        for task in self._background:
-            task.cancel()
-        self._pool.close()
+        await self._pool.aclose()
+        await asyncio.gather(*self._background, return_exceptions=True)
 
-    async def _go_on(self, transaction: Transaction[Any]) -> None:
+    async def _try(self, transaction: Transaction[T]) -> T:
         try:
-            await transaction.go()
+            return await transaction.run()
         finally:
-            self._pool.give(transaction.connection)
+            await self._pool.give(transaction.connection)
 
-    def _go(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.ensure_future(work)
-        self._background.add(task)
-        task.add_done_callback(self._forget)
+    def _keep(self, work: asyncio.Future[Any]) -> None:
+        self._background.add(work)
+        work.add_done_callback(self._forget)
 
-    def _forget(self, task: asyncio.Task[object]) -> None:
-        self._background.discard(task)
-        if not task.cancelled():
-            task.exception()
+    def _forget(self, work: asyncio.Future[Any]) -> None:
+        self._background.discard(work)
+        if not work.cancelled():
+            work.exception()
 
 
 def _did_nothing(transaction: Transaction[Any], error: Refused | Broken) -> bool:

@@ -1,14 +1,17 @@
 """The connections of one store: few, opened when they are needed, each used by one transaction at a time.
 
-A connection that PostgreSQL or the network has closed is thrown away when that is seen. One that was idle for a while
-is asked first whether it is alive: something between us may have forgotten it without a word.
+They are kept by psycopg's pool, which tells nobody who waits why it can't connect, and gives what PostgreSQL or the
+network has closed. A connection that was idle for a while is asked first whether it is alive: something between us may
+have forgotten it without a word.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from typing import Any, Self
+
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
-from agui_gate.stores.postgres.errors import BUSY, CLOSED, Trouble
+from agui_gate.stores.postgres.errors import AWAY, BUSY, CLOSED, Trouble
 
 SIZE = 8
 """Connections at most. A transaction takes a millisecond or two, so that is some thousand of them a second."""
@@ -16,80 +19,96 @@ WAIT_SECONDS = 5.0
 """Seconds to wait until a connection is free."""
 IDLE_SECONDS = 60.0
 """Seconds after which an idle connection is asked first whether it is alive."""
+CLOSE_SECONDS = 1.0
+"""Seconds for what the pool does in the background to end."""
 
 
 class Pool:
-    """Opens connections by ``connect``, and lends them: `take` and `give` for each transaction."""
+    """Lends connections: `take` and `give` for each transaction."""
 
-    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int = SIZE) -> None:
-        self._connect = connect
-        self._free = asyncio.Semaphore(size)
-        self._idle: list[Connection] = []
-        self._all: set[Connection] = set()
+    def __init__(self, conninfo: str, size: int = SIZE) -> None:
+        pool = self
+
+        class Reported(Connection):
+            """One of which those who wait learn why it can't be opened."""
+
+            @classmethod
+            async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+                pool._opening += 1
+                try:
+                    return await super().connect(conninfo, **kwargs)
+                except Trouble as trouble:
+                    pool._refuse(trouble.why)
+                    raise
+                finally:
+                    pool._opening -= 1
+
+        self._pool = AsyncConnectionPool(
+            conninfo, connection_class=Reported, min_size=0, max_size=size, open=False, reconnect_timeout=0
+        )
+        self._opening = 0
+        self._why = AWAY
+        self._waiting: set[asyncio.Timeout] = set()
+        self._lent: set[Connection] = set()
         self._closed = False
 
     async def take(self) -> Connection:
         """Returns a connection that works, as far as is known. Raises `Unavailable`; waits at most `WAIT_SECONDS` for
         one.
         """
-        if self._free.locked():
+        while True:
+            connection = await self._get()
+            self._lent.add(connection)
             try:
-                async with asyncio.timeout(WAIT_SECONDS):
-                    await self._free.acquire()
-            except TimeoutError:
-                raise Trouble(BUSY) from None
-        else:
-            await self._free.acquire()
-        try:
-            if self._closed:
-                raise Trouble(CLOSED)
-            return await self._alive() or await self._open()
-        except BaseException:
-            self._free.release()
-            raise
+                if await _answers(connection):
+                    return connection
+            except BaseException:
+                await self.give(connection)
+                raise
+            await self.give(connection)
 
-    def give(self, connection: Connection) -> None:
+    async def give(self, connection: Connection) -> None:
         """Takes it back: to lend it again, or to close it if it is broken, or not in the state that it was in."""
-        try:
-            if connection.broken or connection.busy or connection.in_transaction or self._closed:
-                self._drop(connection)
-            else:
-                connection.used_at = asyncio.get_running_loop().time()
-                self._idle.append(connection)
-        finally:
-            self._free.release()
+        self._lent.discard(connection)
+        await self._pool.putconn(connection)
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Closes all of them, whatever is under way."""
         self._closed = True
-        self._idle.clear()
-        for connection in list(self._all):
-            self._drop(connection)
+        for connection in self._lent:
+            connection.hang_up()
+        await self._pool.close(CLOSE_SECONDS)
 
-    async def _alive(self) -> Connection | None:
-        """Returns the idle connection that was used last, so that the others are seldom used and need not be alive."""
-        while self._idle:
-            connection = self._idle.pop()
-            long_idle = asyncio.get_running_loop().time() - connection.used_at > IDLE_SECONDS
-            if connection.is_alive() and not (long_idle and not await _answers(connection)):
-                return connection
-            self._drop(connection)
-        return None
+    async def _get(self) -> Connection:
+        if self._pool.closed and not self._closed:
+            await self._pool.open()
+        while True:
+            try:
+                async with asyncio.timeout(None) as limit:
+                    self._waiting.add(limit)
+                    return await self._pool.getconn(WAIT_SECONDS)
+            except TimeoutError:
+                raise Trouble(self._why) from None
+            except PoolClosed:
+                raise Trouble(CLOSED) from None
+            except PoolTimeout:
+                if not self._opening:
+                    raise Trouble(BUSY) from None
+            finally:
+                self._waiting.discard(limit)
 
-    async def _open(self) -> Connection:
-        connection = await self._connect()
-        self._all.add(connection)
-        return connection
-
-    def _drop(self, connection: Connection) -> None:
-        self._all.discard(connection)
-        connection.close()
+    def _refuse(self, why: str) -> None:
+        self._why = why
+        now = asyncio.get_running_loop().time()
+        while self._waiting:
+            self._waiting.pop().reschedule(now)
 
 
 async def _answers(connection: Connection) -> bool:
-    connection.send(b"SELECT 1")
+    if asyncio.get_running_loop().time() - connection.used_at <= IDLE_SECONDS:
+        return connection.is_alive()
     try:
-        await connection.receive()
+        await connection.ask(b"SELECT 1")
     except (Broken, Refused):
         return False
-    return not connection.broken
+    return True

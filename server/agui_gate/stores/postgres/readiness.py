@@ -10,7 +10,6 @@ pooler's, and say nothing of it.
 """
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 
 from agui_gate.errors import Unavailable
@@ -18,6 +17,7 @@ from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.postgres import schema
 from agui_gate.stores.postgres.errors import NOT_OURS, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
+from agui_gate.stores.postgres.literals import Given
 from agui_gate.stores.postgres.transaction import Guard
 from agui_gate.stores.postgres.variant import PAST
 from agui_gate.stores.sql.operations import Last, Statement, Steps
@@ -26,12 +26,13 @@ SKEW_MS = 60_000
 """Milliseconds by which the clocks of this machine and of the database may differ."""
 
 _TICKS = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint"
-_GIVEN: Mapping[str, bytes] = {
-    "ticks": f"({_TICKS})".encode(),
+_TENANT = ("tenant", "''")
+_GIVEN: Given = (
+    ("ticks", f"({_TICKS})"),
     # An expression of its own, which PostgreSQL works out once a statement: so an index can be used with it.
-    "now": f"(SELECT greatest({_TICKS}, max(seen)) FROM clock)".encode(),  # noqa: S608 ours
-    "tenant": b"''",
-}
+    ("now", f"(SELECT greatest({_TICKS}, max(seen)) FROM clock)"),  # noqa: S608 ours
+    _TENANT,
+)
 
 _SEEN = "UPDATE clock SET seen = :now"
 _CHECKED = (
@@ -54,12 +55,12 @@ class DatabaseClock:
         self.by_hand = by_hand
         self._ahead = 0
 
-    def given(self) -> Mapping[str, bytes]:
-        """See `quoting.bind`."""
+    def given(self) -> Given:
+        """See `literals.bind`."""
         if self.by_hand is None:
             return _GIVEN
-        now = b"%d" % self.by_hand()
-        return {**_GIVEN, "now": now, "ticks": now}
+        now = str(self.by_hand())
+        return ("ticks", now), ("now", now), _TENANT
 
     def __call__(self) -> int:
         """Returns ms since the epoch: the database's clock as it was read last, and what has passed since."""
@@ -166,12 +167,12 @@ def _look(*first: str) -> Steps[tuple[int, int, int, int, bool]]:
     if not version.rows:
         raise Trouble(NOT_OURS)
     (now, ticks, same_past), found = times.rows[0], version.rows[0]
-    return now, ticks, *found, same_past == "t"
+    return now, ticks, *found, same_past is True
 
 
 def _is_utf8() -> Steps[bool]:
     (found,) = yield Last([Statement(_UTF8)])
-    return bool(found.rows == [("t",)])
+    return bool(found.rows == [(True,)])
 
 
 _OURS = 1_635_214_695

@@ -85,7 +85,7 @@ def count_unknown() -> Steps[None]:
 def read() -> Steps[tuple[int, int]]:
     """Returns the version of the tables, and the oldest that can work with them: zeros if there are none."""
     (there,) = yield [Statement(_THERE)]
-    if there.rows != [("t",)]:
+    if there.rows != [(True,)]:
         return 0, 0
     (found,) = yield Last([Statement(READ)])
     version, oldest = found.rows[0] if found.rows else (0, 0)
@@ -95,7 +95,7 @@ def read() -> Steps[tuple[int, int]]:
 def migrate() -> Steps[int]:
     """Applies what is missing, and returns how many migrations that were. Waits for who does the same."""
     _, there = yield [Statement(f"SELECT pg_advisory_xact_lock({_LOCK})"), Statement(_THERE)]
-    if there.rows != [("t",)]:
+    if there.rows != [(True,)]:
         yield [Statement(_FIRST)]
     (found,) = yield [Statement(READ)]
     version, oldest = found.rows[0] if found.rows else (0, 0)

@@ -8,12 +8,13 @@ and nothing is set for longer than a transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
 from agui_gate.stores.postgres.errors import is_conflict, is_doubtful
-from agui_gate.stores.postgres.literals import bind
+from agui_gate.stores.postgres.literals import Given
 from agui_gate.stores.sql.operations import Conflict, Kind, Last, Result, Statement, Steps
 
 T = TypeVar("T")
@@ -53,91 +54,67 @@ unguarded = Guard(b"true", AssertionError)
 
 
 class Transaction(Generic[T]):
-    """A try at an operation, on a connection that nobody else uses meanwhile.
-
-    `go` may be called again after it was cancelled: it goes on where it was, since nothing stops PostgreSQL.
-    """
+    """A try at an operation, on a connection that nobody else uses meanwhile."""
 
     def __init__(
-        self, connection: Connection, kind: Kind, steps: Steps[T], given: Mapping[str, bytes], guard: Guard = unguarded
+        self, connection: Connection, kind: Kind, steps: Steps[T], given: Given, guard: Guard = unguarded
     ) -> None:
         self.connection, self._guard = connection, guard
         self._kind, self._steps, self._given = kind, steps, given
-        self._batch = slice(0)  # which of the results are those of the batch
-        self._ending = self._over = self._guarded = False
-        self._value: T
-        self._error: BaseException | None = None
         self.committing = False
         """True if something was sent that commits a change, whose answer is not there yet."""
         self.committed = False
         """True if some change of it is committed."""
-        self._step(partial(next, steps))
 
-    async def go(self) -> T:
+    async def run(self) -> T:
         """Runs it to its end. Raises `Refused` (it is rolled back then), `Broken`, and what the operation raises."""
-        while not self._over:
-            try:
-                answer: Sequence[Result] | Refused = await self.connection.receive()
-                self.committed |= self.committing
-            except Refused as error:
-                if self.committing and (self.connection.broken or is_doubtful(error.state)):
-                    # A pooler whose server died at COMMIT answers with an SQLSTATE, as if it had been refused.
-                    raise Broken(sent=True) from None
-                answer = error
-            self.committing = False
-            self._hear(answer)
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-    def _hear(self, answer: Sequence[Result] | Refused) -> None:
-        refused = answer if isinstance(answer, Refused) else None
-        if self._ending:
-            self._over, self._error = True, self._error or refused
-        elif not isinstance(answer, Refused):
-            if self._guarded and answer[self._batch.start - 1].rows[0][1] != "t":
-                self._fail(self._guard.refuses())
-                return
-            self._guarded = False
-            self._step(partial(self._steps.send, answer[self._batch]))
-        elif is_conflict(answer.state):
-            self._step(partial(self._steps.throw, Conflict()))
-        else:
-            self._fail(answer)
-
-    def _step(self, move: Callable[[], Sequence[Statement]]) -> None:
-        """Lets the operation go on, and sends what it wants to be sent."""
+        step: Callable[[], Sequence[Statement]] = partial(next, self._steps)
         try:
-            self._send(move())
-        except StopIteration as done:
-            self._value = done.value
-            self._end(b"COMMIT")
-        except BaseException as error:
-            self._fail(error)
+            while True:
+                try:
+                    results = await self._send(step())
+                except StopIteration as done:
+                    value: T = done.value
+                    break
+                except Refused as error:
+                    if not is_conflict(error.state):
+                        raise
+                    step = partial(self._steps.throw, Conflict())
+                else:
+                    step = partial(self._steps.send, results)
+            if self.connection.in_transaction:
+                await self._ask(self._kind != "read", b"COMMIT")
+        except BaseException:
+            self._steps.close()
+            if self.connection.in_transaction:
+                with suppress(Refused, Broken):
+                    await self.connection.ask(b"ROLLBACK")
+            raise
+        return value
 
-    def _fail(self, error: BaseException) -> None:
-        self._error = error
-        self._steps.close()
-        self._end(b"ROLLBACK")
-
-    def _send(self, batch: Sequence[Statement]) -> None:
-        texts = [bind(statement, self._given) for statement in batch]
+    async def _send(self, batch: Sequence[Statement]) -> Sequence[Result]:
+        texts = [self.connection.bound(statement, self._given) for statement in batch]
         last = isinstance(batch, Last)
         head: list[bytes] = []
         if not self.connection.in_transaction:
             head = [_TIMEOUT] if last and self._kind != "read" else [_BEGIN[self._kind], _TIMEOUT, _SILENCE]
             if self._kind == "durable":
-                self._guarded = True
                 head = [_BEGIN[self._kind], _TIMEOUT, _SILENCE, DURABLE + b", " + self._guard.condition]
-        begun = self.connection.in_transaction or len(head) > 1
-        self._batch = slice(len(head), len(head) + len(texts))
-        self.committing = last and self._kind != "read"
-        self.connection.send(b"; ".join([*head, *texts, *([b"COMMIT"] if last and begun else [])]))
+        end = [b"COMMIT"] if last and (self.connection.in_transaction or len(head) > 1) else []
+        results = await self._ask(last and self._kind != "read", *head, *texts, *end)
+        if len(head) > 3 and results[3].rows[0][1] is not True:
+            raise self._guard.refuses()
+        return results[len(head) : len(head) + len(texts)]
 
-    def _end(self, word: bytes) -> None:
-        if self.connection.in_transaction:
-            self._ending = True
-            self.committing = word == b"COMMIT" and self._kind != "read"
-            self.connection.send(word)
-        else:
-            self._over = True
+    async def _ask(self, commits: bool, *texts: bytes) -> Sequence[Result]:
+        self.committing = commits
+        try:
+            results = await self.connection.ask(*texts)
+        except Refused as error:
+            if commits and (self.connection.broken or is_doubtful(error.state)):
+                # A pooler whose server died at COMMIT answers with an SQLSTATE, as if it had been refused.
+                raise Broken(sent=True) from None
+            self.committing = False
+            raise
+        self.committing, self.committed = False, self.committed or commits
+        return results

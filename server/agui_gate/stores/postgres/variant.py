@@ -39,7 +39,7 @@ class PostgresVariant:
         return f"octet_length({column})"
 
     def body(self, json: bytes) -> object:
-        """See `Variant`. `quoting` takes bytes as text."""
+        """See `Variant`. `literals` writes bytes as text."""
         return json
 
     def joined(self, column: str) -> str:
