@@ -206,6 +206,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.postgres.connection.ANSWER_SECONDS": (20.0, "Twice `STATEMENT_MS`: PostgreSQL gives up first, with a reason. Only a silent network takes longer."),
     "agui_gate.stores.postgres.link.AGAIN_SECONDS": (10.0, "A request waits for it. A restart of pgbouncer takes a second or two."),
     "agui_gate.stores.postgres.link.CLOSE_SECONDS": (10.0, "As long as a statement under way may take."),
+    "agui_gate.stores.postgres.pool.CLOSE_SECONDS": (1.0, "What the pool does then takes milliseconds, but for a connection that is being opened, which ends by its own timeout."),
     "agui_gate.stores.postgres.pool.IDLE_SECONDS": (60.0, "Firewalls forget connections after some minutes; asking each time would double the round trips."),
     "agui_gate.stores.postgres.pool.WAIT_SECONDS": (5.0, "Then 503 with Retry-After: more waiting would only pile up requests."),
     "agui_gate.stores.postgres.readiness.SKEW_MS": (60000, "Clocks without NTP differ by seconds. An hour would hide a database that stood still."),

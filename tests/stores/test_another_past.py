@@ -102,7 +102,7 @@ async def test_what_is_durable_is_so_whatever_the_database_says(
 ) -> None:
     name = database.rpartition("/")[2]
     postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = {given}")
-    link = Link(parameters(database), dict)
+    link = Link(parameters(database), tuple)
 
     def shown() -> Steps[str]:
         (found,) = yield [Statement("SELECT current_setting('synchronous_commit')")]

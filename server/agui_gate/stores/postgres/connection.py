@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, pq
-from psycopg.adapt import Transformer
+from psycopg.abc import Transformer
+from psycopg.adapt import Transformer as new_transformer
 from psycopg.rows import TupleRow
 
 from agui_gate.stores.postgres.errors import Trouble, not_let_in
@@ -58,7 +59,10 @@ class Connection(AsyncConnection[TupleRow]):
             made = await super().connect(conninfo, autocommit=True, context=ADAPTERS, **kwargs)
         except (psycopg.Error, OSError) as error:
             raise Trouble(not_let_in(str(error))) from None
-        made._asking, made._transformer = AsyncCursor(made), Transformer(made)  # one for all, as they are dear to make
+        made._asking, made._transformer = (
+            AsyncCursor(made),
+            new_transformer(made),
+        )  # one for all, as they are dear to make
         made.used_at = asyncio.get_running_loop().time()
         return made
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from psycopg import adapters
-from psycopg.abc import Buffer
-from psycopg.adapt import AdaptersMap, Dumper, Loader, Transformer
+from psycopg.abc import Buffer, Transformer
+from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.types.string import StrDumper
 
 from agui_gate.stores.sql.operations import NAME, Statement

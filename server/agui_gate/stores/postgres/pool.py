@@ -43,7 +43,7 @@ class Pool:
                 finally:
                     pool._opening -= 1
 
-        self._pool = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo, connection_class=Reported, min_size=0, max_size=size, open=False, reconnect_timeout=0
         )
         self._opening = 0
@@ -83,8 +83,9 @@ class Pool:
         if self._pool.closed and not self._closed:
             await self._pool.open()
         while True:
+            limit = asyncio.timeout(None)
             try:
-                async with asyncio.timeout(None) as limit:
+                async with limit:
                     self._waiting.add(limit)
                     return await self._pool.getconn(WAIT_SECONDS)
             except TimeoutError:

@@ -74,23 +74,21 @@ class Transaction(Generic[T]):
                 try:
                     results = await self._send(step())
                 except StopIteration as done:
-                    value: T = done.value
-                    break
+                    if self.connection.in_transaction:
+                        await self._ask(self._kind != "read", b"COMMIT")
+                    return done.value  # type: ignore[no-any-return]
                 except Refused as error:
                     if not is_conflict(error.state):
                         raise
                     step = partial(self._steps.throw, Conflict())
                 else:
                     step = partial(self._steps.send, results)
-            if self.connection.in_transaction:
-                await self._ask(self._kind != "read", b"COMMIT")
         except BaseException:
             self._steps.close()
             if self.connection.in_transaction:
                 with suppress(Refused, Broken):
                     await self.connection.ask(b"ROLLBACK")
             raise
-        return value
 
     async def _send(self, batch: Sequence[Statement]) -> Sequence[Result]:
         texts = [self.connection.bound(statement, self._given) for statement in batch]
