@@ -386,11 +386,12 @@ async def blocked(postgres: Postgres, number: int) -> None:
 
 
 async def test_who_finds_no_connection_free_waits_and_is_told(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "WAIT_SECONDS", 0.05)
     pool = pools.Pool(parameters(database), size=1)
     only = await pool.take()
+    monkeypatch.setattr(pools, "WAIT_SECONDS", 0.05)
     with pytest.raises(Unavailable, match="all of its connections are busy"):
         await pool.take()
+    monkeypatch.setattr(pools, "WAIT_SECONDS", 60.0)
     waiting = asyncio.create_task(pool.take())
     await asyncio.sleep(0)
     await pool.give(only)

@@ -52,7 +52,7 @@ class Line:
             if connection is None or not connection.is_alive():
                 connection = self._connection = await _connected(self._conninfo)
             try:
-                return await _asked(connection, *(connection.bound(each, self._given) for each in statements))
+                return await connection.ask_or_hang_up(*(connection.bound(each, self._given) for each in statements))
             except Broken:
                 raise away(AWAY) from None
             except Refused as error:
@@ -140,22 +140,11 @@ async def _connected(conninfo: str) -> Connection:
         raise away(trouble.why) from None
 
 
-async def _asked(connection: Connection, *texts: bytes) -> Sequence[Result]:
-    """Asks, and hangs up if it is cancelled."""
-    asking = asyncio.ensure_future(connection.ask(*texts))
-    try:
-        return await asyncio.shield(asking)
-    except asyncio.CancelledError:
-        connection.hang_up()
-        await asyncio.gather(asking, return_exceptions=True)
-        raise
-
-
 async def _answer(connection: Connection, *texts: bytes) -> None:
     """Asks PostgreSQL and waits for its answer. Raises `Unavailable`."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            await _asked(connection, *texts)
+            await connection.ask_or_hang_up(*texts)
     except (TimeoutError, Broken):
         raise away(AWAY) from None
     except Refused as error:

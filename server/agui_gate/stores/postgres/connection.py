@@ -40,8 +40,7 @@ class Refused(Exception):
 class Connection(AsyncConnection[TupleRow]):
     """An open connection of psycopg, used by one transaction at a time.
 
-    `ask` must not be cancelled: psycopg would open another connection then, to cancel the statement. Who can't wait
-    any more hangs up.
+    `ask` must not be cancelled: psycopg would open another connection then, to cancel the statement.
     """
 
     _asking: AsyncCursor[TupleRow]
@@ -98,6 +97,16 @@ class Connection(AsyncConnection[TupleRow]):
         finally:
             deadline.cancel()
             self.used_at = loop.time()
+
+    async def ask_or_hang_up(self, *texts: bytes) -> Sequence[Result]:
+        """Does what `ask` does, and may be cancelled."""
+        asking = asyncio.ensure_future(self.ask(*texts))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            self.hang_up()
+            await asyncio.gather(asking, return_exceptions=True)
+            raise
 
     def hang_up(self) -> None:
         """Breaks it, whatever is under way; who waits for an answer is told so."""

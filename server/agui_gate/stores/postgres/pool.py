@@ -109,7 +109,7 @@ async def _answers(connection: Connection) -> bool:
     if asyncio.get_running_loop().time() - connection.used_at <= IDLE_SECONDS:
         return connection.is_alive()
     try:
-        await connection.ask(b"SELECT 1")
+        await connection.ask_or_hang_up(b"SELECT 1")
     except (Broken, Refused):
         return False
     return True

@@ -76,7 +76,8 @@ class Transaction(Generic[T]):
                 except StopIteration as done:
                     if self.connection.in_transaction:
                         await self._ask(self._kind != "read", b"COMMIT")
-                    return done.value  # type: ignore[no-any-return]
+                    value: T = done.value
+                    return value
                 except Refused as error:
                     if not is_conflict(error.state):
                         raise
