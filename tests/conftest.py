@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agui_gate.threads import leased_thread
 from tests.interop.replay import unavailable
 from tests.support import chance
 
@@ -35,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported."""
     chance.begin(config.getoption("explore"))
+    leased_thread.CHECKED = True
 
 
 @pytest.fixture(scope="session")

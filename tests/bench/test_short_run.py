@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agui_gate.threads import leased_thread
 from tests.bench.counting import Counted, answered, counting, least
 from tests.bench.server import create_ours
 from tests.bench.work import history
@@ -19,6 +20,12 @@ from tests.product.inprocess import run, run_body, started, user
 pytestmark = pytest.mark.anyio
 
 RUNS = 5
+
+
+@pytest.fixture(autouse=True)
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is taken as it is, as it is where nothing is tested."""
+    monkeypatch.setattr(leased_thread, "CHECKED", False)
 
 
 async def counted_runs(folder: Path, earlier: int = 0) -> Counted:
@@ -46,8 +53,10 @@ async def test_a_run_after_1_000_messages(tmp_path: Path) -> None:
     assert took.over(Counted(ours=34_500, calls=37_000, tasks=3, jobs=10, turns=30)) == {}
 
 
-async def counted_first_events(folder: Path, earlier: int = 0) -> Counted:
-    """What comes before the first event of a run leaves, on a thread that the server has never seen."""
+async def counted_first_events(folder: Path, earlier: int = 0, runs: int = 0) -> Counted:
+    """What comes before the first event of a run leaves: on a thread that the server has never seen, or one with
+    earlier ``runs``.
+    """
     messages = [*history(earlier), user("hello", "m1")]
     counts = []
     with answered(deltas=2):
@@ -62,9 +71,12 @@ async def counted_first_events(folder: Path, earlier: int = 0) -> Counted:
 
                 await app(scope, receive, sending)
 
+            for number in range(runs):
+                await run(app, run_body("thread", user("hello", f"before-{number}")))
             for number in range(RUNS):
+                thread, told = ("thread", [user("hello", f"m{number}")]) if runs else (f"thread-{number}", messages)
                 with counting() as counted:
-                    await run(until_first, run_body(f"thread-{number}", *messages))
+                    await run(until_first, run_body(thread, *told))
                 counts.append(counted)
     return least(counts)
 
@@ -78,3 +90,9 @@ async def test_the_first_event(tmp_path: Path) -> None:
 async def test_the_first_event_after_1_000_messages(tmp_path: Path) -> None:
     took = await counted_first_events(tmp_path, earlier=1000)
     assert took.over(Counted(ours=630, calls=1_050, tasks=3, jobs=9, turns=30)) == {}
+
+
+async def test_the_first_event_after_earlier_runs(tmp_path: Path) -> None:
+    """A thread that is in use is not read again: it costs the same however many runs it had."""
+    took = await counted_first_events(tmp_path, runs=30)
+    assert took.over(Counted(ours=200, calls=470, tasks=3, jobs=2, turns=12)) == {}

@@ -20,7 +20,7 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
-from agui_gate.stores.base import LEASE_MS, Change, StopRequest, Thread, Which
+from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, StopRequest, Thread, Which
 from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages
@@ -120,6 +120,9 @@ async def _threads(store: Used, clock: Clock) -> None:
             thread = await store.lease_thread("alice", name, "support", run_key, whole=is_whole)
             await store.read_thread("alice", name, whole=is_whole)
             await store.commit(thread, Change(after=2, status="finished"), run_key)
+    old = JournalVersion("0", "r0", "finished", 1)
+    thread = await store.lease_thread("alice", "t", "support", "known", known=old)
+    await store.commit(thread, Change(status="finished"), "known")
     await _commit(store, Change(entries=said("d")), "left", "left")
     await store.ask_to_stop("alice", "left", StopRequest())
     await store.take_stops(["left"])

@@ -22,7 +22,7 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, AtWork, Change, RunStatus, provider_id
+from agui_gate.stores.base import LEASE_MS, AtWork, Change, JournalVersion, RunStatus, provider_id
 from agui_gate.stores.capabilities import FullStore
 from tests.stores.support import Clock, gated, ids, pending, said
 
@@ -62,6 +62,35 @@ async def test_a_new_thread_is_empty_and_belongs_to_who_opened_it(store: FullSto
     assert thread.created_at == thread.updated_at == thread.now == clock.now
     assert (thread.entries, thread.approvals, thread.state, thread.ref, thread.title) == ([], [], None, None, None)
     assert (thread.run_key, thread.run_status) == (None, None)
+
+
+async def test_a_journal_that_is_known_need_not_be_read(store: FullStore, clock: Clock) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1", known=JournalVersion("0", "r0", "finished", 3))
+    assert (thread.is_known, thread.entries) == (False, [])
+    await store.commit(thread, Change(entries=said("a", "b"), approvals=[gated("c1")], status="waiting"), "r1")
+
+    known = JournalVersion(thread.key, "r1", "waiting", 2)
+    thread = await store.lease_thread("alice", "t", "support", "r2", known=known)
+    assert (thread.is_known, thread.entries, [one.id for one in thread.approvals]) == (True, [], ["c1"])
+    await store.commit(thread, Change(entries=said("c"), status="waiting"), "r2")
+
+    last = "r2"
+    for name, other in {"key": "1", "run_key": "r1", "status": "finished", "entries": 2}.items():
+        before = await store.read_thread("alice", "t")
+        assert before is not None
+        old = msgspec.structs.replace(JournalVersion(before.key, last, "waiting", 3), **{name: other})
+        last = f"not by {name}"
+        thread = await store.lease_thread("alice", "t", "support", last, known=old)
+        assert (thread.is_known, thread.entries) == (False, before.entries)
+        assert [one.id for one in thread.approvals] == ["c1"]
+        await store.commit(thread, Change(status="waiting"), last)
+
+    thread = await store.lease_thread("alice", "t", "support", "silent")
+    clock.advance(LEASE_MS + 1)
+    thread = await store.lease_thread(
+        "alice", "t", "support", "r3", known=JournalVersion(thread.key, "silent", "waiting", 3)
+    )
+    assert (thread.is_known, len(thread.entries)) == (False, 3)
 
 
 async def test_reading_makes_no_thread(store: FullStore) -> None:

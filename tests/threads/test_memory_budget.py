@@ -122,7 +122,8 @@ async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest
         """Refund."""
         return "refunded"
 
-    app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://")
+    settings = Settings(kept_bytes=0)  # what is kept is not opened again
+    app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://", settings=settings)
     async with started(app), asyncio.timeout(60):
         store = app.state.engine.store
         thread = await store.lease_thread("local", "t", "a", "r")

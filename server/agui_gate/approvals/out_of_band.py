@@ -191,6 +191,7 @@ class Decisions:
             finally:
                 await opened.end(status, END_SECONDS)
                 reservation.release()
+                self._leaser.release(opened)
 
     def _verdict(self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
         """Returns the verdict on the answer. Raises `ApprovalRefused` and `Unavailable`."""

@@ -163,6 +163,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "thread_bytes": _number(16 * 1024, 1 << 30),
     "thread_entries": _number(10, 10_000_000),
     "open_bytes": _number(1024 * 1024, 1 << 40),
+    "kept_bytes": _number(0, 1 << 40),
     "state_bytes": _number(2, 1 << 30),
     "principal_runs": _number(1, 1_000_000),
     "principal_bytes": _number(16 * 1024, 1 << 40),

@@ -102,6 +102,10 @@ class Settings:
     """Size of all threads that are in use at the same time (several times that in memory), half of it for one
     principal. Above: 503 `unavailable`, and 429 `rate_limited` for the principal.
     """
+    kept_bytes: int = defaults.KEPT_BYTES
+    """Memory for threads between their runs, so that the next run doesn't read them again. The thread that was used
+    last is dropped last. 0: none.
+    """
     state_bytes: int = defaults.STATE_BYTES
     """The shared state of a thread, as JSON. Above: 413 `too_large`; a tool's change is undone."""
     principal_runs: int = defaults.PRINCIPAL_RUNS

@@ -74,7 +74,11 @@ class Journal:
         self._unfinished: dict[str, Approval] = {}
         self.ref: ConversationRef | None = None
         self._read(entries)
-        self.ref = ref
+        self.read_again(approvals, ref)
+
+    def read_again(self, approvals: Iterable[Approval], ref: ConversationRef | None) -> None:
+        """Takes over all records of the thread, and the reference, as the store has them now."""
+        self.approvals, self._unfinished, self.ref = {}, {}, ref
         for approval in approvals:
             self.record(approval)
 
@@ -356,6 +360,11 @@ class Journal:
         if turn.cut or not turn.awaited:
             return True
         return any(not self.has_outcome(c.id) and (c.kind != "task" or self.waits) for c in turn.awaited)
+
+    @property
+    def newest_place(self) -> int:
+        """The place of the newest turn of the conversation; -1 if there is none."""
+        return self._newest_place
 
     def has_turn_after(self, place: int) -> bool:
         """Returns whether the model has said something after the entry at ``place``."""

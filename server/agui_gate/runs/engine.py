@@ -172,6 +172,7 @@ class Engine:
             await self._expiry.step()
         for live in list(self._runs.values()):
             await live.tell_expired()
+        self._leaser.tidy()
         self.extensions.tick()
         await self._bus.expire()
 
@@ -315,6 +316,8 @@ class Engine:
         live.start(work.execute())
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))
+        if names:  # others are of a store that goes with them
+            live.task.add_done_callback(lambda _: self._leaser.release(opened))
         return live
 
     def following(self, principal: str, thread_id: str) -> LiveRun | None:
@@ -354,6 +357,7 @@ class Engine:
 
     async def _deleted(self, principal: str, thread_id: str) -> None:
         self._written(principal, thread_id, "approvals")
+        self._leaser.forget(principal, thread_id)
         await self._bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
@@ -414,6 +418,7 @@ class Engine:
         place = (hint.principal, hint.thread_id)
         if hint.what != "stop":
             self._watch.happened(*place)
+            self._leaser.forget(*place)
         elif self._heart is not None and (place in self._by_thread or place in self._working):
             self._heart.hurry()
         self.extensions.written(*place, hint.what, here=False)

@@ -91,6 +91,31 @@ class Thread(msgspec.Struct, kw_only=True):
     entries: list[Entry] = msgspec.field(default_factory=list)
     approvals: list[Approval] = msgspec.field(default_factory=list)
     """Every approval of this thread, oldest first."""
+    is_known: bool = False
+    """True if the journal is as the caller knows it (`JournalVersion`). Then ``entries`` was not read, and is empty."""
+
+
+class JournalVersion(msgspec.Struct, frozen=True):
+    """The journal of a thread that a caller has read, or written, before.
+
+    ``key`` is the thread's. The journal had so many ``entries`` when its last run ``run_key`` ended with ``status``.
+    """
+
+    key: str
+    run_key: str
+    status: RunStatus
+    entries: int
+
+    def is_of(self, thread: Thread, entries: int) -> bool:
+        """Returns whether nothing was written to the journal of ``thread`` since: it is as it was leased, and has so
+        many ``entries``.
+        """
+        return (self.key, self.run_key, self.status, self.entries) == (
+            thread.key,
+            thread.run_key,
+            thread.run_status,
+            entries,
+        )
 
 
 class ThreadHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +224,15 @@ class ThreadStore(Protocol):
     """Keeps threads and their journals."""
 
     async def lease_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+        self,
+        principal: str,
+        thread_id: str,
+        agent: str,
+        run_key: str,
+        *,
+        whole: bool = True,
+        create: bool = True,
+        known: JournalVersion | None = None,
     ) -> Thread:
         """Takes the lease for ``run_key`` and reads the thread, creating it if it is new.
 
@@ -213,6 +246,9 @@ class ThreadStore(Protocol):
         ``whole`` False: only the head is read, which takes the same for a thread of any size. It has no entries, no
         approvals and no state, and nothing is expired. Raises `TooLarge` for a whole thread that is over what may be
         read; then no lease was taken.
+
+        ``known``: what the caller has of the thread's journal. If it is that still, the journal need not be read, and
+        the thread says so (`Thread.is_known`). A store that doesn't take this argument is not given it.
         """
         ...
 

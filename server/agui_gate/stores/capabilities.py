@@ -4,7 +4,8 @@ A capability is looked up by the names of its methods, once, when the engine is 
 feature is absent, or is done by what every store can do: nobody has to write all of this to have a store of their own.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -184,7 +185,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     ``expiry``: without it, what is overdue is written as expired when somebody looks. ``orphans``: without it, calls
     whose process died wait for the next run of their thread. ``audit``, ``outbox``, ``epochs``, ``retention``: without
-    it there is no audit trail, no notice, no restored backup, and nothing is forgotten.
+    it there is no audit trail, no notice, no restored backup, and nothing is forgotten. ``takes_known``: whether
+    `lease_thread` takes what is known of a journal.
     """
 
     shared: SharedStore
@@ -196,6 +198,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     outbox: OutboxStore | None
     epochs: EpochStore | None
     retention: RetentionStore | None
+    takes_known: bool
 
 
 def capabilities(store: Store) -> Capabilities:
@@ -214,7 +217,14 @@ def capabilities(store: Store) -> Capabilities:
         outbox=having("take_notices"),
         epochs=having("begin_epoch"),
         retention=having("sweep", "tally"),
+        takes_known=_takes(store.lease_thread, "known"),
     )
+
+
+def _takes(method: Callable[..., Any], name: str) -> bool:
+    """Returns whether a method takes an argument of that name: one of a class that was written before may not."""
+    parameters = signature(method).parameters
+    return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
 
 
 class _Alone:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable
-from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
+from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, JournalVersion, Thread
 from agui_gate.stores.clock import Clock, StoreClock, wall_clock
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.sql.ledger import Move
@@ -146,7 +146,15 @@ class MemoryStore(SQLStore):
         return self._clock()
 
     async def lease_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+        self,
+        principal: str,
+        thread_id: str,
+        agent: str,
+        run_key: str,
+        *,
+        whole: bool = True,
+        create: bool = True,
+        known: JournalVersion | None = None,
     ) -> Thread:
         """See `ThreadStore`. Raises `TooLarge`, too, where the principal has as much as may be kept of one."""
         if self._bounds.principal_threads is not None or self._bounds.principal_bytes is not None:
@@ -154,7 +162,8 @@ class MemoryStore(SQLStore):
             threads, size, there = await self._do("read", lambda: _has(has))
             if whole or not there:
                 self._bounds.check_principal(size, threads if there or not create else threads + 1)
-        return await super().lease_thread(principal, thread_id, agent, run_key, whole=whole, create=create)
+        more = {"whole": whole, "create": create}
+        return await super().lease_thread(principal, thread_id, agent, run_key, known=known, **more)
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`. What waits of a principal is no more than `MAX_PENDING`."""

@@ -1,6 +1,7 @@
 """The history of a thread: its journal, and what is made of it for models and clients. It can be kept between runs."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -9,8 +10,10 @@ from agui_gate.core import outcomes
 from agui_gate.core.agent_view import ALONE, Audience, seen
 from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
-from agui_gate.core.sanitizer import Outcome, sanitize
+from agui_gate.core.sanitizer import Outcome, Outcomes, sanitize
+from agui_gate.core.shown_messages import CardsShown, MessagesShown
 from agui_gate.core.transcript import Entry, Output, Transcript
+from agui_gate.core.transcript_prefix import TranscriptPrefix
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Thread
@@ -20,13 +23,38 @@ from agui_gate.threads.limits import Capacity, Limits
 THE_ENTRY_AGENT = Audience()
 
 
+HELD_PER_BYTE, HELD_PER_ENTRY = 2, 600
+"""Bytes of memory that a history takes, by what is stored of it: for each byte, and for each entry."""
+
+
 class History:
     """The stored history of ``thread``, and what was added since. ``journal`` answers questions about it."""
 
     def __init__(self, thread: Thread, limits: Limits) -> None:
-        self.journal = Journal(thread.entries, map(outcomes.with_output, thread.approvals), thread.ref)
-        self.capacity = Capacity(limits, thread)
+        self.journal = Journal(thread.entries)
+        self._prefixes: dict[str, TranscriptPrefix] = {}  # by vendor
+        self.read_again(thread, limits)
+
+    def read_again(self, thread: Thread, limits: Limits) -> None:
+        """Takes over what the store has of the thread now besides its entries, which are as they were."""
+        self.journal.read_again(map(outcomes.with_output, thread.approvals), thread.ref)
+        self.capacity = Capacity(limits, thread.bytes, len(self.journal.entries))
         self._transcripts: dict[Audience, Transcript] = {}
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that it takes, about."""
+        return HELD_PER_BYTE * self.capacity.size + HELD_PER_ENTRY * len(self.journal.entries)
+
+    def check(self, entries: Sequence[Entry]) -> None:
+        """Raises `AssertionError` unless a history that is made anew of ``entries``, as the store has them, is the
+        same.
+        """
+        anew = Journal(entries, self.journal.approvals.values(), self.journal.ref)
+        assert _facts(self.journal) == _facts(anew)
+        for vendor, prefix in self._prefixes.items():
+            known, place = self._outcomes(), self.journal.newest_place
+            assert prefix.extend(entries, known, place) == sanitize(entries, known, vendor)
 
     # --- changes ------------------------------------------------------------------------------------------------
     def append(self, entries: Sequence[Entry]) -> None:
@@ -46,6 +74,7 @@ class History:
         and the records say so (`threads/regeneration.py`).
         """
         dropped = self.journal.branch(keep)
+        self._prefixes.clear()
         gone = regeneration.what_goes(dropped.entries, self.journal.approvals)
         self.capacity.dropped(dropped.entries)
         entries = [*dropped.outlives, *said, *dropped.replaced, *([gone] if gone else [])]
@@ -67,14 +96,29 @@ class History:
         if more:
             return sanitize(self._seen([*self.journal.entries, *more], to), self._outcomes(), to.vendor)
         if to not in self._transcripts:
-            self._transcripts[to] = sanitize(self._seen(self.journal.entries, to), self._outcomes(), to.vendor)
+            self._transcripts[to] = self._settled(to)
         return self._transcripts[to]
+
+    def _settled(self, to: Audience) -> Transcript:
+        entries, known = self.journal.entries, self._outcomes()
+        if not self._is_alone(to):
+            return sanitize(self._seen(entries, to), known, to.vendor)
+        prefix = self._prefixes.setdefault(to.vendor, TranscriptPrefix(to.vendor))
+        return prefix.extend(entries, known, self.journal.newest_place)
 
     async def prepare(self, to: Audience = THE_ENTRY_AGENT) -> None:
         """Makes `transcript` ready, in a thread where it is long. Nothing else may change the history meanwhile."""
-        if to not in self._transcripts and len(self.journal.entries) > LARGE:
-            entries = self._seen(self.journal.entries[:], to)
-            self._transcripts[to] = await off_loop(sanitize, entries, self._outcomes(), to.vendor)
+        if to in self._transcripts or len(self.journal.entries) <= LARGE:
+            return
+        entries, known = self.journal.entries[:], self._outcomes()
+        if not self._is_alone(to):
+            self._transcripts[to] = await off_loop(sanitize, self._seen(entries, to), known, to.vendor)
+            return
+        prefix = self._prefixes.get(to.vendor)
+        if prefix is None or len(entries) - prefix.size > LARGE or not prefix.fits(entries, known):
+            prefix = TranscriptPrefix(to.vendor)  # another one, as what is cancelled goes on beside the loop
+            self._transcripts[to] = await off_loop(prefix.extend, entries, known, self.journal.newest_place)
+            self._prefixes[to.vendor] = prefix
 
     def replaced_note(self) -> str:
         """Returns the note below the model's instructions: what ran in answers that were replaced."""
@@ -85,11 +129,15 @@ class History:
         """True if messages show calls that ran in an answer that was replaced."""
         return any(entry.gated for entry in self.journal.replaced)
 
-    def _seen(self, entries: Sequence[Entry], to: Audience) -> Sequence[Entry]:
-        """Returns the entries that ``to`` sees: all of them, where there is no team."""
-        return entries if self.journal.alone and to.who == ALONE else seen(entries, to.who, to.prompt)
+    def _is_alone(self, to: Audience) -> bool:
+        """Returns whether ``to`` sees all entries as they are: there is no team."""
+        return self.journal.alone and to.who == ALONE
 
-    def _outcomes(self) -> dict[tuple[str, str], Outcome]:
+    def _seen(self, entries: Sequence[Entry], to: Audience) -> Sequence[Entry]:
+        """Returns the entries that ``to`` sees."""
+        return entries if self._is_alone(to) else seen(entries, to.who, to.prompt)
+
+    def _outcomes(self) -> Outcomes:
         found = {
             (a.turn_id, a.call_id): Outcome(output, _edited(a))
             for a in self.journal.approvals.values()
@@ -113,6 +161,13 @@ class Branch(msgspec.Struct, frozen=True):
     entries: list[Entry]
     replaced: list[str]
     unfinished: list[Approval]
+
+
+def _facts(known: Any) -> Any:
+    """Returns all that a journal, or a part of it, consists of: two that consist of the same answer the same."""
+    if not isinstance(known, Journal | CardsShown | MessagesShown):
+        return known
+    return {name: _facts(value) for name, value in vars(known).items()}
 
 
 def _edited(approval: Approval) -> str:
@@ -153,6 +208,8 @@ def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], v
     return Told(json_list(messages), lost)
 
 
-def heaviness(thread: Thread) -> int:
-    """Returns how much work a whole thread is, in entries."""
+def heaviness(thread: Thread, *, is_kept: bool = False) -> int:
+    """Returns how much work a whole thread is, in entries. Of one whose history ``is_kept`` only records are new."""
+    if is_kept:
+        return len(thread.approvals)
     return max(len(thread.entries), LARGE * thread.bytes // LARGE_BYTES)

@@ -5,29 +5,38 @@ Leasing a thread to work on it: under its lease, within the budget, and beside t
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
-from agui_gate.concurrency import if_large, off_loop, to_the_end
+from agui_gate.concurrency import LARGE, LARGE_BYTES, if_large, off_loop, to_the_end
 from agui_gate.core import audit, outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.stop_reasons import Stop
+from agui_gate.core.stored_values import decode_entries, encode_entries
 from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, UserEntry
+from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.messages import EVERYTHING
 from agui_gate.stores import clock
-from agui_gate.stores.base import Change, RunStatus, Store, Thread
+from agui_gate.stores.base import Change, JournalVersion, RunStatus, Store, Thread
+from agui_gate.stores.capabilities import capabilities
 from agui_gate.threads import durable_save
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.history import Conversation, History, conversation_json, heaviness
+from agui_gate.threads.history_cache import HistoryCache
 from agui_gate.threads.lease import Lease
 from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation
 from agui_gate.threads.parts import Parts
 
 TITLE_LENGTH = 80
+
+CHECKED = False
+"""True in tests: a thread of which something was kept is read all the same, and both are compared."""
 
 
 class LeasedThread:
@@ -38,20 +47,30 @@ class LeasedThread:
     """
 
     def __init__(
-        self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS, keeper: SaveRetrier | None = None
+        self,
+        store: Store,
+        thread: Thread,
+        run_key: str,
+        limits: Limits = DEFAULTS,
+        keeper: SaveRetrier | None = None,
+        history: History | None = None,
     ) -> None:
         self._keeper = keeper or SaveRetrier(store)
         self.lease = Lease(store, thread, run_key, self._keeper.written)
         self.limits = limits
         self.run_key = run_key
         self.thread = thread
-        self.history = History(thread, limits)
+        if history is None:
+            self.history = History(thread, limits)
+        else:
+            history.read_again(thread, limits)
+            self.history, thread.entries = history, history.journal.entries
         self.journal, self.capacity = self.history.journal, self.history.capacity  # read too often to be properties
         self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
-        self._saved = len(thread.entries)
+        self._saved = len(self.journal.entries)
         self._keep: int | None = None
         self._replaced: list[str] = []
         self._saved_ref = thread.ref
@@ -59,6 +78,10 @@ class LeasedThread:
         self.view: View = EVERYTHING
         """The view in which the clients of the lease's holder are shown the thread."""
         self.ended = False
+        self._ended_as: RunStatus | None = None  # None, too, where a save has failed: what the store has is in doubt
+        self._is_doubtful = False
+        self._added: list[Entry] = []
+        self._size = self.capacity.size
 
     @property
     def entries(self) -> list[Entry]:
@@ -84,6 +107,7 @@ class LeasedThread:
         """Adds to the journal, to be saved with the next commit."""
         entries = list(entries)
         self._unsaved += entries
+        self._added += entries
         self.history.append(entries)
 
     def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
@@ -92,6 +116,7 @@ class LeasedThread:
         """
         branch = self.history.branch(keep, said)
         self._keep, self._unsaved = keep, branch.entries  # what was unsaved is dropped, or among these entries
+        self._added += branch.entries
         self._replaced += branch.replaced
         return branch.unfinished
 
@@ -156,12 +181,13 @@ class LeasedThread:
                 await self.lease.commit(change)
             except BaseException:
                 self._unsaved, self._happened = entries + self._unsaved, happened + self._happened
+                self._is_doubtful = True
                 raise
             self._saved = change.length or 0
             self._keep, self._saved_ref, self._replaced = None, ref, []
             if state is not None:
                 self.parts.saved(state)
-            self.ended = self.ended or status is not None
+            self.ended, self._ended_as = self.ended or status is not None, self._ended_as or status
             for approval in approvals:
                 self.history.record(approval)
 
@@ -185,6 +211,19 @@ class LeasedThread:
             status=status,
             happened=happened,
         )
+
+    def version(self) -> JournalVersion | None:
+        """Returns what the store has of its journal, if that is just what its history says; else None.
+
+        The lease was given back, nothing is left to save, and what was added is read as it was written. To find out
+        must not take long.
+        """
+        entries = len(self.entries)
+        is_saved = not (self._is_doubtful or self._unsaved or self.lease.lost) and entries == self._saved
+        is_long = len(self._added) > LARGE or self.capacity.size - self._size > LARGE_BYTES
+        if self._ended_as is None or not is_saved or is_long or not _is_read_as_written(self._added):
+            return None
+        return JournalVersion(self.thread.key, self.run_key, self._ended_as, entries)
 
     # --- reading ------------------------------------------------------------------------------------------------
     def messages(self) -> Told:
@@ -218,11 +257,20 @@ class LeasedThread:
         return None
 
 
+def _is_read_as_written(entries: list[Entry]) -> bool:
+    """Returns whether these entries are the same when they are read again."""
+    try:
+        return decode_entries(encode_entries(entries)) == entries
+    except Unreadable:
+        return False
+
+
 class Leaser:
-    """Leases the threads of one store, for runs and for decisions."""
+    """Leases the threads of one store, for runs and for decisions. What is known of a thread is kept in between."""
 
     def __init__(self, store: Store, keeper: SaveRetrier, budget: Budget, limits: Limits) -> None:
         self._store, self._keeper, self._budget, self._limits = store, keeper, budget, limits
+        self._cache = HistoryCache(limits.kept_bytes if capabilities(store).takes_known else 0)
 
     async def lease(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, create: bool = True
@@ -235,13 +283,41 @@ class Leaser:
         """
         reservation = self._budget.expect(principal, thread_id)
         asked = clock.boot_clock()
-        thread = await self._store.lease_thread(principal, thread_id, agent, run_key, create=create)
+        place = (principal, thread_id)
+        kept = self._cache.find(place)
+        more: dict[str, Any] = {} if kept is None else {"known": kept.known}
+        thread = await self._store.lease_thread(principal, thread_id, agent, run_key, create=create, **more)
         try:
+            self._cache.drop(place)  # whoever has the lease changes it
+            history = kept.history if kept is not None and thread.is_known else None
+            if CHECKED and history is not None:
+                await self._check(history, thread)
             reservation = reservation.found(thread_id, thread.bytes)
-            made = (self._store, thread, run_key, self._limits, self._keeper)
-            opened = await if_large(heaviness(thread), LeasedThread, *made)
+            made = (self._store, thread, run_key, self._limits, self._keeper, history)
+            opened = await if_large(heaviness(thread, is_kept=history is not None), LeasedThread, *made)
             opened.lease.held_at = asked
             return opened, reservation
         except BaseException:
             await self._keeper.give_back(thread, run_key)
             raise
+
+    async def _check(self, history: History, thread: Thread) -> None:
+        """Reads the thread as if nothing of it was kept, and compares. Raises `AssertionError`."""
+        with suppress(Unavailable):
+            stored = await self._store.read_thread(thread.principal, thread.id)
+            assert stored is not None
+            history.check(stored.entries)
+
+    def release(self, opened: LeasedThread) -> None:
+        """Keeps what is known of a thread that nobody works on any more, if the store has just that."""
+        if (known := opened.version()) is not None:
+            place = (opened.thread.principal, opened.thread.id)
+            self._cache.put(place, opened.history, known, asyncio.get_running_loop().time())
+
+    def forget(self, principal: str, thread_id: str) -> None:
+        """Drops what is kept of a thread that others have changed or deleted: nobody will ask for it."""
+        self._cache.drop((principal, thread_id))
+
+    def tidy(self) -> None:
+        """Drops what nobody has asked for in a long time."""
+        self._cache.expire(asyncio.get_running_loop().time())

@@ -20,7 +20,6 @@ from agui_gate.concurrency import LARGE, LARGE_BYTES
 from agui_gate.config import defaults
 from agui_gate.core.transcript import CardClosedEntry, Entry, Output, TurnEntry
 from agui_gate.errors import LimitReached, RateLimited, TooLarge, Unavailable
-from agui_gate.stores.base import Thread
 from agui_gate.stores.retention import DAY_MS, Ages
 
 
@@ -33,6 +32,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
       the same time in this process (each has an OS thread), shared fairly among principals.
     * ``thread_bytes``, ``thread_entries``: what is kept of one thread. A full thread takes nothing new.
     * ``open_bytes``: what is kept of all threads that are worked on at the same time; half of it for one principal.
+    * ``kept_bytes``: what is kept in memory of threads between their runs (`threads/history_cache.py`). 0: nothing.
     * ``state_bytes``: the shared state of a thread, as JSON.
     * ``principal_runs``: how many runs of one principal are in flight.
     * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
@@ -46,6 +46,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     thread_bytes: int = defaults.THREAD_BYTES
     thread_entries: int = defaults.THREAD_ENTRIES
     open_bytes: int = defaults.OPEN_BYTES
+    kept_bytes: int = defaults.KEPT_BYTES
     state_bytes: int = defaults.STATE_BYTES
     principal_runs: int = defaults.PRINCIPAL_RUNS
     retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
@@ -87,9 +88,9 @@ class Capacity:
 
     __slots__ = ("_limits", "entries", "size")
 
-    def __init__(self, limits: Limits, thread: Thread) -> None:
+    def __init__(self, limits: Limits, size: int, entries: int) -> None:
         self._limits = limits
-        self.size, self.entries = thread.bytes, len(thread.entries)
+        self.size, self.entries = size, entries
 
     @property
     def is_large(self) -> bool:

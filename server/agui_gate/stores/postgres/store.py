@@ -12,7 +12,7 @@ from typing import TypeVar
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove, Unavailable
-from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
+from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, JournalVersion, Thread
 from agui_gate.stores.clock import Clock
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.postgres import commit_check, readiness, schema
@@ -87,11 +87,20 @@ class PostgresStore(SQLStore):
     # --- what may have happened when a connection broke
 
     async def lease_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+        self,
+        principal: str,
+        thread_id: str,
+        agent: str,
+        run_key: str,
+        *,
+        whole: bool = True,
+        create: bool = True,
+        known: JournalVersion | None = None,
     ) -> Thread:
         """See `ThreadStore`. A lease of which nobody knows is given back."""
+        more = {"whole": whole, "create": create}
         try:
-            return await super().lease_thread(principal, thread_id, agent, run_key, whole=whole, create=create)
+            return await super().lease_thread(principal, thread_id, agent, run_key, known=known, **more)
         except OutcomeUnknown:
             self._later(lambda: self._sql.threads.void(run_key))
             raise

@@ -29,9 +29,12 @@ class Journal:
         )
         self._size = f"SELECT coalesce(sum({variant.size('body')}), 0) FROM journal WHERE {_MINE} AND seq >= :keep"  # noqa: S608 ours
 
-    def reading(self, thread: str) -> str:
-        """Returns the SQL that reads all of a thread whose key is the expression ``thread``; see `entries`."""
-        rows = f"SELECT body FROM journal WHERE tenant = :tenant AND thread = {thread} ORDER BY seq"  # noqa: S608 our names
+    def reading(self, thread: str, since: str = "") -> str:
+        """Returns the SQL that reads all of a thread whose key is the expression ``thread``, or what was written
+        ``since`` a number of entries; see `entries`.
+        """
+        newer = f" AND seq >= {since}" if since else ""
+        rows = f"SELECT body FROM journal WHERE tenant = :tenant AND thread = {thread}{newer} ORDER BY seq"  # noqa: S608 our names
         return f"SELECT {self._variant.joined('body')} FROM ({rows}) AS found"  # noqa: S608 our names
 
     @staticmethod

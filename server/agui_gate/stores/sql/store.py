@@ -19,6 +19,7 @@ from agui_gate.stores.base import (
     Bounds,
     Calls,
     Change,
+    JournalVersion,
     Page,
     StopRequest,
     Thread,
@@ -92,10 +93,18 @@ class SQLStore(ABC):
     # --- threads
 
     async def lease_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+        self,
+        principal: str,
+        thread_id: str,
+        agent: str,
+        run_key: str,
+        *,
+        whole: bool = True,
+        create: bool = True,
+        known: JournalVersion | None = None,
     ) -> Thread:
         """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
-        wish = Wish(principal, thread_id, agent, run_key, self._holder, whole, create)
+        wish = Wish(principal, thread_id, agent, run_key, self._holder, whole, create, known)
         try:
             return await self._do("write", lambda: self._sql.threads.lease(wish))
         except asyncio.CancelledError:

@@ -6,7 +6,7 @@ import msgspec
 
 from agui_gate.concurrency import collector_paused
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable, Unreadable
-from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead, new_key
+from agui_gate.stores.base import AtWork, Bounds, Calls, JournalVersion, StopRequest, Thread, ThreadHead, new_key
 from agui_gate.stores.lease import LEASE_MS, lapsed
 from agui_gate.stores.outbox import is_run
 from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
@@ -76,6 +76,7 @@ class Wish(msgspec.Struct, frozen=True):
     owner: str
     whole: bool
     create: bool
+    known: JournalVersion | None
 
 
 class Threads:
@@ -93,6 +94,7 @@ class Threads:
         self._take_over = self._leasing(_BY_KEY, _LEFT)
         self._tell_left = telling_end(f"{_BY_KEY} AND {_LEFT}{variant.lock}")
         self._read_whole = [_ROW + _BY_EITHER, *self._rest(f"{_BY_EITHER} AND bytes <= :largest")]
+        self._read_rest = (journal.reading(":key"), ledger.reading("thread = :key"))
         self._calls = [
             _ROW + _BY_EITHER,
             heads.reading(f"WHERE {_BY_EITHER}"),
@@ -103,8 +105,9 @@ class Threads:
 
     def lease(self, wish: Wish) -> Steps[Thread]:
         """Takes the lease, and reads the thread. One batch, but for what is rare."""
-        values = {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
-        values |= msgspec.structs.asdict(wish)
+        values = msgspec.structs.asdict(wish)
+        values |= {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
+        values["known"] = 0 if wish.known is None else wish.known.entries
         for _ in range(_TRIES):
             thread = yield from self._lease_or_create(wish, values)
             if thread is not None:
@@ -153,8 +156,13 @@ class Threads:
         if "held" in values:
             thread.run_status = "interrupted"
         if wish.whole:
+            rest = results[2:4]
+            if wish.known is not None:
+                thread.is_known = wish.known.is_of(thread, row.entries)
+                if not thread.is_known:
+                    rest = yield Last([Statement(text, {"key": row.key}) for text in self._read_rest])
             try:
-                self._fill(thread, row, results[2:4])
+                self._fill(thread, row, rest)
             except Unreadable:
                 was = {"key": row.key, "run_key": wish.run_key, "was": row.run_key, "status": thread.run_status}
                 yield Last([Statement(_UNTAKE, was)])
@@ -168,13 +176,13 @@ class Threads:
         return [
             f"{_ROW}{place}{self._variant.lock}",
             f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {place} AND bytes <= :largest AND {free}",  # noqa: S608 ours
-            *self._rest(f"{place} AND run_key = :run_key AND run_status = 'running'"),
+            *self._rest(f"{place} AND run_key = :run_key AND run_status = 'running'", since=":known"),
         ]
 
-    def _rest(self, place: str) -> tuple[str, str]:
+    def _rest(self, place: str, since: str = "") -> tuple[str, str]:
         """Returns the SQL that reads the journal and the approvals of the thread at ``place``."""
         key = f"(SELECT key FROM threads WHERE {place})"  # noqa: S608 our names
-        return self._journal.reading(key), self._ledger.reading(f"thread = {key}")
+        return self._journal.reading(key, since), self._ledger.reading(f"thread = {key}")
 
     def _fill(self, thread: Thread, row: ThreadRow, results: Sequence[Result]) -> None:
         journal, approvals = results
