@@ -51,7 +51,10 @@ class History:
         same.
         """
         anew = Journal(entries, self.journal.approvals.values(), self.journal.ref)
-        assert _facts(self.journal) == _facts(anew)
+        facts, anew_facts = _facts(self.journal), _facts(anew)
+        given, recorded = facts.pop("call_ids"), anew_facts.pop("call_ids")
+        assert given >= recorded  # more where a client was shown a call that came to nothing
+        assert facts == anew_facts
         for vendor, prefix in self._prefixes.items():
             known, place = self._outcomes(), self.journal.newest_place
             assert prefix.extend(entries, known, place) == sanitize(entries, known, vendor)
