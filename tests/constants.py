@@ -140,6 +140,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.threads.durable_save.LONGEST": (1.0, "Results are saved within a second of the store's return. Ten times as often is a flood against it."),
     "agui_gate.threads.durable_save.OWED_SECONDS": (600.0, "A database's failover takes minutes. A tenth loses results of tools that ran."),
     "agui_gate.threads.history_cache.IDLE_SECONDS": (900.0, "Somebody who thinks or is away for a while comes back to it. Of a thread that was deleted elsewhere nothing stays for hours."),
+    "agui_gate.threads.history_cache.MOST": (4000, "A full collection looks at 20 objects or more of each: ten times as many stop a server for a second."),
     "agui_gate.threads.lease.MOMENT_MS": (1000, "A thirtieth of a lease. Ten times as much is a third: a process that slept may start a tool too late."),
     "agui_gate.runs.live_run.DISCONNECT_GRACE": (0.5, "The setting's default: see `agui_gate.config.defaults.DISCONNECT_GRACE`."),
     "agui_gate.approvals.orphan_job.GRACE_SECONDS": (6.0, "With two looks it stays under the ten seconds after a lease that the docs promise."),

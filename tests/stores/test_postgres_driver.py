@@ -465,3 +465,17 @@ async def test_a_server_that_says_nothing_is_given_up(
 async def test_what_is_longer_than_the_network_takes_at_once_is_sent_whole(link: Link) -> None:
     text = "x" * 30_000_000
     assert await link.run("read", one("SELECT length(:a), :a::text", a=text)) == [(30_000_000, text)]
+
+
+async def test_nothing_is_ever_prepared(link: Link) -> None:
+    """Behind a pooler, two clients' statements of one name would be taken for each other: a COMMIT for a ROLLBACK."""
+
+    def fails() -> Steps[None]:
+        yield [Statement("SELECT 1")]
+        raise LookupError
+
+    for _ in range(10):
+        await link.run("write", several("SELECT 1", "SELECT 2", last=False))
+        with pytest.raises(LookupError):
+            await link.run("write", fails)
+        assert await link.run("read", one("SELECT name FROM pg_prepared_statements")) == []

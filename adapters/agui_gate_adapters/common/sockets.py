@@ -17,8 +17,12 @@ async def connected_socket(host: str, port: int) -> socket.socket:
     try:
         async with anyio.create_task_group() as group:
             for family, kind, protocol, _, address in addresses:
+                try:
+                    sock = socket.socket(family, kind, protocol)
+                except OSError as error:  # this machine doesn't speak that family
+                    race.error = error
+                    continue
                 failed = anyio.Event()
-                sock = socket.socket(family, kind, protocol)
                 group.start_soon(race.attempt, sock, address, failed, group.cancel_scope)
                 with anyio.move_on_after(NEXT_ADDRESS_SECONDS):
                     await failed.wait()

@@ -153,7 +153,7 @@ class Wire(httpx2.AsyncBaseTransport):
                 )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout("connecting took too long") from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a host that no name can be
             raise httpx2.ConnectError("no connection") from error
         return connection
 
@@ -263,8 +263,12 @@ class _Connection(asyncio.Protocol):
 
     async def wait(self, seconds: float | None) -> None:
         """Waits until something happens, at most so long; then there is a ``failure``."""
-        if seconds is not None:
+        if seconds is None:
+            self.stop_timer()
+        else:
             self._due = self._loop.time() + seconds
+            if self._timer is not None and self._timer.when() > self._due:
+                self.stop_timer()
             if self._timer is None:
                 self._timer = self._loop.call_at(self._due, self._look)
         self._waiter = self._loop.create_future()
@@ -313,7 +317,9 @@ class _Connection(asyncio.Protocol):
             self._timer = self._loop.call_later(seconds, self.close)
 
     def close(self) -> None:
-        """Closes it at once."""
+        """Closes it at once. A body that ends with the connection is not whole then."""
+        if self._busy:
+            self._fail(httpx2.ReadError("it was closed here"))
         self.stop_timer()
         self._transport.abort()
 

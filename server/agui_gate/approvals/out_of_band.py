@@ -167,6 +167,7 @@ class Decisions:
         )
         thread = opened.thread
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
+        is_over = False
         with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
                 self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
@@ -181,6 +182,7 @@ class Decisions:
                 done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
                 if done.is_pending:  # somebody else was first, and the store can't say who
                     raise Unavailable("The decision can't be read right now. Try again in a moment.")
+                is_over = done.state != "unknown"  # else its tool may be at work still, and change the history
                 ours = done.decision == verdict.decision
                 return Decided(
                     record=outcomes.with_output(done),
@@ -191,7 +193,8 @@ class Decisions:
             finally:
                 await opened.end(status, END_SECONDS)
                 reservation.release()
-                self._leaser.release(opened)
+                if is_over:
+                    self._leaser.release(opened)
 
     def _verdict(self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
         """Returns the verdict on the answer. Raises `ApprovalRefused` and `Unavailable`."""

@@ -93,7 +93,7 @@ class AgentLoop:
             is_over = approval.run_key != self._scope.key and approval.expired_at(now)
             if is_over and (of_tasks or not journal.task_of(approval.call_id)):
                 record = await self._thread.lease.approval(approval.id)
-                is_new = journal.approvals[approval.call_id].is_pending and self.listens
+                is_new = self.listens and journal.approvals[approval.call_id].is_pending
                 if record is not None and record.state is State.EXPIRED and is_new:
                     self.showing.closed(record)
                     found = True

@@ -317,7 +317,8 @@ class Engine:
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))
         if names:  # others are of a store that goes with them
-            live.task.add_done_callback(lambda _: self._leaser.release(opened))
+            # Something that was called off may be at work still, and change the history.
+            live.task.add_done_callback(lambda _: None if live.deciding() else self._leaser.release(opened))
         return live
 
     def following(self, principal: str, thread_id: str) -> LiveRun | None:

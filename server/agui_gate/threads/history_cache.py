@@ -16,6 +16,9 @@ from agui_gate.threads.history import History
 IDLE_SECONDS = 900.0
 """Seconds after which a history is dropped that nobody has taken."""
 
+MOST = 4_000
+"""Histories, however small: each consists of objects that the garbage collector looks at."""
+
 Place = tuple[str, str]
 """A principal, and the id of a thread of theirs."""
 
@@ -57,14 +60,15 @@ class HistoryCache:
     def put(self, place: Place, history: History, known: JournalVersion, now: float) -> None:
         """Keeps a history that nobody changes any more. What is too much goes, beginning with the oldest."""
         self.drop(place)
+        history.rest()
         size = history.held
         if size <= self._limit:
             self._kept[place] = CachedHistory(history, known, size, now)
             self.size += size
-        while self.size > self._limit:
+        while self.size > self._limit or len(self._kept) > MOST:
             self.drop(next(iter(self._kept)))
 
     def expire(self, now: float) -> None:
         """Drops what nobody has used for `IDLE_SECONDS`: its thread may have been deleted elsewhere."""
-        for place in [place for place, kept in self._kept.items() if kept.since < now - IDLE_SECONDS]:
-            self.drop(place)
+        while self._kept and next(iter(self._kept.values())).since < now - IDLE_SECONDS:
+            self.drop(next(iter(self._kept)))

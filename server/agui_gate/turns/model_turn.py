@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from agui_gate.runs.run_context import RunContext
     from agui_gate.turns.tool_execution import Toolbox
 
+AT_ONCE = 100
+"""Events of a batch that are recorded until readers get a turn: a provider may be read faster than they are written
+to, and they must not fall behind.
+"""
+
 
 class Turns:
     """Runs turns of one member in one run, in one task. ``done`` collects how each ended, for the usage.
@@ -180,9 +185,10 @@ class Turns:
                         await self._accepted(passing)
                     for received in self._steps.received:
                         await received(batch)
-                    recorder.feed(batch)
-                    if pacer.due:
-                        await pacer.pause()
+                    for start in range(0, len(batch), AT_ONCE):
+                        recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
+                        if start + AT_ONCE < len(batch) or pacer.due:
+                            await pacer.pause()
         except TimeoutError:
             if not deadline.expired():
                 raise

@@ -55,7 +55,8 @@ class Connection(AsyncConnection[TupleRow]):
     async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
         """Opens one. Raises `Unavailable` with the reason, without the driver's words."""
         try:
-            made = await super().connect(conninfo, autocommit=True, context=ADAPTERS, **kwargs)
+            # Never prepared: behind a pooler, others' statements have the same names on the same connection.
+            made = await super().connect(conninfo, autocommit=True, prepare_threshold=None, context=ADAPTERS, **kwargs)
         except (psycopg.Error, OSError) as error:
             raise Trouble(not_let_in(str(error))) from None
         made._asking, made._transformer = (
@@ -69,6 +70,11 @@ class Connection(AsyncConnection[TupleRow]):
     def in_transaction(self) -> bool:
         """True if a transaction is open, which may have failed."""
         return self.pgconn.transaction_status != pq.TransactionStatus.IDLE
+
+    @property
+    def last_tag(self) -> str | None:
+        """The command tag of the last statement, as PostgreSQL answered it."""
+        return self._asking.statusmessage
 
     def is_alive(self) -> bool:
         """Returns whether nothing is known to the contrary, by what has arrived until now."""
@@ -105,7 +111,11 @@ class Connection(AsyncConnection[TupleRow]):
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
             self.hang_up()
-            await asyncio.gather(asking, return_exceptions=True)
+            while not asking.done():  # `gather` would cancel it, when this is cancelled once more
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait((asking,))
+            if not asking.cancelled():
+                asking.exception()
             raise
 
     def hang_up(self) -> None:

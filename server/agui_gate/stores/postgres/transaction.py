@@ -115,5 +115,7 @@ class Transaction(Generic[T]):
                 raise Broken(sent=True) from None
             self.committing = False
             raise
+        if texts[-1] == b"COMMIT" and self.connection.last_tag != "COMMIT":
+            raise Broken(sent=True)  # it was another transaction's end, or this one had failed
         self.committing, self.committed = False, self.committed or commits
         return results
