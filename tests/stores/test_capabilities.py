@@ -2,14 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import ConfigurationError
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.base import ApprovalStore, StopRequest, StoreLifecycle, ThreadStore
-from agui_gate.stores.capabilities import FullStore, capabilities
+from agui_gate.stores.base import ApprovalStore, StopRequest, StoreLifecycle, Thread, ThreadStore
+from agui_gate.stores.capabilities import Capabilities, FullStore, WorkingStore, capabilities
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.outbox import ChoosyOutbox
 from agui_gate.threads.limits import Limits
 from tests.product.kit import product
 from tests.product.shop import Shop, refund, script
@@ -20,14 +22,25 @@ pytestmark = pytest.mark.anyio
 METHODS = {
     name for part in (ThreadStore, ApprovalStore, StoreLifecycle) for name in vars(part) if not name.startswith("_")
 }
+FLAGS = {field.name for field in msgspec.structs.fields(Capabilities) if field.type is bool}
+"""What is no part of a store: whether one of its methods can do more."""
+PARTS = set(Capabilities.__struct_fields__) - FLAGS
+SPARING = (WorkingStore, ChoosyOutbox)
+"""Capabilities that are looked up where they are used: they spare work, and change nothing else."""
 
 
 class Plain:
-    """A store that can do what every store can, and nothing else."""
+    """A store that can do what every store can, and nothing else. It was written before threads were kept in memory."""
 
     def __init__(self, store: FullStore) -> None:
-        for name in METHODS:
+        for name in METHODS - {"lease_thread"}:
             setattr(self, name, getattr(store, name))
+        self._lease = store.lease_thread
+
+    async def lease_thread(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+    ) -> Thread:
+        return await self._lease(principal, thread_id, agent, run_key, whole=whole, create=create)
 
 
 async def plain(clock: Clock) -> Any:
@@ -42,13 +55,18 @@ def test_every_store_does_fifteen_things() -> None:
 
 async def test_ours_have_every_capability(store: FullStore) -> None:
     offers = capabilities(store)
-    for name in offers.__struct_fields__:
+    for name in PARTS:
         assert getattr(offers, name) is store
+    assert {name: getattr(offers, name) for name in FLAGS} == {"takes_known": True}
+    assert [isinstance(store, capability) for capability in SPARING] == [True, True]
 
 
 async def test_a_plain_store_has_none(clock: Clock) -> None:
-    offers = capabilities(await plain(clock))
-    assert {name for name in offers.__struct_fields__ if getattr(offers, name) is not None} == {"shared", "inbox"}
+    store = await plain(clock)
+    offers = capabilities(store)
+    assert {name for name in PARTS if getattr(offers, name) is not None} == {"shared", "inbox"}
+    assert not any(getattr(offers, name) for name in FLAGS)
+    assert [isinstance(store, capability) for capability in SPARING] == [False, False]
 
 
 async def test_without_shared_use_one_process_is_the_only_one(clock: Clock) -> None:
