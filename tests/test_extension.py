@@ -220,6 +220,32 @@ async def test_one_that_does_not_start_fails_the_start_and_leaves_nothing_open(
         await store.check()
 
 
+class Speechless(MemoryStore):
+    """It can't be told who reads notices, the first time."""
+
+    told = 0
+
+    async def want_runs(self, wanted: bool) -> None:
+        self.told += 1
+        if self.told == 1:
+            raise Unavailable("The store is locked.")
+        await super().want_runs(wanted)
+
+
+async def test_a_store_that_is_lost_once_they_have_started_fails_the_start_and_leaves_nothing_open() -> None:
+    mine, store = Recorder(), Speechless()
+    app = app_with(mine, store=store)
+    with pytest.raises(Unavailable, match="locked"):
+        await app.state.engine.start()
+    assert mine.log == ["start", "stop"]
+    with pytest.raises(Unavailable):
+        await store.check()
+    async with started(app):
+        await run(app, HELLO)
+        await mine.until("run_ended")
+        assert mine.log == ["start", "stop", "start"]
+
+
 # --- hints, notices
 
 

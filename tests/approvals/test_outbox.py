@@ -1,8 +1,10 @@
 """Telling what is to be told: at least once, in order, by whoever is free, whatever fails meanwhile."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, closing
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice
+from agui_gate.stores.sqlite import SQLiteStore
 from tests.extras.test_replicas import Mute, replicas
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
@@ -105,6 +108,23 @@ async def test_many_runs_are_one_batch_and_two_steps(store: Counted) -> None:
     assert await Courier(store, "me", [told]).deliver() is False
     assert (told.heard, told.calls, store.takes) == ([f"r{n}" for n in range(BATCH - 1)], 1, 2)
     assert await left(store) == []
+
+
+async def test_who_reads_ends_of_runs_says_so_again_to_a_backup_that_does_not_know_it(tmp_path: Path) -> None:
+    store = SQLiteStore(str(tmp_path / "gate.db"))
+    await store.start()
+    courier = Courier(store, "me", [Told()])
+    await courier.want()
+    with closing(sqlite3.connect(tmp_path / "gate.db")) as restored:
+        with restored:
+            assert restored.execute("UPDATE outbox_kinds SET wanted = 0").rowcount == 1
+        await courier.want()
+        ((wanted,),) = restored.execute("SELECT wanted FROM outbox_kinds").fetchall()
+        assert wanted == 1
+        ((before,),) = restored.execute("PRAGMA data_version").fetchall()
+        await courier.want()
+        assert restored.execute("PRAGMA data_version").fetchall() == [(before,)], "nothing is written again"
+    await store.aclose()
 
 
 async def test_more_than_a_batch_is_delivered_batch_by_batch(store: Counted) -> None:

@@ -107,6 +107,19 @@ async def test_every_earlier_version_is_taken_over_row_by_row(path: str, version
         assert not any(connection.execute(f"SELECT 1 FROM {table}").fetchall() for table in KEPT)
 
 
+@pytest.mark.parametrize(("is_new", "said"), [(True, []), (False, [("", "run_ended", 1)])])
+async def test_ends_of_runs_stay_written_where_a_process_of_the_version_before_may_read_them(
+    path: str, is_new: bool, said: list[object]
+) -> None:
+    if not is_new:
+        version_1(path)
+    store = SQLiteStore(path)
+    await store.start()
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT * FROM outbox_kinds").fetchall() == said
+
+
 async def test_every_table_and_index_begins_with_the_tenant(path: str) -> None:
     """But for those of the machine and the file as a whole, and for numbers that are unique by themselves."""
     store = SQLiteStore(path)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
@@ -235,6 +236,26 @@ async def test_missing_tables_are_made_as_far_as_they_are_missing(
         pass
     assert postgres.execute("SELECT version FROM agui_schema", name_of(database)) == [(len(whole) + 1,)]
     assert postgres.execute("SELECT * FROM second", name_of(database)) == []
+
+
+@pytest.mark.parametrize(("is_new", "said"), [(True, []), (False, [("", "run_ended", 1)])])
+async def test_ends_of_runs_stay_written_where_a_process_of_the_version_before_may_read_them(
+    database: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, is_new: bool, said: list[object]
+) -> None:
+    if not is_new:
+        with monkeypatch.context() as before:
+            script = next(at for at, texts in enumerate(schema._migrations()) if "TABLE outbox_kinds" in str(texts))
+            before.setattr(schema, "_migrations", partial(list, schema._migrations()[:script]))
+            async with opened(database):
+                pass
+        postgres.execute(
+            "INSERT INTO threads (key, principal, id, agent, created_at, updated_at) "
+            "VALUES (1, 'alice', 't', 'a', 1, 1)",
+            name_of(database),
+        )
+    async with opened(database):
+        pass
+    assert postgres.execute("SELECT * FROM outbox_kinds", name_of(database)) == said
 
 
 # --- in the middle

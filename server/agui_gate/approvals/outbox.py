@@ -63,9 +63,12 @@ class Courier:
         self._reads_runs: bool | None = None
 
     async def want(self) -> None:
-        """Says whether anybody here reads when runs end, if that is not said yet: else a row for each run is spared."""
+        """Says whether anybody here reads when runs end: else a row for each run is spared.
+
+        That somebody does is said each time, since a backup that is put back may know nothing of it.
+        """
         reads = any("run_ended" in consumer.notice_kinds for consumer in self._consumers)
-        if reads is not self._reads_runs and isinstance(self._store, ChoosyOutbox):
+        if (reads or self._reads_runs is None) and isinstance(self._store, ChoosyOutbox):
             await self._store.want_runs(reads)
         self._reads_runs = reads
 

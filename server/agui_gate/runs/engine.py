@@ -153,13 +153,15 @@ class Engine:
             await self._bus.start()
             opened.push_async_callback(self._bus.aclose)
             await self.extensions.start()
+            opened.push_async_callback(self.extensions.stop)
+            if self.offers.outbox is not None:
+                self._courier = Courier(self.offers.outbox, new_id(), self.extensions.consumers)
+                await self._courier.want()
             opened.pop_all()
         self._watch.open()
         self._heart = Heartbeat(self.store, self.offers.shared, self._leases, self._asked_to_stop, self._lost)
         works = {"heart": beating(self._heart, self._tidy), "tools": self.roster.find_tools()}
-        if self.offers.outbox is not None:
-            self._courier = Courier(self.offers.outbox, new_id(), self.extensions.consumers)
-            await self._courier.want()
+        if self._courier is not None:
             works["outbox"] = self._courier.work()
         if self._orphans is not None:
             works["orphans"] = self._orphans.work()

@@ -76,7 +76,7 @@ class ChoosyOutbox(OutboxStore, Protocol):
 
     async def want_runs(self, wanted: bool) -> None:
         """Says whether a process reads ``run_ended``. It is written until one says that it doesn't, and again, for all,
-        from the time on that another one says that it does.
+        from the time on that another one says that it does. It writes nothing where that is known.
         """
         ...
 

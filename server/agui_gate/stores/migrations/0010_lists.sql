@@ -17,3 +17,6 @@ CREATE TABLE outbox_kinds (
     wanted INTEGER NOT NULL,
     PRIMARY KEY (tenant, kind)
 ) WITHOUT ROWID;
+-- Where there are threads, a process of the version before may read them.
+INSERT INTO outbox_kinds (tenant, kind, wanted)
+    SELECT '', 'run_ended', 1 WHERE EXISTS (SELECT 1 FROM threads);

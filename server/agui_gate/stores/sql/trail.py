@@ -170,12 +170,15 @@ class Trail:
         return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
 
     @staticmethod
+    def is_said(wanted: bool) -> Steps[bool]:
+        """Returns whether it is known already that a process reads when runs end, or doesn't."""
+        (found,) = yield Last([Statement(_IS_WANTED, {"kind": "run_ended"})])
+        return bool(found.rows) and bool(found.rows[0][0] >= wanted)
+
+    @staticmethod
     def want_runs(wanted: bool) -> Steps[None]:
-        """Says whether this process reads when runs end. Who does is not overruled by who doesn't."""
-        values = {"kind": "run_ended", "wanted": int(wanted)}
-        (found,) = yield [Statement(_IS_WANTED, values)]
-        if not found.rows or found.rows[0][0] < values["wanted"]:
-            yield Last([Statement(_WANT, values)])
+        """Says whether a process reads when runs end. Who does is not overruled by who doesn't."""
+        yield Last([Statement(_WANT, {"kind": "run_ended", "wanted": int(wanted)})])
 
     def has_notices(self) -> Steps[bool]:
         """Returns whether there is anything to tell, of what this version knows."""

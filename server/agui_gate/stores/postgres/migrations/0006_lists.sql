@@ -20,3 +20,6 @@ CREATE TABLE outbox_kinds (
     wanted smallint NOT NULL,
     PRIMARY KEY (tenant, kind)
 );
+-- Where there are threads, a process of the version before may read them.
+INSERT INTO outbox_kinds (tenant, kind, wanted)
+    SELECT '', 'run_ended', 1 WHERE EXISTS (SELECT 1 FROM threads);
