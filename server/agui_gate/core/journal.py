@@ -79,6 +79,7 @@ class Journal:
     def read_again(self, approvals: Iterable[Approval], ref: ConversationRef | None) -> None:
         """Takes over all records of the thread, and the reference, as the store has them now."""
         self.approvals, self._unfinished, self.ref = {}, {}, ref
+        self.call_ids = self.recorded_ids.copy()
         for approval in approvals:
             self.record(approval)
 
@@ -100,6 +101,8 @@ class Journal:
         """The places where pages show arguments of calls that waited, or do, by call id."""
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
+        self.recorded_ids = self.call_ids.copy()
+        """The same, without those of calls that came to nothing."""
         self._newest_place = -1
         self._standing: dict[str, list[TurnEntry]] = {}  # by task
         self._tasks: dict[str, str] = {}  # of calls that were made in one
@@ -124,17 +127,17 @@ class Journal:
                 self._note_turn(entry)
             case ResultEntry():
                 self._results.setdefault(entry.call_id, entry)
-                self.call_ids.add(entry.call_id)
+                self._record_id(entry.call_id)
             case UserEntry():
                 self.messages.note_user(entry, len(self.entries))
             case KeptEntry():
                 self.messages.note_kept(entry)
             case ReportedEntry():
                 self._reported.add(entry.call_id)
-                self.call_ids.add(entry.call_id)
+                self._record_id(entry.call_id)
             case ActionEntry():
                 self._actions.add(entry.call_id)
-                self.call_ids.add(entry.call_id)
+                self._record_id(entry.call_id)
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 self._note_card(entry)
             case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
@@ -142,6 +145,10 @@ class Journal:
             case LeftOutEntry() | ActivityEntry() | EndedEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the next two to pages, the others to nobody here
         self.entries.append(entry)
+
+    def _record_id(self, call_id: str) -> None:
+        self.call_ids.add(call_id)
+        self.recorded_ids.add(call_id)
 
     def _note_turn(self, turn: TurnEntry) -> None:
         if turn.silent:
@@ -154,7 +161,7 @@ class Journal:
         self.messages.note_turn(turn)
         for call in turn.calls:
             self._calls[call.id] = call
-            self.call_ids.add(call.id)
+            self._record_id(call.id)
             if turn.task:
                 self._tasks[call.id] = turn.task
             if call.kind == "task":
@@ -187,7 +194,7 @@ class Journal:
     def record(self, approval: Approval) -> None:
         """Takes over a record of the ledger: a new one, or one that was moved."""
         self.approvals[approval.call_id] = approval
-        self.call_ids.add(approval.call_id)
+        self._record_id(approval.call_id)
         if approval.state in UNFINISHED:
             self._unfinished[approval.call_id] = approval
         else:

@@ -299,8 +299,7 @@ class TurnRecorder:
         item = self._fresh("call", event.key)
         free = 0 < len(event.wire_id) <= MAX_CALL_ID and event.wire_id not in self._call_ids
         item.id = event.wire_id if free else f"call_{item.id}"
-        if event.name:  # a call without one is not recorded
-            self._call_ids.add(item.id)
+        self._call_ids.add(item.id)
         item.wire_id, item.name = event.wire_id or item.id, event.name
         item.call_kind = "hosted" if event.hosted else "client" if event.name in self._theirs else "server"
         if self._holds_back is not None and self._holds_back(event):

@@ -316,7 +316,7 @@ class SQLStore(ABC):
 
     async def want_runs(self, wanted: bool) -> None:
         """See `OutboxStore`."""
-        if not await self._do("read", lambda: self._sql.trail.is_said(wanted)):
+        if not await self._do("read", lambda: self._sql.trail.runs_wanted(wanted)):
             await self._do("write", lambda: self._sql.trail.want_runs(wanted))
 
     # --- what is forgotten

@@ -170,7 +170,7 @@ class Trail:
         return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
 
     @staticmethod
-    def is_said(wanted: bool) -> Steps[bool]:
+    def runs_wanted(wanted: bool) -> Steps[bool]:
         """Returns whether it is known already that a process reads when runs end, or doesn't."""
         (found,) = yield Last([Statement(_IS_WANTED, {"kind": "run_ended"})])
         return bool(found.rows) and bool(found.rows[0][0] >= wanted)
