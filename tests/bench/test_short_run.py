@@ -44,7 +44,8 @@ async def counted_runs(folder: Path, earlier: int = 0) -> Counted:
 
 async def test_a_short_run(tmp_path: Path) -> None:
     took = await counted_runs(tmp_path)
-    assert took.over(Counted(ours=790, calls=1600, tasks=3, jobs=2, turns=12)) == {}
+    # 27 calls more than before are for keeping what is known of the thread, so that its next run need not read it.
+    assert took.over(Counted(ours=790, calls=1630, tasks=3, jobs=2, turns=12)) == {}
 
 
 async def test_a_run_after_1_000_messages(tmp_path: Path) -> None:

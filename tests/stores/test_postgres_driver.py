@@ -13,6 +13,7 @@ from psycopg.adapt import Transformer
 
 from agui_gate.errors import Unavailable
 from agui_gate.stores.postgres import pool as pools
+from agui_gate.stores.postgres.connection import Connection
 from agui_gate.stores.postgres.errors import OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.literals import ADAPTERS, MARK, bind
@@ -317,6 +318,32 @@ async def test_a_connection_that_the_server_closed_is_not_used(link: Link, postg
     postgres.start()
     await asyncio.gather(*(link.run("write", several(f"INSERT INTO kept VALUES ('{n}')")) for n in range(20)))
     assert len(kept(postgres, database)) == 21
+
+
+async def test_who_waits_is_not_told_of_a_try_that_began_before(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database may have been away then."""
+    pool = pools.Pool(parameters(database), size=1)
+    broken = await pool.take()
+    connect, begun, fails = Connection.connect, asyncio.Event(), asyncio.Event()
+
+    async def connecting(conninfo: str = "", **kwargs: Any) -> Connection:
+        if begun.is_set():
+            return await connect(conninfo, **kwargs)
+        begun.set()
+        await fails.wait()
+        raise Trouble("it was away")
+
+    monkeypatch.setattr(Connection, "connect", connecting)
+    await broken.close()
+    await pool.give(broken)
+    await begun.wait()
+    waiting = asyncio.create_task(pool.take())
+    await asyncio.sleep(0)
+    fails.set()
+    try:
+        await pool.give(await waiting)
+    finally:
+        await pool.aclose()
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -10,15 +10,15 @@ import pytest
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove, LeaseLost, NotFound, Unavailable
-from agui_gate.stores.base import Change
+from agui_gate.stores.base import Change, JournalVersion
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.postgres import commit_check as sure_module
 from agui_gate.stores.postgres.commit_check import Sure
-from agui_gate.stores.postgres.errors import OutcomeUnknown
+from agui_gate.stores.postgres.errors import OutcomeUnknown, Trouble
 from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
 from tests.stores.breaking import lose, spy
-from tests.stores.support import ask, gated, ids, said
+from tests.stores.support import Clock, ask, gated, ids, said
 
 T = TypeVar("T")
 
@@ -234,6 +234,45 @@ async def test_a_lease_of_which_nobody_knows_is_given_back(
     assert thread.run_status == "interrupted"
     with pytest.raises(LeaseLost):
         await store.commit(thread, Change(entries=said("late")), "r1")
+
+
+async def test_a_journal_that_has_changed_is_read_along_with_the_lease(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another transaction that could fail, and leave the lease behind."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(entries=said("one"), status="finished"), "r1")
+    sent = spy(monkeypatch)
+    for run_key, entries in (("r1", 1), ("r0", 1)):
+        known = JournalVersion(thread.key, run_key, "finished", entries)
+        thread = await store.lease_thread("alice", "t", "support", f"after {run_key}", known=known)
+        assert thread.is_known == (run_key == "r1")
+        assert ids(thread) == ([] if thread.is_known else ["one"])
+        assert len(sent) == 1
+        await store.commit(thread, Change(status="finished"), f"after {run_key}")
+        sent.clear()
+
+
+async def test_a_lease_whose_thread_cannot_be_read_to_the_end_is_given_back(
+    tables: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What expired meanwhile is read again, after the lease is saved."""
+    store = PostgresStore(tables, clock=clock)
+    await store.start()
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    approvals = [gated("a1", expires_at=1)]
+    await store.commit(thread, Change(entries=said("one"), approvals=approvals, status="waiting"), "r1")
+    clock.advance(2)
+    sent = spy(monkeypatch)
+    lose(monkeypatch, lambda _: len(sent) == 1, before=True)
+    with pytest.raises(Trouble):
+        await store.lease_thread("alice", "t", "support", "r2")
+    async with asyncio.timeout(60):
+        while (await store.at_work([("alice", "t")])) != {}:
+            pass
+    thread = await store.lease_thread("alice", "t", "support", "r3")
+    assert thread.run_status == "interrupted"
+    await store.aclose()
 
 
 async def test_what_was_overtaken_is_lost_and_not_saved(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,11 +70,13 @@ def reason(state: str) -> str:
 
 
 class Trouble(Unavailable):
-    """PostgreSQL refuses, for people ``why``. ``state``: its SQLSTATE, or "" if it can't be asked."""
+    """PostgreSQL refuses, for people ``why``. ``state``: its SQLSTATE, or "" if it can't be asked. ``committed``: a
+    part of the operation was saved before.
+    """
 
-    def __init__(self, why: str, state: str = "") -> None:
+    def __init__(self, why: str, state: str = "", *, committed: bool = False) -> None:
         super().__init__(f"The store is not available: {why}.")
-        self.why, self.state = why, state
+        self.why, self.state, self.committed = why, state, committed
 
 
 class OutcomeUnknown(Unavailable):

@@ -123,5 +123,5 @@ def _unknown(transaction: Transaction[Any], error: Broken) -> bool:
 
 def _told(transaction: Transaction[Any], error: Refused | Broken) -> Unavailable:
     if isinstance(error, Refused):
-        return Trouble(reason(error.state), error.state)
-    return OutcomeUnknown() if _unknown(transaction, error) else Trouble(AWAY)
+        return Trouble(reason(error.state), error.state, committed=transaction.committed)
+    return OutcomeUnknown() if _unknown(transaction, error) else Trouble(AWAY, committed=transaction.committed)

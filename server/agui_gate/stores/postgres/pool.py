@@ -35,10 +35,12 @@ class Pool:
             @classmethod
             async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
                 pool._opening += 1
+                pool._begun += 1
+                number = pool._begun
                 try:
                     return await super().connect(conninfo, **kwargs)
                 except Trouble as trouble:
-                    pool._refuse(trouble.why)
+                    pool._refuse(number, trouble.why)
                     raise
                 finally:
                     pool._opening -= 1
@@ -46,7 +48,7 @@ class Pool:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo, connection_class=Reported, min_size=0, max_size=size, open=False, reconnect_timeout=0
         )
-        self._opening = 0
+        self._opening = self._begun = self._failed = 0  # tries at opening one: now, by now, the latest that failed
         self._why = AWAY
         self._waiting: set[asyncio.Timeout] = set()
         self._lent: set[Connection] = set()
@@ -82,6 +84,7 @@ class Pool:
     async def _get(self) -> Connection:
         if self._pool.closed and not self._closed:
             await self._pool.open()
+        before = self._begun
         while True:
             limit = asyncio.timeout(None)
             try:
@@ -89,7 +92,8 @@ class Pool:
                     self._waiting.add(limit)
                     return await self._pool.getconn(WAIT_SECONDS)
             except TimeoutError:
-                raise Trouble(self._why) from None
+                if self._failed > before:  # else it says how things were earlier, and nobody tries for us any more
+                    raise Trouble(self._why) from None
             except PoolClosed:
                 raise Trouble(CLOSED) from None
             except PoolTimeout:
@@ -98,8 +102,8 @@ class Pool:
             finally:
                 self._waiting.discard(limit)
 
-    def _refuse(self, why: str) -> None:
-        self._why = why
+    def _refuse(self, number: int, why: str) -> None:
+        self._why, self._failed = why, max(self._failed, number)
         now = asyncio.get_running_loop().time()
         while self._waiting:
             self._waiting.pop().reschedule(now)

@@ -97,12 +97,13 @@ class PostgresStore(SQLStore):
         create: bool = True,
         known: JournalVersion | None = None,
     ) -> Thread:
-        """See `ThreadStore`. A lease of which nobody knows is given back."""
+        """See `ThreadStore`. A lease of which the caller doesn't learn is given back."""
         more = {"whole": whole, "create": create}
         try:
             return await super().lease_thread(principal, thread_id, agent, run_key, known=known, **more)
-        except OutcomeUnknown:
-            self._later(lambda: self._sql.threads.void(run_key))
+        except (OutcomeUnknown, Trouble) as error:
+            if isinstance(error, OutcomeUnknown) or error.committed:
+                self._later(lambda: self._sql.threads.void(run_key))
             raise
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:

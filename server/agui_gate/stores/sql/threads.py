@@ -27,6 +27,11 @@ _BY_EITHER = f"tenant = :tenant AND key = coalesce((SELECT key FROM threads WHER
 """Find by the client's id, else by the provider's current id (S2)."""
 
 _FREE = "(coalesce(run_status, '') <> 'running' OR run_key = :run_key)"
+_WRITTEN = (
+    "CASE WHEN key = :known_key AND run_key = :known_run AND run_status = :known_status AND entries = :known_entries "
+    "THEN entries ELSE 0 END"
+)
+"""The number of entries of a journal that the caller has already: all of them or none, see `JournalVersion.is_of`."""
 _LEFT = "run_status = 'running' AND run_key = :held AND lease_until = :until"
 """The lease that was found, and that counts no more."""
 
@@ -94,7 +99,6 @@ class Threads:
         self._take_over = self._leasing(_BY_KEY, _LEFT)
         self._tell_left = telling_end(f"{_BY_KEY} AND {_LEFT}{variant.lock}")
         self._read_whole = [_ROW + _BY_EITHER, *self._rest(f"{_BY_EITHER} AND bytes <= :largest")]
-        self._read_rest = (journal.reading(":key"), ledger.reading("thread = :key"))
         self._calls = [
             _ROW + _BY_EITHER,
             heads.reading(f"WHERE {_BY_EITHER}"),
@@ -107,7 +111,11 @@ class Threads:
         """Takes the lease, and reads the thread. One batch, but for what is rare."""
         values = msgspec.structs.asdict(wish)
         values |= {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
-        values["known"] = 0 if wish.known is None else wish.known.entries
+        known = wish.known
+        values["known_key"] = None if known is None else int(known.key)
+        values["known_run"] = None if known is None else known.run_key
+        values["known_status"] = None if known is None else known.status
+        values["known_entries"] = None if known is None else known.entries
         for _ in range(_TRIES):
             thread = yield from self._lease_or_create(wish, values)
             if thread is not None:
@@ -144,7 +152,8 @@ class Threads:
     def _leased(self, wish: Wish, values: Mapping[str, object], results: Sequence[Result]) -> Steps[Thread | None]:
         """Returns the thread that was leased, from what came of trying that."""
         row = ThreadRow(*results[0].rows[0])
-        if not results[1].changed:
+        *rest, taken = results[1 : 4 if wish.whole else 2]
+        if not taken.changed:
             if wish.whole:
                 self._bounds.check_readable(row.bytes)
             if "held" in values or not row.lapsed():
@@ -156,11 +165,7 @@ class Threads:
         if "held" in values:
             thread.run_status = "interrupted"
         if wish.whole:
-            rest = results[2:4]
-            if wish.known is not None:
-                thread.is_known = wish.known.is_of(thread, row.entries)
-                if not thread.is_known:
-                    rest = yield Last([Statement(text, {"key": row.key}) for text in self._read_rest])
+            thread.is_known = wish.known is not None and wish.known.is_of(thread, row.entries)
             try:
                 self._fill(thread, row, rest)
             except Unreadable:
@@ -172,11 +177,14 @@ class Threads:
         return thread
 
     def _leasing(self, place: str, free: str) -> list[str]:
-        """Looks and locks, takes, reads. What is read is read by who holds the lease."""
+        """Looks and locks, reads, takes. What is known of the journal is read no more: whether it is, the row says that
+        is there before it is taken.
+        """
+        mine = f"{place} AND bytes <= :largest AND {free}"
         return [
             f"{_ROW}{place}{self._variant.lock}",
-            f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {place} AND bytes <= :largest AND {free}",  # noqa: S608 ours
-            *self._rest(f"{place} AND run_key = :run_key AND run_status = 'running'", since=":known"),
+            *self._rest(mine, since=f"(SELECT {_WRITTEN} FROM threads WHERE {mine})"),  # noqa: S608 our names
+            f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {mine}",  # noqa: S608 our names
         ]
 
     def _rest(self, place: str, since: str = "") -> tuple[str, str]:
@@ -289,9 +297,9 @@ class Threads:
 
 
 def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> list[Statement]:
-    look, take, *rest = texts
-    statements = [Statement(look, values), Statement(take, values, after=0)]
-    return statements + [Statement(text, values, after=1) for text in rest] if wish.whole else statements
+    look, *rest, take = texts
+    later = [*rest, take] if wish.whole else [take]
+    return [Statement(look, values), *(Statement(text, values, after=0) for text in later)]
 
 
 def _new_thread(wish: Wish, key: object, now: int) -> Thread:
