@@ -101,7 +101,7 @@ class Journal:
         """The places where pages show arguments of calls that waited, or do, by call id."""
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
-        self.recorded_ids = self.call_ids.copy()
+        self.recorded_ids: set[str] = self.call_ids.copy()
         """The same, without those of calls that came to nothing."""
         self._newest_place = -1
         self._standing: dict[str, list[TurnEntry]] = {}  # by task
