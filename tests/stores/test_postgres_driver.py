@@ -506,3 +506,31 @@ async def test_nothing_is_ever_prepared(link: Link) -> None:
         with pytest.raises(LookupError):
             await link.run("write", fails)
         assert await link.run("read", one("SELECT name FROM pg_prepared_statements")) == []
+
+
+async def test_an_end_that_is_not_its_own_is_not_taken_for_one(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "last_tag", "ROLLBACK")
+    with pytest.raises(Unavailable):
+        await link.run("write", several("INSERT INTO kept VALUES ('a')", "UPDATE kept SET number = 1", last=False))
+
+
+async def test_who_is_cancelled_twice_opens_no_connection_to_cancel(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = []
+
+    async def cancel(connection: Connection, **_: Any) -> None:
+        cancelled.append(connection)
+
+    monkeypatch.setattr(Connection, "_try_cancel", cancel)
+    pool = pools.Pool(parameters(database), size=1)
+    connection = await pool.take()
+    asking = asyncio.create_task(connection.ask_or_hang_up(b"SELECT pg_sleep(30)"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+        asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await pool.give(connection)
+    await pool.aclose()
+    assert cancelled == []

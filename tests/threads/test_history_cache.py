@@ -22,7 +22,7 @@ from agui_gate.runs import heartbeat
 from agui_gate.stores.base import Change, JournalVersion, Thread
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.threads import leased_thread
+from agui_gate.threads import history_cache, leased_thread
 from agui_gate.threads.history import History
 from agui_gate.threads.history_cache import IDLE_SECONDS, HistoryCache
 from agui_gate.threads.limits import DEFAULTS
@@ -390,6 +390,14 @@ def test_the_cache_is_bounded_and_drops_the_oldest() -> None:
     cache.drop(("p", "b"))
     assert cache.size == one.held
     HistoryCache(0).put(("p", "a"), history(), known, 0.0)
+
+
+def test_the_cache_has_only_so_many_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_cache, "MOST", 2)
+    cache = HistoryCache(1 << 30)
+    for name in "abc":
+        cache.put(("p", name), history(), JournalVersion("1", "r", "finished", 1), 0.0)
+    assert [name for name in "abc" if cache.find(("p", name))] == ["b", "c"]
 
 
 async def test_no_run_is_kept_alive(tmp_path: Path) -> None:

@@ -317,6 +317,21 @@ async def test_closing_the_client_closes_what_is_open() -> None:
             await anyio.lowlevel.checkpoint()
 
 
+async def test_a_body_that_ends_with_the_connection_is_not_whole_where_the_client_closed_it() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await upstream.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\npartial")
+        await reader.read()
+
+    upstream = Upstream(serve)
+    async with upstream.serving():
+        http = client("wire")
+        response = await http.send(http.build_request("POST", upstream.url), stream=True)
+        await http.aclose()
+        with pytest.raises(httpx2.ReadError):
+            await response.aread()
+
+
 # What is bounded.
 
 
@@ -334,6 +349,20 @@ async def test_silence_ends(kind: str) -> None:
         for _ in range(2):
             with pytest.raises(httpx2.ReadTimeout):
                 await post(http, upstream.url)
+
+
+async def test_silence_ends_as_soon_after_a_long_upload() -> None:
+    """The time for sending is another one than that for an answer."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await upstream.request(reader)
+        await reader.read()
+
+    upstream = Upstream(serve)
+    async with upstream.serving(), client("wire") as http:
+        http.timeout = httpx2.Timeout(50, read=0.05)
+        with anyio.fail_after(30), pytest.raises(httpx2.ReadTimeout):
+            await post(http, upstream.url, b"x" * 30_000_000)
 
 
 async def test_no_more_is_read_than_somebody_takes() -> None:
@@ -443,6 +472,29 @@ async def test_an_address_that_does_not_answer_holds_nobody_up(monkeypatch: pyte
         monkeypatch.setattr(sockets, "NEXT_ADDRESS_SECONDS", 0.01)
         assert await post(http, upstream.url) == b"hello"
     assert [sock.fileno() for sock in left] == [-1]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first", "last"])
+async def test_an_address_of_a_family_that_is_not_there_is_passed_over(
+    order: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Upstream(None, SIZED).serving() as upstream, client("wire") as http:
+        port = httpx2.URL(upstream.url).port
+        unknown = (99, socket.SOCK_STREAM, 0, "", ("::1", port))
+        known = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port))
+        resolved = asyncio.get_running_loop().create_future()
+        resolved.set_result([(unknown, known)[place] for place in order])
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", lambda *_, **__: resolved)
+        assert await post(http, upstream.url) == b"hello"
+
+
+async def test_where_no_family_is_there_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = asyncio.get_running_loop().create_future()
+    resolved.set_result([(99, socket.SOCK_STREAM, 0, "", ("::1", 1))])
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", lambda *_, **__: resolved)
+    async with client("wire") as http:
+        with pytest.raises(httpx2.ConnectError):
+            await post(http, "http://127.0.0.1:1/")
 
 
 @both
