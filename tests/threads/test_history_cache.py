@@ -14,8 +14,9 @@ import pytest
 
 from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import TurnDone, Usage
-from agui_gate.approvals import orphan_job
+from agui_gate.approvals import execution, orphan_job
 from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ProviderUnavailable, Unavailable
 from agui_gate.runs import heartbeat
@@ -398,6 +399,55 @@ def test_the_cache_has_only_so_many_however_small(monkeypatch: pytest.MonkeyPatc
     for name in "abc":
         cache.put(("p", name), history(), JournalVersion("1", "r", "finished", 1), 0.0)
     assert [name for name in "abc" if cache.find(("p", name))] == ["b", "c"]
+
+
+class Claiming(SQLiteStore):
+    """Its answers to claims wait for ``held``."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.reached, self.held = asyncio.Event(), asyncio.Event()
+
+    async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
+        moved = await super().move(approval_id, to, **more)
+        if to is State.CLAIMED:
+            self.reached.set()
+            await self.held.wait()
+        return moved
+
+
+@pytest.mark.parametrize("way", ["run", "http"])
+async def test_what_is_still_worked_on_is_not_kept(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim was called off, and the store has not answered it: it may change the history later."""
+    monkeypatch.setattr(execution, "PATIENCE", 0.01)
+    monkeypatch.setattr(leased_thread, "CHECKED", False)
+
+    @tool(gate=True)
+    def refund() -> str:
+        """Refund."""
+        return "refunded"
+
+    model = Parrot()
+    model.plan = [[*calls("refund", {}), TurnDone()]]
+    store = Claiming(str(tmp_path / "store.db"))
+    app = create_app(Agent(name="a", model=model, tools=[refund]), store=store)
+    async with started(app):
+        await run(app, run_body("t", user("refund", "m1"), protocolVersion="1.0"))
+        (waits,) = (await request(app, "GET", "/approvals")).json()["approvals"]
+        engine = app.state.engine
+        assert engine._leaser._cache.find(("local", "t")) is not None
+        path, body = f"/approvals/{waits['id']}", b'{"approved": true}'
+        entry = {"interruptId": waits["id"], "status": "resolved", "payload": {"approved": True}}
+        answered = asyncio.create_task(
+            request(app, "POST", path, body)
+            if way == "http"
+            else run(app, run_body("t", resume=[entry], protocolVersion="1.0"))
+        )
+        await store.reached.wait()
+        await engine.cancel("local", "t")
+        await answered
+        assert engine._leaser._cache.find(("local", "t")) is None
+        store.held.set()
 
 
 async def test_no_run_is_kept_alive(tmp_path: Path) -> None:
