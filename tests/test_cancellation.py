@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from agui_gate.concurrency import undisturbed
+from agui_gate import concurrency
+from agui_gate.concurrency import stop_tasks, undisturbed
 
 pytestmark = pytest.mark.anyio
 
@@ -40,3 +41,24 @@ async def test_what_it_comes_to_is_passed_on() -> None:
     assert await undisturbed(done) == 5
     with pytest.raises(ValueError, match="no"):
         await undisturbed(failed)
+
+
+async def test_a_task_that_missed_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "PATIENCE", 0.0)
+    missed = []
+
+    async def work() -> None:
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                missed.append("")
+                if len(missed) == 3:
+                    raise ValueError("nobody hears this") from None
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        await stop_tasks([task])
+        await stop_tasks([])
+    assert task.done()

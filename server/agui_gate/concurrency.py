@@ -9,7 +9,7 @@ waits until a decoder is done: it would look through millions of new objects aga
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -136,6 +136,21 @@ async def undisturbed(future: "asyncio.Future[T]") -> T:
     """
     await asyncio.wait([future])
     return future.result()
+
+
+async def stop_tasks(tasks: Collection["asyncio.Task[Any]"]) -> None:
+    """Cancels ``tasks`` and waits until they have ended.
+
+    A library between may take a cancellation for its own, or lose it (`asyncio.wait_for` before Python 3.12 does). So
+    those who go on are cancelled again, every `PATIENCE` seconds.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        done, left = await asyncio.wait(left, timeout=PATIENCE)
+        for task in done:
+            _see(task)
 
 
 async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:

@@ -429,6 +429,26 @@ async def test_who_finds_no_connection_free_waits_and_is_told(database: str, mon
         await pool.take()
 
 
+@pytest.mark.parametrize("steps", range(12))
+async def test_who_is_cancelled_while_it_gets_a_connection_learns_of_it(database: str, steps: int) -> None:
+    """asyncio's `wait_for` of Python 3.11 forgets a cancellation that comes together with what it waits for."""
+    pool = pools.Pool(parameters(database), size=1)
+    only = await pool.take()
+    waiting = asyncio.create_task(pool.take())
+    await asyncio.sleep(0)
+    giving = asyncio.create_task(pool.give(only))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    late = waiting.done()
+    waiting.cancel()
+    await asyncio.wait([waiting, giving])
+    assert waiting.cancelled() is not late
+    if late:
+        await pool.give(waiting.result())
+    await pool.give(await pool.take())
+    await pool.aclose()
+
+
 async def test_who_closes_ends_what_is_under_way(link: Link, postgres: Postgres, database: str) -> None:
     await link.run("write", several("INSERT INTO kept VALUES ('a', 0)"))
     async with linked(database) as other:

@@ -82,7 +82,8 @@ class DecisionsInProgress:
             return None
         work.stop()
         with suppress(TimeoutError):
-            await asyncio.wait_for(work.over.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await work.over.wait()
         return work.over.is_set()
 
     def asked(self, run_key: str, gently: bool) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import psycopg
 import structlog
 
+from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import Unavailable
 from agui_gate.stores.postgres import readiness
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
@@ -87,8 +88,7 @@ class Ear:
     async def aclose(self) -> None:
         """Hears nothing any more."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await stop_tasks([self._task])
             self._task = None
         if self._connection is not None:
             await self._connection.close()

@@ -29,6 +29,7 @@ import structlog
 
 from agui_gate.bus.redis_client import SOCKET_SECONDS, away, client_of, refusal, without_secrets
 from agui_gate.bus.replicas.wire import Batch, Head, Note, Piece, Run, Said, Wanted
+from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import Unusable
 
 PREFIX = b"agui-gate:"
@@ -89,8 +90,7 @@ class RedisWire:
         """See `Wire`."""
         hearing, self._hearing = self._hearing, None
         if hearing is not None:
-            hearing.cancel()
-            await asyncio.wait([hearing])
+            await stop_tasks([hearing])
         await self._client.aclose()
 
     # --- frames

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 import structlog
 
+from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.stores.base import AtWork
 from agui_gate.stores.capabilities import SharedStore
@@ -139,8 +140,7 @@ class Watch:
     async def aclose(self) -> None:
         """Looks no more."""
         if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+            await stop_tasks([self._looking])
 
     async def _look_on(self) -> None:
         while self._watchers:

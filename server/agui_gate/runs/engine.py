@@ -16,7 +16,7 @@ from agui_gate.approvals.outbox import Courier
 from agui_gate.approvals.unanswered_policy import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.concurrency import undisturbed
+from agui_gate.concurrency import stop_tasks, undisturbed
 from agui_gate.core.answers import Way
 from agui_gate.errors import AguiGateError, ConfigurationError, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
@@ -205,10 +205,7 @@ class Engine:
         if self._started:
             frozen.leave()
         self._started, self._starting = False, None
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await stop_tasks(self._tasks)
         try:
             await self.extensions.stop()
             await self.roster.aclose()

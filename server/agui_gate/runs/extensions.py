@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.concurrency import bounded
+from agui_gate.concurrency import bounded, stop_tasks
 from agui_gate.errors import ConfigurationError
 from agui_gate.extension import Extension, Hint, Server, Written
 from agui_gate.protocol.run_input import RunInput
@@ -88,9 +88,7 @@ class Extensions:
         """Stops those that have started, and what their ticks are still doing."""
         ticks, started = list(self._ticks.values()), self._started
         self._started = []
-        for tick in ticks:
-            tick.cancel()
-        await asyncio.gather(*ticks, return_exceptions=True)
+        await stop_tasks(ticks)
         await asyncio.gather(*(self._await(one, "stop", one.stop, STOP_SECONDS) for one in started))
 
     def tick(self) -> None:

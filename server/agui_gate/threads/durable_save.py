@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import structlog
 
 from agui_gate import log_events
+from agui_gate.concurrency import stop_tasks
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
@@ -123,11 +124,9 @@ class SaveRetrier:
     async def aclose(self) -> None:
         """Gives up what is owed still."""
         tasks = self._owed()
-        for task in tasks:
-            task.cancel()
         if tasks:
             log.error("not_saved_at_the_end", results=sum(map(len, self._results.values())), runs=len(self._ends))
-            await asyncio.wait(tasks)
+        await stop_tasks(tasks)
 
     async def _move(self, approval: Approval, to: State, output: Output) -> Approval:
         moved = await patiently(lambda: self._store.move(approval.id, to, output=output), OWED_SECONDS)

@@ -35,6 +35,7 @@ from agui_gate.bus.replicas.messages import (
 from agui_gate.bus.replicas.remote_log import opening_of
 from agui_gate.bus.replicas.sender import Sender
 from agui_gate.bus.replicas.wire import Head, Run, Wire
+from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import Unavailable
 
 ASK_SECONDS = 1.0
@@ -98,9 +99,7 @@ class SharedBus:
             self._started = False
             await self._sender.aclose(CLOSE_SECONDS)
             await self._follower.aclose()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await stop_tasks(self._tasks)
         await self._wire.aclose()
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:

@@ -19,6 +19,7 @@ from agui_gate.bus.log import LogReader
 from agui_gate.bus.replicas.messages import Ask, Left, Watches, Word
 from agui_gate.bus.replicas.remote_log import FollowedLog, JoinedReader, opening_of
 from agui_gate.bus.replicas.wire import Head, Said, Wanted, Wire
+from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import Unavailable
 
 LOOK_SECONDS = 2.0
@@ -53,8 +54,7 @@ class Follower:
     async def aclose(self) -> None:
         """Follows nothing any more; who reads comes to the end."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await stop_tasks([self._task])
             self._task = None
         for log in self._all():
             log.end()

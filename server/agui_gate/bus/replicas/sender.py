@@ -24,6 +24,7 @@ from agui_gate.bus.memory import LOG_BYTES
 from agui_gate.bus.replicas.messages import NO_OPENING, NOT_TO_BE_HAD, Answer, Ask, Left, Opened, Watches, Word, pack
 from agui_gate.bus.replicas.sent_run import Outgoing, written
 from agui_gate.bus.replicas.wire import Batch, Note, Run, Wire
+from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import Unavailable
 
 PACE = 0.015
@@ -91,9 +92,7 @@ class Sender:
         if self._task is not None:
             with contextlib.suppress(Unavailable):
                 await self.flush(seconds)
-            for task in (self._task, *self._openings):
-                task.cancel()
-            await asyncio.gather(self._task, *self._openings, return_exceptions=True)
+            await stop_tasks([self._task, *self._openings])
             self._task = None
 
     def add(self, run: Run, events: EventLog) -> None:

@@ -84,13 +84,19 @@ class Pool:
     async def _get(self) -> Connection:
         if self._pool.closed and not self._closed:
             await self._pool.open()
-        before = self._begun
+        before, cancellations = self._begun, _cancellations()
         while True:
             limit = asyncio.timeout(None)
             try:
                 async with limit:
                     self._waiting.add(limit)
-                    return await self._pool.getconn(WAIT_SECONDS)
+                    connection = await self._pool.getconn(WAIT_SECONDS)
+                if (
+                    _cancellations() > cancellations
+                ):  # `wait_for` of Python 3.11 forgets one, and psycopg's pool waits so
+                    await self._pool.putconn(connection)
+                    raise asyncio.CancelledError
+                return connection
             except TimeoutError:
                 if self._failed > before:  # else it says how things were earlier, and nobody tries for us any more
                     raise Trouble(self._why) from None
@@ -107,6 +113,11 @@ class Pool:
         now = asyncio.get_running_loop().time()
         while self._waiting:
             self._waiting.pop().reschedule(now)
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return task.cancelling() if task is not None else 0
 
 
 async def _answers(connection: Connection) -> bool:
