@@ -140,6 +140,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[LEFT_OUT] = f"{len(interop)} interop tests left out: {reason}"
 
 
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight.
+
+    A server that starts does so with whatever there is, unless an application has (`runs/warm_up.py`): in this process
+    it would walk through every collected test each time, for a second.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def _leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:
     gone = set(left)
     config.hook.pytest_deselected(items=left)

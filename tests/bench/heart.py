@@ -71,9 +71,11 @@ class Heartbeat:
 @contextmanager
 def as_served() -> Iterator[None]:
     """Within: the garbage collector leaves alone what was loaded, as it does in `agui-gate serve`."""
+    before = gc.get_freeze_count()
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not before:
+            gc.unfreeze()
