@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agui_gate.runs.warm_up import frozen
 from agui_gate.threads import leased_thread
 from tests.interop.replay import unavailable
 from tests.support import chance
@@ -141,13 +142,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected out of the garbage collector's sight.
+    """Take what was collected out of the garbage collector's sight, as the first of a process's servers does.
 
-    A server that starts does so with whatever there is, unless an application has (`runs/warm_up.py`): in this process
-    it would walk through every collected test each time, for a second.
+    None that a test starts is the first one then, which would walk through every collected test: a second each time.
     """
-    gc.collect()
-    gc.freeze()
+    frozen.enter()
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:
