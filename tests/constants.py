@@ -211,6 +211,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.postgres.link.CLOSE_SECONDS": (10.0, "As long as a statement under way may take."),
     "agui_gate.stores.postgres.pool.CLOSE_SECONDS": (1.0, "What the pool does then takes milliseconds, but for a connection that is being opened, which ends by its own timeout."),
     "agui_gate.stores.postgres.pool.IDLE_SECONDS": (60.0, "Firewalls forget connections after some minutes; asking each time would double the round trips."),
+    "agui_gate.stores.postgres.pool.OPEN_SECONDS": (30.0, "Six times the default of `connect_timeout`, so it counts only where the URL sets another one, or none."),
     "agui_gate.stores.postgres.pool.WAIT_SECONDS": (5.0, "Then 503 with Retry-After: more waiting would only pile up requests."),
     "agui_gate.stores.postgres.readiness.SKEW_MS": (60000, "Clocks without NTP differ by seconds. An hour would hide a database that stood still."),
     "agui_gate.stores.postgres.store.CLOSE_SECONDS": (5.0, "Part of the seconds after the drain; leases end by themselves otherwise."),

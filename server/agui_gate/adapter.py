@@ -302,6 +302,8 @@ class OutputSpec(msgspec.Struct, frozen=True):
 class TurnRequest(msgspec.Struct, frozen=True):
     """The request for one turn, with everything that it needs.
 
+    It is for reading: the server keeps the transcript for the thread's next runs, and the objects in it (a part's
+    ``private``, an activity's ``content``) are the ones that it keeps. What an adapter changes, it copies.
     ``transcript`` is always complete; ``ref`` says what the provider already has. It is None when there is nothing, or
     nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
     `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out. ``large``: to go

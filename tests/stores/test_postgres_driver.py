@@ -429,6 +429,25 @@ async def test_who_finds_no_connection_free_waits_and_is_told(database: str, mon
         await pool.take()
 
 
+async def test_who_waits_for_a_server_that_never_answers_is_told(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def connecting(conninfo: str = "", **kwargs: Any) -> Connection:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody answers")
+
+    monkeypatch.setattr(Connection, "connect", connecting)
+    monkeypatch.setattr(pools, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(pools, "OPEN_SECONDS", 0.02)
+    pool = pools.Pool(parameters(database))
+    async with asyncio.timeout(60):
+        try:
+            with pytest.raises(Unavailable, match="reached"):
+                await pool.take()
+        finally:
+            await pool.aclose()
+
+
 @pytest.mark.parametrize("steps", range(12))
 async def test_who_is_cancelled_while_it_gets_a_connection_learns_of_it(database: str, steps: int) -> None:
     """asyncio's `wait_for` of Python 3.11 forgets a cancellation that comes together with what it waits for."""

@@ -13,6 +13,7 @@ import inspect
 import re
 import ssl
 import weakref
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from functools import cache
@@ -42,6 +43,7 @@ MAX_BODY = 64 * 1024
 """Bytes; every API's own errors have a few hundred."""
 MAX_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
+_ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
 
 
 async def bound(response: "httpx2.Response") -> None:
@@ -50,7 +52,11 @@ async def bound(response: "httpx2.Response") -> None:
 
     stream = response.stream
     if response.status_code >= 300 and isinstance(stream, httpx2.AsyncByteStream):
-        response.stream = httpx2.ByteStream(await _beginning(stream))
+        body = await _beginning(stream)
+        if "content-encoding" in response.headers:  # not requested; httpx2 would unpack it to any size
+            body = _unpacked(body)
+            del response.headers["content-encoding"]
+        response.stream = httpx2.ByteStream(body)
 
 
 async def _beginning(stream: "httpx2.AsyncByteStream") -> bytes:
@@ -66,6 +72,14 @@ async def _beginning(stream: "httpx2.AsyncByteStream") -> bytes:
     with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
         await stream.aclose()
     return bytes(body[:MAX_BODY])
+
+
+def _unpacked(body: bytes) -> bytes:
+    """Returns the beginning of a body that came by gzip or deflate; of another encoding nothing."""
+    try:
+        return zlib.decompressobj(_ZLIB_OR_GZIP).decompress(body, MAX_BODY)
+    except zlib.error:
+        return b""
 
 
 CONNECT_SECONDS = 5.0

@@ -239,6 +239,7 @@ class _Connection(asyncio.Protocol):
         self.ended = self._interim = self._until_close = False
         self.failure: httpx2.TransportError | None = None
         self._kept, self._busy, self._overhead = False, True, 0
+        self._bodiless = head.startswith(b"HEAD ")
         if isinstance(content, bytes):
             self._transport.write(head + content)
             sent = await self._drained(timeouts.get("write"))
@@ -402,6 +403,7 @@ class _Connection(asyncio.Protocol):
         self.status = status
         names = {name.lower() for name, _ in self.headers}
         self._until_close = names.isdisjoint((b"content-length", b"transfer-encoding"))
+        self.ended = self._bodiless  # the parser waits for the body that GET would have
 
     def on_body(self, data: bytes) -> None:
         if not self.ended:

@@ -17,7 +17,7 @@ import pytest
 from agui_gate.errors import ProviderError
 from agui_gate_adapters.common import sockets, transport, wire
 from agui_gate_adapters.common.large_requests import Pieces
-from agui_gate_adapters.common.transport import new_carrier
+from agui_gate_adapters.common.transport import MAX_BODY, bound, new_carrier
 from agui_gate_adapters.common.wire import MAX_BUFFERED, MAX_OVERHEAD, Wire
 from tests.adapters.subject import Subject
 from tests.adapters.subjects import every_subject
@@ -171,6 +171,33 @@ async def test_an_answer_may_have_no_body(kind: str, status: int) -> None:
         assert await post(http, upstream.url) == b""
         assert await post(http, upstream.url) == b"hello"
     assert upstream.connections == 1
+
+
+@both
+async def test_an_answer_to_head_has_no_body(kind: str) -> None:
+    answer = SIZED.removesuffix(b"hello")
+    async with Upstream(None, answer, SIZED).serving() as upstream, client(kind) as http:
+        assert (await http.head(upstream.url)).headers["content-length"] == "5"
+
+
+PACKED = gzip.compress(b'{"error": {"message": "no"}}')
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sent", "read"),
+    [
+        (b"gzip", PACKED, b'{"error": {"message": "no"}}'),
+        (b"gzip", PACKED[:-8], b'{"error": {"message": "no"}}'),
+        (b"gzip", gzip.compress(b"no" * 10**7), b"no" * (MAX_BODY // 2)),
+        (b"gzip", b"not packed", b""),
+        (b"br", b"\x8b\x00", b""),
+    ],
+)
+async def test_no_more_of_an_error_is_unpacked_than_is_read(encoding: bytes, sent: bytes, read: bytes) -> None:
+    answer = b"HTTP/1.1 500 No\r\ncontent-encoding: %b\r\ncontent-length: %d\r\n\r\n%b" % (encoding, len(sent), sent)
+    async with Upstream(None, answer).serving() as upstream, client("wire") as http:
+        http.event_hooks["response"] = [bound]
+        assert (await http.post(upstream.url, content=b"{}")).content == read
 
 
 async def test_requests_are_written_alike() -> None:

@@ -17,6 +17,8 @@ SIZE = 8
 """Connections at most. A transaction takes a millisecond or two, so that is some thousand of them a second."""
 WAIT_SECONDS = 5.0
 """Seconds to wait until a connection is free."""
+OPEN_SECONDS = 30.0
+"""Seconds after which nobody waits longer, though one is being opened: a URL may set no limit to that."""
 IDLE_SECONDS = 60.0
 """Seconds after which an idle connection is asked first whether it is alive."""
 CLOSE_SECONDS = 1.0
@@ -34,21 +36,25 @@ class Pool:
 
             @classmethod
             async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
-                pool._opening += 1
                 pool._begun += 1
                 number = pool._begun
+                opening = asyncio.ensure_future(super().connect(conninfo, **kwargs))
+                pool._opening.add(opening)
                 try:
-                    return await super().connect(conninfo, **kwargs)
+                    return await opening
                 except Trouble as trouble:
                     pool._refuse(number, trouble.why)
                     raise
+                except asyncio.CancelledError:
+                    raise Trouble(CLOSED) from None  # the pool's worker would take it for its own, and go on for ever
                 finally:
-                    pool._opening -= 1
+                    pool._opening.discard(opening)
 
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo, connection_class=Reported, min_size=0, max_size=size, open=False, reconnect_timeout=0
         )
-        self._opening = self._begun = self._failed = 0  # tries at opening one: now, by now, the latest that failed
+        self._opening: set[asyncio.Future[Any]] = set()
+        self._begun = self._failed = 0  # tries at opening one: by now, the latest that failed
         self._why = AWAY
         self._waiting: set[asyncio.Timeout] = set()
         self._lent: set[Connection] = set()
@@ -77,6 +83,8 @@ class Pool:
     async def aclose(self) -> None:
         """Closes all of them, whatever is under way."""
         self._closed = True
+        for opening in self._opening:
+            opening.cancel()
         for connection in self._lent:
             connection.hang_up()
         await self._pool.close(CLOSE_SECONDS)
@@ -85,6 +93,7 @@ class Pool:
         if self._pool.closed and not self._closed:
             await self._pool.open()
         before, cancellations = self._begun, _cancellations()
+        until = asyncio.get_running_loop().time() + OPEN_SECONDS
         while True:
             limit = asyncio.timeout(None)
             try:
@@ -105,6 +114,8 @@ class Pool:
             except PoolTimeout:
                 if not self._opening:
                     raise Trouble(BUSY) from None
+                if asyncio.get_running_loop().time() >= until:
+                    raise Trouble(AWAY) from None
             finally:
                 self._waiting.discard(limit)
 

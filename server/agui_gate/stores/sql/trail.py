@@ -60,9 +60,11 @@ _TAKE = (
 _LEAVE = "UPDATE outbox_taker SET until = 0 WHERE tenant = :tenant AND taker = :taker AND until > 0"
 _NOTICE = Notice.__struct_fields__
 _NOTICES = (
-    f"SELECT {', '.join(_NOTICE)} {_KNOWN} AND EXISTS "  # noqa: S608 our names
-    "(SELECT 1 FROM outbox_taker WHERE tenant = :tenant AND taker = :taker AND until > :now) ORDER BY id LIMIT :limit"
+    f"SELECT {', '.join(f'outbox.{name}' for name in _NOTICE)} FROM outbox_taker CROSS JOIN outbox "  # noqa: S608 ours
+    "WHERE outbox_taker.tenant = :tenant AND outbox_taker.taker = :taker AND outbox_taker.until > :now "
+    f"AND outbox.tenant = :tenant AND outbox.kind IN ({_KINDS}) ORDER BY outbox.id LIMIT :limit"
 )
+"""The taker comes first: SQLite would go through all notices for another one."""
 
 
 _READ = "NOT EXISTS (SELECT 1 FROM outbox_kinds WHERE tenant = :tenant AND kind = 'run_ended' AND wanted = 0)"
