@@ -192,6 +192,7 @@ PACKED = gzip.compress(b'{"error": {"message": "no"}}')
         (b"gzip", b"not packed", b""),
         (b"br", b"\x8b\x00", b""),
     ],
+    ids=["whole", "cut", "large", "not packed", "another encoding"],
 )
 async def test_no_more_of_an_error_is_unpacked_than_is_read(encoding: bytes, sent: bytes, read: bytes) -> None:
     answer = b"HTTP/1.1 500 No\r\ncontent-encoding: %b\r\ncontent-length: %d\r\n\r\n%b" % (encoding, len(sent), sent)
