@@ -3,7 +3,9 @@
 Each that touches a thread or an approval asks the guard for its principal first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import URLPath
 from starlette.requests import Request
@@ -12,11 +14,15 @@ from starlette.routing import BaseRoute, Match, NoMatchFound, Route
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.extra_loader import find
-from agui_gate.http.agents import AgentRoutes
-from agui_gate.http.approvals import ApprovalRoutes
 from agui_gate.http.runs import RunRoutes
 from agui_gate.http.server import HttpServer
-from agui_gate.http.threads import ThreadRoutes
+
+if TYPE_CHECKING:
+    from agui_gate.http.agents import AgentRoutes
+    from agui_gate.http.approvals import ApprovalRoutes
+    from agui_gate.http.threads import ThreadRoutes
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
@@ -24,30 +30,68 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
 
     Thread ids may contain slashes, so what goes on after an id stands before what ends in one.
     """
-    agents, runs = AgentRoutes(server), RunRoutes(server)
-    approvals, threads, health = ApprovalRoutes(server), ThreadRoutes(server), HealthRoutes(server)
+    runs, health, of = RunRoutes(server), HealthRoutes(server), LaterRoutes(server)
     return [
         Route("/", runs.run, methods=["POST"]),
-        Route("/agents", agents.page),
+        Route("/agents", later(lambda: of.agents.page)),
         Route("/agents/{name}", runs.run, methods=["POST"]),
         Route("/agents/{name}/connect", runs.connect, methods=["POST"]),
-        Route("/agents/{name}/capabilities", agents.capabilities),
+        Route("/agents/{name}/capabilities", later(lambda: of.agents.capabilities)),
         Route("/runs/{run_key}/events", runs.events),
-        Route("/threads/{id:path}/cancel", runs.cancel, methods=["POST"]),
-        Route("/approvals", approvals.page),
+        Route("/threads/{id:path}/cancel", later(lambda: of.threads.cancel), methods=["POST"]),
+        Route("/approvals", later(lambda: of.approvals.page)),
         ExtraRoutes(server, "inbox.stream", "/approvals/events"),
-        Route("/approvals/{id}", approvals.show),
-        Route("/approvals/{id}", approvals.decide, methods=["POST"]),
-        Route("/threads", threads.page),
-        Route("/threads/{id:path}", threads.show),
-        Route("/threads/{id:path}", threads.change, methods=["PATCH"]),
-        Route("/threads/{id:path}", threads.delete, methods=["DELETE"]),
+        Route("/approvals/{id}", later(lambda: of.approvals.show)),
+        Route("/approvals/{id}", later(lambda: of.approvals.decide), methods=["POST"]),
+        Route("/threads", later(lambda: of.threads.page)),
+        Route("/threads/{id:path}", later(lambda: of.threads.show)),
+        Route("/threads/{id:path}", later(lambda: of.threads.change), methods=["PATCH"]),
+        Route("/threads/{id:path}", later(lambda: of.threads.delete), methods=["DELETE"]),
         ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
         Route("/healthz", health.healthy),
         Route("/readyz", health.ready),
         *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot")] if page else ()),
         *(route for extension in server.engine.extensions.all for route in extension.routes(server)),
     ]
+
+
+class LaterRoutes:
+    """The handlers beside those of runs, over one server. The module of each class is imported with the first request
+    for one of its routes: a process that only runs agents needs none of them.
+    """
+
+    def __init__(self, server: HttpServer) -> None:
+        self._server = server
+
+    @cached_property
+    def agents(self) -> "AgentRoutes":
+        """Those of `/agents`."""
+        from agui_gate.http.agents import AgentRoutes
+
+        return AgentRoutes(self._server)
+
+    @cached_property
+    def approvals(self) -> "ApprovalRoutes":
+        """Those of `/approvals`."""
+        from agui_gate.http.approvals import ApprovalRoutes
+
+        return ApprovalRoutes(self._server)
+
+    @cached_property
+    def threads(self) -> "ThreadRoutes":
+        """Those of `/threads`."""
+        from agui_gate.http.threads import ThreadRoutes
+
+        return ThreadRoutes(self._server)
+
+
+def later(handler: Callable[[], Handler]) -> Handler:
+    """Returns a handler that looks up another one with each request."""
+
+    async def handle(request: Request) -> Response:
+        return await handler()(request)
+
+    return handle
 
 
 class HealthRoutes:

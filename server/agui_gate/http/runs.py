@@ -1,4 +1,4 @@
-"""Routes that begin, follow, rejoin and stop runs."""
+"""Routes that begin, follow and rejoin runs."""
 
 import re
 
@@ -11,8 +11,7 @@ from agui_gate.errors import Gone, InvalidRequest, NotFound
 from agui_gate.http.request_body import run_input
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
-from agui_gate.http.views import json_response
-from agui_gate.protocol.run_input import RunInput, check_id
+from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.runs.live_run import LiveRun
 
@@ -111,26 +110,6 @@ class RunRoutes:
         published, live = found
         cursor = request.headers.get("last-event-id") or request.query_params.get("after")
         return await _rest(self._engine, published, live, _position(cursor, published))
-
-    async def cancel(self, request: Request) -> Response:
-        """`POST /threads/{thread_id}/cancel`: stop the thread's run. Stopping what is over is a no-op that says so."""
-        from agui_gate.runs.stop_and_delete import Ended
-
-        principal = await self._guard.principal(request)
-        thread_id = request.path_params["id"]
-        check_id(thread_id, "thread_id")
-        await self._engine.start()
-        match await self._engine.cancel(principal, thread_id):
-            case Ended.STOPPED:
-                return json_response({"cancelled": True})
-            case Ended.MISSING:
-                raise NotFound("There is no such thread.")
-            case Ended.GOING:
-                return json_response(
-                    {"cancelled": False, "message": "The run was asked to stop and has not ended yet."}
-                )
-            case Ended.IDLE:
-                return json_response({"cancelled": False, "message": "No run of this thread is active."})
 
 
 async def _rest(engine: Engine, published: Published, live: LiveRun | None, after: int) -> EventStream:

@@ -10,7 +10,6 @@ from agui_gate.core.approvals import Approval
 from agui_gate.errors import NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.request_body import json_body
-from agui_gate.http.views import approval_view
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 
@@ -47,6 +46,8 @@ class HttpServer:
 
     def record(self, approval: Approval) -> dict[str, Any]:
         """Returns an approval as JSON."""
+        from agui_gate.http.views import approval_view  # what only extensions and later routes show
+
         return approval_view(approval, self.engine.members)
 
     def agent(self, name: str | None) -> Agent:

@@ -1,4 +1,4 @@
-"""Routes that list, show, change and delete threads: always those of the principal who asks, and of nobody else."""
+"""Routes that list, show, change, stop and delete threads: those of the principal who asks, and of nobody else."""
 
 import re
 
@@ -13,6 +13,7 @@ from agui_gate.http.server import HttpServer
 from agui_gate.http.views import calls_view, head_view, json_response, thread_response, unless_known
 from agui_gate.protocol.request_decoder import decode_json
 from agui_gate.protocol.run_input import check_id
+from agui_gate.runs.stop_and_delete import Ended
 
 MAX_PAGE = 100
 PAGE = 50
@@ -81,6 +82,20 @@ class ThreadRoutes:
         if not await self._engine.delete_thread(principal, thread_id):
             raise _missing()
         return json_response({"id": thread_id, "deleted": True})
+
+    async def cancel(self, request: Request) -> Response:
+        """`POST /threads/{thread_id}/cancel`: stop the thread's run. Stopping what is over is a no-op that says so."""
+        match await self._engine.cancel(*await self._named(request)):
+            case Ended.STOPPED:
+                return json_response({"cancelled": True})
+            case Ended.MISSING:
+                raise _missing()
+            case Ended.GOING:
+                return json_response(
+                    {"cancelled": False, "message": "The run was asked to stop and has not ended yet."}
+                )
+            case Ended.IDLE:
+                return json_response({"cancelled": False, "message": "No run of this thread is active."})
 
     async def _named(self, request: Request) -> tuple[str, str]:
         """Returns the principal who asks, and the thread's id; the engine is started."""

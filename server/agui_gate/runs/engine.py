@@ -186,7 +186,7 @@ class Engine:
         """
         first, self._closing = not self._closing, True
         self.extensions.drain()
-        if first:
+        if first and seconds > 0 and (self._runs or self._leases()):
             from agui_gate.runs.stop_and_delete import let_end
 
             await let_end(self._runs.values(), self._working, self._keeper, seconds)

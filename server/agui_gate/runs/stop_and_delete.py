@@ -195,8 +195,6 @@ async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keepe
     Nothing new may begin meanwhile. A reader who leaves a run now was most likely made to, so that no longer ends what
     a person approved.
     """
-    if seconds <= 0 or not (runs or working.keys or keeper.leases):
-        return
     log.info(
         "draining",
         runs=len(runs),
