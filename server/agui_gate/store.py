@@ -21,7 +21,9 @@ from agui_gate.stores.base import (
     AtWork,
     Calls,
     Change,
+    Expired,
     JournalVersion,
+    Orphans,
     Page,
     RunStatus,
     StopRequest,
@@ -32,21 +34,18 @@ from agui_gate.stores.base import (
     ThreadStore,
 )
 from agui_gate.stores.capabilities import (
-    Expired,
     Expiry,
     FullStore,
     InboxStore,
-    Orphans,
     OrphanStore,
     SharedStore,
-    TombstoneStore,
 )
 from agui_gate.stores.epochs import Epoch, EpochStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import Notice, OutboxStore
 from agui_gate.stores.retention import Ages, RetentionStore, Swept, Tally
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.stores.tombstones import Tombstone
+from agui_gate.stores.tombstones import Tombstone, TombstoneStore
 
 __all__ = [
     "Ages",

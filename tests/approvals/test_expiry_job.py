@@ -14,8 +14,7 @@ from agui_gate.extras.inbox import feed as inbox
 from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.base import STOP_MS
-from agui_gate.stores.capabilities import EXPIRE, Expired
+from agui_gate.stores.base import EXPIRE, STOP_MS, Expired
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import TIMEOUT, Parrot
 from tests.requirements import shows

@@ -13,8 +13,7 @@ from agui_gate.errors import Unavailable
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine, new_id
 from agui_gate.runs.heartbeat import RENEW_SECONDS
-from agui_gate.stores.base import LEASE_MS, Store
-from agui_gate.stores.capabilities import ORPHANS, Orphans
+from agui_gate.stores.base import LEASE_MS, ORPHANS, Orphans, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.threads.durable_save import SaveRetrier

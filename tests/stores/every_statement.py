@@ -5,6 +5,7 @@ the code that makes one: a place that `use_everything` does not come to is a tes
 """
 
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -71,6 +72,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
         record.statements.setdefault(text, Said(text, values))
         return operations.Statement(text, values, **more)
 
+    for file in (FOLDER / "sql").glob("[!_]*.py"):  # some of them are imported where they are used first
+        importlib.import_module(f"agui_gate.stores.sql.{file.stem}")
     with monkeypatch.context() as patched:
         for name, module in list(sys.modules.items()):
             if name.startswith("agui_gate.stores.") and module is not operations and hasattr(module, "Statement"):

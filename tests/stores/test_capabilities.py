@@ -2,14 +2,14 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import ConfigurationError
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import ApprovalStore, StopRequest, StoreLifecycle, Thread, ThreadStore
-from agui_gate.stores.capabilities import Capabilities, FullStore, WorkingStore, capabilities
+from agui_gate.stores.capabilities import FullStore, WorkingStore
+from agui_gate.stores.lookup import Capabilities, capabilities
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import ChoosyOutbox
 from agui_gate.threads.limits import Limits
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 METHODS = {
     name for part in (ThreadStore, ApprovalStore, StoreLifecycle) for name in vars(part) if not name.startswith("_")
 }
-FLAGS = {field.name for field in msgspec.structs.fields(Capabilities) if field.type is bool}
+FLAGS = {name for name, kind in Capabilities.__annotations__.items() if kind is bool}
 """What is no part of a store: whether one of its methods can do more."""
 PARTS = set(Capabilities.__struct_fields__) - FLAGS
 SPARING = (WorkingStore, ChoosyOutbox)

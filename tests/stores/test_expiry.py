@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from agui_gate.core.audit import Event
-from agui_gate.stores.capabilities import Expired, FullStore
+from agui_gate.stores.base import Expired
+from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.requirements import shows

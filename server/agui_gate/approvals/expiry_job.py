@@ -6,11 +6,14 @@ other processes have asked since. All processes of a store do this; what expires
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import structlog
 
 from agui_gate.errors import AguiGateError
-from agui_gate.stores.capabilities import Expiry
+
+if TYPE_CHECKING:
+    from agui_gate.stores.capabilities import Expiry
 
 LOOK_SECONDS = 3.0
 """Seconds between two looks, at most. With the second between two steps, what is asked meanwhile is found in 4."""
@@ -25,7 +28,7 @@ class ExpiryJob:
     """``written`` is told the principal and the id of each thread of which something expired."""
 
     def __init__(
-        self, store: Expiry, written: Callable[[str, str], None], clock: Callable[[], float] = time.monotonic
+        self, store: "Expiry", written: Callable[[str, str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store, self._written, self._clock = store, written, clock
         self._due = 0.0

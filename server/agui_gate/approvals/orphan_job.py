@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -24,11 +25,14 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.runs.heartbeat import RENEW_SECONDS
-from agui_gate.stores.capabilities import Named, OrphanedStore
+from agui_gate.stores.base import Named
 from agui_gate.stores.lease import DECIDES
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import Lease
 from agui_gate.turns.tool_execution import ToolStart
+
+if TYPE_CHECKING:
+    from agui_gate.stores.capabilities import OrphanedStore
 
 LOOK_SECONDS = 2.0
 """Seconds between two looks."""
@@ -46,7 +50,7 @@ class OrphanJob:
 
     def __init__(
         self,
-        store: OrphanedStore,
+        store: "OrphanedStore",
         keeper: SaveRetrier,
         new_id: Callable[[], str],
         leases: Callable[[], Collection[str]],

@@ -25,8 +25,8 @@ from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.cast import Roster
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import RunStatus, Store
-from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DECIDES
+from agui_gate.stores.lookup import capabilities
 from agui_gate.threads.durable_save import END_SECONDS
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits

@@ -27,7 +27,7 @@ from agui_gate.logs import ensure_configured
 from agui_gate.protocol.dialects.choice import Deployment
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
-from agui_gate.stores.capabilities import capabilities
+from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings

@@ -15,7 +15,7 @@ from agui_gate.http.views import approval_view, json_response, listed_view, tomb
 from agui_gate.protocol.approval_records import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import Which
-from agui_gate.stores.capabilities import capabilities
+from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
     from agui_gate.approvals.out_of_band import Decided

@@ -9,13 +9,16 @@ wait, as long as anybody does. So it costs the same whether one waits or ten tho
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import structlog
 
 from agui_gate.concurrency import stop_tasks
 from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.stores.base import AtWork
-from agui_gate.stores.capabilities import SharedStore
+
+if TYPE_CHECKING:
+    from agui_gate.stores.capabilities import SharedStore
 
 LOOK_SECONDS = 0.5
 """Seconds between two looks at what other processes did."""
@@ -89,7 +92,7 @@ class Watcher:
 class Watch:
     """All who wait, on the threads of one store."""
 
-    def __init__(self, store: SharedStore) -> None:
+    def __init__(self, store: "SharedStore") -> None:
         self._store = store
         self._watchers: dict[Place, set[Watcher]] = {}
         self._looking: asyncio.Task[None] | None = None

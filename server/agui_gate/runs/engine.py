@@ -34,8 +34,7 @@ from agui_gate.runs.run import Run
 from agui_gate.runs.warm_up import frozen, warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
-from agui_gate.stores.capabilities import capabilities
-from agui_gate.stores.retention import Ages
+from agui_gate.stores.lookup import capabilities
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.lease import What
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
@@ -99,10 +98,10 @@ class Engine:
 
     def _add_extras(self) -> None:
         """Adds what the settings ask for, and nothing else."""
-        if self.limits.ages != Ages():
+        if (ages := self.limits.ages) is not None:
             if self.offers.retention is None:
                 raise ConfigurationError("This store can't forget what is old: leave AGUI_GATE_RETENTION_… unset.")
-            self.extensions.add(load("retention_job").RetentionJob(self.offers.retention, self.limits.ages))
+            self.extensions.add(load("retention_job").RetentionJob(self.offers.retention, ages))
         if not (isinstance(self._bus, MemoryBus) and self._bus.is_private):
             self.extensions.add(load("replicas").Replicas(self._bus, self._hear))
 

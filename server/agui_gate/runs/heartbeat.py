@@ -6,12 +6,15 @@ It looks every `STOP_MS` whether anybody does, and at once where another replica
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import structlog
 
 from agui_gate.errors import AguiGateError
 from agui_gate.stores.base import LEASE_MS, STOP_MS, StopRequest, Store
-from agui_gate.stores.capabilities import SharedStore
+
+if TYPE_CHECKING:
+    from agui_gate.stores.capabilities import SharedStore
 
 RENEW_SECONDS = LEASE_MS / 6000
 """Seconds between two renewals of leases. A store that can't be written for five times as long costs no run its
@@ -30,7 +33,7 @@ class Heartbeat:
     def __init__(
         self,
         store: Store,
-        shared: SharedStore,
+        shared: "SharedStore",
         leases: Callable[[], Collection[str]],
         stop: Callable[[str, StopRequest], None],
         lost: Callable[[str], None],

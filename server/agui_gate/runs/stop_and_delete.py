@@ -25,8 +25,8 @@ from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import StopRequest, Store, Thread
-from agui_gate.stores.capabilities import capabilities
 from agui_gate.stores.lease import DELETES
+from agui_gate.stores.lookup import capabilities
 from agui_gate.threads.durable_save import SaveRetrier
 
 STOP_SECONDS = 10.0

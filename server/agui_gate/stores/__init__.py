@@ -1,8 +1,12 @@
 """The stores that keep threads and approvals. `base` has the Protocols; `open_store` makes one from its URL."""
 
+from typing import TYPE_CHECKING
+
 from agui_gate.errors import ConfigurationError, Unusable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
-from agui_gate.stores.capabilities import FullStore
+
+if TYPE_CHECKING:
+    from agui_gate.stores.capabilities import FullStore
 
 __all__ = ["Store", "open_store", "schema_of", "sqlite_path"]
 
@@ -12,7 +16,7 @@ _SCHEMES = (
 )
 
 
-def open_store(url: str, bounds: Bounds = NO_BOUNDS, *, any_past: bool = False) -> FullStore:
+def open_store(url: str, bounds: Bounds = NO_BOUNDS, *, any_past: bool = False) -> "FullStore":
     """Makes the store that ``url`` names; nothing is opened before its `start`.
 
     ``any_past``: also one that is a backup, or that was put back and whose epoch has not begun (`stores.epochs`), which
@@ -34,7 +38,7 @@ def open_store(url: str, bounds: Bounds = NO_BOUNDS, *, any_past: bool = False) 
             raise ConfigurationError(f"There is no store {scheme}://; this version knows {_SCHEMES}.")
 
 
-def _memory(rest: str, bounds: Bounds) -> FullStore:
+def _memory(rest: str, bounds: Bounds) -> "FullStore":
     from agui_gate.stores.memory import MemoryStore
 
     if rest:
@@ -42,13 +46,13 @@ def _memory(rest: str, bounds: Bounds) -> FullStore:
     return MemoryStore(bounds=bounds)
 
 
-def _sqlite(rest: str, bounds: Bounds, any_past: bool) -> FullStore:
+def _sqlite(rest: str, bounds: Bounds, any_past: bool) -> "FullStore":
     from agui_gate.stores.sqlite import SQLiteStore  # sqlite3 is only loaded where it is used
 
     return SQLiteStore(_file(rest), bounds=bounds, any_past=any_past)
 
 
-def _postgres(url: str, bounds: Bounds = NO_BOUNDS, any_past: bool = False) -> FullStore:
+def _postgres(url: str, bounds: Bounds = NO_BOUNDS, any_past: bool = False) -> "FullStore":
     try:
         from agui_gate.stores.postgres import PostgresStore
     except ImportError:

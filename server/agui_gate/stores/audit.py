@@ -14,7 +14,6 @@ import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head
-from agui_gate.stores.cursor import Place, from_cursor, to_cursor
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -74,25 +73,3 @@ class AuditStore(Protocol):
         True also for what was asked before there was a trail. Somebody may have changed the record by other means.
         """
         ...
-
-
-def event_page(found: Sequence[Event], limit: int) -> EventPage:
-    """Returns the page of what was ``found``, one more than ``limit`` where there is more."""
-    shown = list(found[:limit])
-    more = len(found) > limit
-    return EventPage(shown, to_cursor(Place(int(shown[-1].thread), shown[-1].seq)) if more else None)
-
-
-def head_page(found: Sequence[Head], limit: int) -> HeadPage:
-    """Returns a page of heads, as `event_page` does of events."""
-    shown = list(found[:limit])
-    more = len(found) > limit
-    return HeadPage(shown, to_cursor(Place(int(shown[-1].thread), shown[-1].seq)) if more else None)
-
-
-def place_after(cursor: str | None) -> tuple[int, int]:
-    """Returns the thread and the number after which to go on. Raises `InvalidRequest`."""
-    if cursor is None:
-        return (-1, 0)
-    place = from_cursor(cursor)
-    return (place.updated_at, place.key)

@@ -220,6 +220,44 @@ class AtWork(msgspec.Struct, frozen=True):
     updated_at: int
 
 
+EXPIRE = 200
+"""Approvals that one step expires, about."""
+
+
+class Expired(msgspec.Struct, frozen=True):
+    """The result of one step: the threads, by principal and id, of which something expired, in that order.
+
+    ``wait_ms``: when the next approval expires; 0 where one may be overdue, None where none waits that ever does.
+    """
+
+    threads: list[tuple[str, str]]
+    wait_ms: int | None
+
+
+ORPHANS = 500
+"""Calls at work that one look goes through."""
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as an operator is told of it; nothing that was said. ``seq`` is its place among all that were asked."""
+
+    seq: int
+    id: str
+    tool: str
+    state: State
+    principal: str
+    thread_id: str
+    run_key: str = ""
+    """The key of the last lease of its thread."""
+
+
+class Orphans(msgspec.Struct, frozen=True):
+    """The orphans that one look found. ``after``: where the next one goes on; None at the end."""
+
+    found: Sequence[Named]
+    after: int | None
+
+
 class ThreadStore(Protocol):
     """Keeps threads and their journals."""
 

@@ -3,11 +3,11 @@
 A backup is the past. What waited in it may have been answered since, and may have run; the answers are still in pages,
 in histories that clients send again, and in other systems. So a restore begins an *epoch*, and in one transaction:
 
-* What waits is asked again: its record gets another id (`asked_again`), and says which it had (`Approval.was`). No
+* What waits is asked again: its record gets another id and says which it had (`Approval.was`). No
   answer that names the old id, its call, or a card of before is taken (`core/registry.py`).
 * What was claimed, and not ended, is ``unknown``, also where its tool is idempotent. So is what the provider had not
   acted on (``given_back``): it may have been told again since.
-* A yes to a task keeps, in `Approval.was`, that it is of before (`agreed_before`). If nothing of the task had begun, it
+* A yes to a task keeps, in `Approval.was`, that it is of before. If nothing of the task had begun, it
   may have since: then it doesn't begin by that yes.
 * Every lease ends: a server that was left running can't write by one that it had when the backup was made.
 * What a provider keeps as one conversation went on without us. So it is not continued; all is sent again.
@@ -17,8 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from agui_gate.core.approvals import Approval, State
-from agui_gate.core.transcript import ConversationRef, Output
+from agui_gate.core.transcript import Output
 
 MAY_HAVE_RUN = Output(
     '{"status":"unknown","message":"This was approved, and then an older backup of this server was restored. Whether '
@@ -26,13 +25,6 @@ MAY_HAVE_RUN = Output(
     is_error=True,
 )
 """The outcome of a call that was approved before, as far as that can be told."""
-OUTCOMES = {
-    State.CLAIMED: (State.UNKNOWN, MAY_HAVE_RUN),
-    State.PASSED: (State.UNKNOWN, MAY_HAVE_RUN),
-    State.GIVEN_BACK: (State.UNKNOWN, MAY_HAVE_RUN),
-}
-"""The outcomes of records that had been approved and had not ended."""
-
 
 ANOTHER_PAST = (
     "{} What was decided since then may be missing in it. Stop all servers, run agui-gate migrate --restored, and "
@@ -59,19 +51,3 @@ class EpochStore(Protocol):
         middle would leave a store of which one half is asked again, and the other heeds old answers.
         """
         ...
-
-
-def asked_again(approval: Approval, epoch: int) -> Approval:
-    """Returns a record that waits, as it is asked again."""
-    was = approval.was or approval.id
-    return msgspec.structs.replace(approval, id=f"{was}.{epoch}", was=was)
-
-
-def agreed_before(approval: Approval) -> Approval:
-    """Returns the yes to a task as one that was given before the restore."""
-    return msgspec.structs.replace(approval, was=approval.id)
-
-
-def not_continued(ref: ConversationRef | None) -> ConversationRef | None:
-    """Returns what is left of a reference: a conversation at the provider is not continued."""
-    return msgspec.structs.replace(ref, turn_id="") if ref is not None and ref.conversation_id else ref

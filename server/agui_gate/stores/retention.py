@@ -3,34 +3,24 @@
 Two things age, each by a setting of its own:
 
 * *Threads* that nobody changed for so long go, with their journals and approvals, as if they were deleted. What a
-  person still has to answer keeps its thread as long as that is so. So does a call that a page still has to run
-  (`awaits_page`), one of which it isn't known what comes of it, and a state that only another version knows. So does a
-  run. An approval that is settled ages with its thread: the conversation would not be legal without it.
+  person still has to answer keeps its thread as long as that is so. So does a call that a page still has to run, one
+  of which it isn't known what comes of it, and a state that only another version knows. So does a run. An approval
+  that is settled ages with its thread: the conversation would not be legal without it.
 * *Records* of threads that are gone: tombstones, and audit trails. A trail goes as a whole, when its last event is old
   enough, as a chain without its beginning can't be checked. Of a thread that is there it stays.
 
-It is done in small steps, each of which looks at `LOOK` rows of a kind at most, in the order of their keys, and goes on
+It is done in small steps, each of which looks at 200 rows of a kind at most, in the order of their keys, and goes on
 where the one before has ended. So it costs little, needs no index, and several processes may do it at once.
 """
 
-from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
 
-from agui_gate.core.approvals import Approval
-from agui_gate.core.journal import Journal
-from agui_gate.core.transcript import Entry
-
 DAY_MS = 24 * 3_600_000
 
-LOOK = 200
-"""Rows of a kind that one step looks at."""
 FORGET = 20
 """Threads that one step deletes."""
-
-READ = 4 * 1024 * 1024
-"""Bytes of journals that one step reads, about, and the longest one that is read: the event loop waits for it."""
 
 
 class Ages(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +51,6 @@ class Swept(msgspec.Struct, frozen=True):
     threads: int
     records: int
     place: Place
-
-
-def awaits_page(entries: Iterable[Entry], approvals: Iterable[Approval]) -> bool:
-    """Returns whether a thread of these waits for a page to run a call: in the conversation, or in an open task."""
-    return any(call.kind == "client" for call in Journal(entries, approvals).open_calls())
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,18 +8,12 @@ arguments in it, no result and no reason.
 A digest hides what nobody could guess. Of a short value, such as one amount, it can be found by trying.
 """
 
+from typing import Protocol
+
 import msgspec
 
 from agui_gate.core.answers import Way
-from agui_gate.core.approvals import RAN, UNFINISHED, Approval, State
-from agui_gate.core.audit import digest as digest
-
-KEPT = (UNFINISHED - {State.PENDING}) | RAN | {State.REJECTED}
-"""The states that leave a tombstone: it ran, may have run, or was decided by a person. Others came to nothing."""
-
-
-LATE = frozenset({State.DONE, State.FAILED})
-"""The states that an `unknown` tombstone may get, should its process have slept and come back with a result."""
+from agui_gate.core.approvals import State
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,31 +42,14 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     deleted_at: int
 
 
-def tombstone(approval: Approval, now: int) -> Tombstone | None:
-    """Returns what stays of ``approval`` when it is deleted at ``now``; None if nothing does."""
-    if approval.state not in KEPT:
-        return None
-    decision = approval.decision
-    return Tombstone(
-        id=approval.id,
-        principal=approval.principal,
-        thread_id=approval.thread_id,
-        agent=approval.agent,
-        tool=approval.tool,
-        source=approval.source,
-        state=_state(approval),
-        arguments_digest=digest(approval.effective_arguments),
-        output_digest=digest(approval.output.content) if approval.output else None,
-        approved=decision.approved if decision else None,
-        decided_by=decision.by if decision else None,
-        way=decision.way if decision else None,
-        asked_at=approval.asked_at,
-        decided_at=approval.decided_at,
-        deleted_at=now,
-    )
+class TombstoneStore(Protocol):
+    """Keeps what is left of deleted threads. Without it, nothing is."""
 
+    async def tombstones(
+        self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
+    ) -> list[Tombstone]:
+        """Returns what is left of this principal's deleted threads, the latest deletion first.
 
-def _state(approval: Approval) -> State:
-    if approval.is_agreed:  # nobody tells the provider any more
-        return State.FAILED
-    return State.UNKNOWN if approval.state in UNFINISHED else approval.state
+        All of it, or that of one thread id or approval.
+        """
+        ...

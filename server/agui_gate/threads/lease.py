@@ -23,7 +23,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
 from agui_gate.stores import clock
 from agui_gate.stores.base import Change, Store, Thread
-from agui_gate.stores.capabilities import capabilities
+from agui_gate.stores.lookup import capabilities
 
 MOMENT_MS = 1_000
 """Milliseconds for which a lease that was held counts as held without asking: much less than it lasts."""

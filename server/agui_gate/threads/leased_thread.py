@@ -24,7 +24,7 @@ from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.messages import EVERYTHING
 from agui_gate.stores import clock
 from agui_gate.stores.base import Change, JournalVersion, RunStatus, Store, Thread
-from agui_gate.stores.capabilities import capabilities
+from agui_gate.stores.lookup import capabilities
 from agui_gate.threads import durable_save
 from agui_gate.threads.durable_save import SaveRetrier
 from agui_gate.threads.history import Conversation, History, conversation_json, heaviness

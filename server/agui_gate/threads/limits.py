@@ -12,7 +12,7 @@ finds no room. Reading is work too, and the store does one thing after the other
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,7 +20,9 @@ from agui_gate.concurrency import LARGE, LARGE_BYTES
 from agui_gate.config import defaults
 from agui_gate.core.transcript import CardClosedEntry, Entry, Output, TurnEntry
 from agui_gate.errors import LimitReached, RateLimited, TooLarge, Unavailable
-from agui_gate.stores.retention import DAY_MS, Ages
+
+if TYPE_CHECKING:
+    from agui_gate.stores.retention import Ages
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +55,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
 
     @property
-    def ages(self) -> Ages:
-        """The ages from which on the store forgets threads and records."""
+    def ages(self) -> "Ages | None":
+        """The ages from which on the store forgets threads and records. None: it forgets nothing."""
+        if not (self.retention_threads_days or self.retention_records_days):
+            return None
+        from agui_gate.stores.retention import DAY_MS, Ages
+
         return Ages(
             threads=self.retention_threads_days * DAY_MS or None, records=self.retention_records_days * DAY_MS or None
         )

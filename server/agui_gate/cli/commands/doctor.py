@@ -19,7 +19,7 @@ from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import DEFAULT, Settings, load_settings
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.runs.cast import Roster
-from agui_gate.stores.capabilities import Named
+from agui_gate.stores.base import Named
 from agui_gate.stores.retention import DAY_MS, Tally
 
 MOST_LOOKED = 10_000

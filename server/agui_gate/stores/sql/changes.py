@@ -1,22 +1,20 @@
-"""Changes what a run changes in SQL: its commits, and the deletion of its thread."""
+"""Commits in SQL what a run changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from agui_gate.core import audit
-from agui_gate.core.approvals import Approval, State, after_move, dated
+from agui_gate.core.approvals import dated
 from agui_gate.errors import IllegalMove, LeaseLost
-from agui_gate.stores.base import MAX_LISTED, Change, provider_id
+from agui_gate.stores.base import Change, provider_id
 from agui_gate.stores.outbox import is_run
-from agui_gate.stores.sql.deletions import Ends
 from agui_gate.stores.sql.journal import AS_KNOWN, UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
-from agui_gate.stores.sql.operations import Conflict, Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Conflict, Last, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Variant
-from agui_gate.stores.tombstones import KEPT
 
 _encode = msgspec.json.encode
 
@@ -24,15 +22,13 @@ _encode = msgspec.json.encode
 class Changes:
     """The statements and steps of changes; see `ThreadStore`."""
 
-    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, trail: Trail, ends: Ends) -> None:
+    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, trail: Trail) -> None:
         self._variant = variant
         self._ledger = ledger
         self._journal = journal
         self._trail = trail
-        self._ends = ends
         self._lock = f"SELECT entries, :now, tenant FROM threads WHERE {UNDER_LEASE}{variant.lock}"  # noqa: S608 ours
         self._end = head_of(":key")
-        self._listed = ledger.reading("thread = :key", listed=True)
         self._named = ledger.reading(f"thread = :key AND {variant.among('id', 'ids')}", listed=True)
 
     def commit(self, key: int, change: Change, run_key: str) -> Steps[None]:
@@ -106,40 +102,3 @@ class Changes:
             columns += ["run_status = :status", "lease_owner = NULL", "lease_until = 0"]
         values["grown"] = grown
         return Statement(f"UPDATE threads SET {', '.join(columns)} WHERE {AS_KNOWN}", values)  # noqa: S608 our names
-
-    def delete(self, key: int, run_key: str) -> Steps[None]:
-        """Deletes a thread of a run. Raises `LeaseLost`; then nothing happened."""
-        held = Statement(self._lock, {"key": key, "run_key": run_key})
-        if not (yield from self.remove(key, held, run_key)):
-            raise LeaseLost
-
-    def remove(self, key: int, lock: Statement, run_key: str = "") -> Steps[bool]:
-        """Deletes a thread; its journal and its approvals go with it. ``lock`` locks it, and finds the clock and the
-        tenant behind its key; if it finds nothing, nothing happens, and it is False.
-        """
-        values = {"key": key}
-        locked, end, listed = yield [lock, Statement(self._end, values), Statement(self._listed, values)]
-        if not locked.rows:
-            return False
-        ((_, now, tenant),) = locked.rows
-        happened: list[audit.Happened] = []
-        batch: list[Statement] = []
-        for found in self._ledger.approvals(listed):
-            approval = found
-            if found.overdue_at(now):
-                happened += audit.moved(found, State.EXPIRED)
-                approval = after_move(found, State.EXPIRED, now)
-            happened.append(audit.deleted(approval, run_key))
-            batch += self._ends.bury((yield from self._whole(approval)), now)
-        batch += self._trail.added(key, tenant, end, now, happened)
-        yield Last([*batch, Statement("DELETE FROM threads WHERE tenant = :tenant AND key = :key", values)])
-        return True
-
-    def _whole(self, approval: Approval) -> Steps[Approval]:
-        """Returns a record with all of its output, where a digest is made of that: one at a time, as they may be
-        large.
-        """
-        if approval.state not in KEPT or approval.output is None or len(approval.output.content) <= MAX_LISTED:
-            return approval
-        found: Sequence[Result] = yield [Statement(self._ledger.one, {"id": approval.id})]
-        return self._ledger.approvals(found[0])[0]

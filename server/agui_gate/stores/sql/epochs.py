@@ -5,19 +5,22 @@ pages, and each statement is for many rows.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from agui_gate.core import audit
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.audit import Head
-from agui_gate.stores.epochs import OUTCOMES, Epoch, asked_again, not_continued
+from agui_gate.core.transcript import ConversationRef
+from agui_gate.stores.epochs import MAY_HAVE_RUN, Epoch
 from agui_gate.stores.lease import DECIDES, DELETES
+from agui_gate.stores.outbox import tellings
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Statement, Steps
 from agui_gate.stores.sql.rows import many, read_ref
-from agui_gate.stores.sql.trail import Trail, ended, telling_end
+from agui_gate.stores.sql.trail import EVENT, TELLING, ended, telling_end
 from agui_gate.stores.sql.variant import Variant
 
 PAGE = 200
@@ -53,6 +56,21 @@ _GROW = (
 )
 
 
+_OUTCOMES = {
+    State.CLAIMED: (State.UNKNOWN, MAY_HAVE_RUN),
+    State.PASSED: (State.UNKNOWN, MAY_HAVE_RUN),
+    State.GIVEN_BACK: (State.UNKNOWN, MAY_HAVE_RUN),
+}
+"""The outcomes of records that had been approved and had not ended."""
+
+_ADD_MANY = f"INSERT INTO approval_events ({', '.join(EVENT)}) VALUES {{rows}}"  # noqa: S608 our names
+_TELL_MANY = f"INSERT INTO outbox ({', '.join(TELLING)}, tenant, created_at) VALUES {{rows}}"  # noqa: S608 our names
+_HEADS_OF = (
+    "SELECT thread, seq, hash, tenant FROM approval_events AS event WHERE tenant = :tenant AND {} "
+    "AND seq = (SELECT max(seq) FROM approval_events WHERE tenant = :tenant AND thread = event.thread)"
+)
+
+
 class _Work:
     """The work on the records of a page: the rows to change, and what happened, by their threads."""
 
@@ -67,11 +85,11 @@ class _Work:
         """Takes one more record."""
         told = self.happened.setdefault(thread, [])
         if approval.is_pending:
-            again = asked_again(approval, self._number)
+            again = _asked_again(approval, self._number)
             self.again.append({"before": approval.id, "id": again.id, "was": again.was})
             told += audit.restored(approval, self._number, again.id), audit.asked(again)
             return
-        to, output = OUTCOMES[approval.state]
+        to, output = _OUTCOMES[approval.state]
         text = msgspec.json.encode(output).decode()
         self.settled.append({"id": approval.id, "to": to.value, "output": text})
         self._sizes[thread] += len(text)
@@ -87,14 +105,14 @@ class _Work:
 class Epochs:
     """The statements and steps of epochs."""
 
-    def __init__(self, variant: Variant, ledger: Ledger, trail: Trail) -> None:
-        self._variant, self._ledger, self._trail = variant, ledger, trail
+    def __init__(self, variant: Variant, ledger: Ledger) -> None:
+        self._variant, self._ledger = variant, ledger
         open_ones = f"{variant.among('thread', 'keys')} AND {_OPEN}"
         lock = (
             f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND {variant.among('key', 'keys')}{variant.lock}"  # noqa: S608 ours
         )
         states = f"SELECT id, thread, state FROM approvals WHERE tenant = :tenant AND {open_ones}"  # noqa: S608 our names
-        self._look = (lock, trail.ends, states, ledger.reading(open_ones))
+        self._look = (lock, _HEADS_OF.format(variant.among("thread", "keys")), states, ledger.reading(open_ones))
 
     def begin(self) -> Steps[Epoch]:
         """Begins an epoch."""
@@ -125,7 +143,7 @@ class Epochs:
             thread, state = places[approval.id]
             work.take(thread, msgspec.structs.replace(approval, state=state))
         if work.happened:
-            yield [*work.statements(), *self._trail.added_to(heads, now, work.happened)]
+            yield [*work.statements(), *_added_to(heads, now, work.happened)]
         return len(work.again), len(work.settled)
 
     @staticmethod
@@ -135,7 +153,7 @@ class Epochs:
         while True:
             (found,) = yield [Statement(_REFS, {"after": after, "limit": PAGE})]
             refs = [(key, read_ref(ref)) for key, ref in found.rows]
-            left = [(key, new) for key, old in refs if (new := not_continued(old)) not in (None, old)]
+            left = [(key, new) for key, old in refs if (new := _not_continued(old)) not in (None, old)]
             if left:
                 yield [*many(_SET_REFS, [{"key": key, "ref": msgspec.json.encode(new).decode()} for key, new in left])]
             if len(refs) < PAGE:
@@ -155,3 +173,26 @@ def _pages(concerned: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
             page, size = [], 0
     if page:
         yield page
+
+
+def _added_to(heads: Mapping[int, Head], at: int, happened: Mapping[int, Sequence[audit.Happened]]) -> list[Statement]:
+    """Returns what `Trail.added` does, for many threads, by their keys."""
+    rows: dict[str, list[dict[str, Any]]] = {_ADD_MANY: [], _TELL_MANY: []}
+    for key, some in happened.items():
+        head = heads[key]
+        events = audit.chained(head, at, some)
+        rows[_ADD_MANY] += (msgspec.structs.asdict(event) | {"thread": key} for event in events)
+        more = {"tenant": head.tenant, "created_at": at}
+        rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))
+    return [statement for text, listed in rows.items() for statement in many(text, listed)]
+
+
+def _asked_again(approval: Approval, epoch: int) -> Approval:
+    """Returns a record that waits, as it is asked again."""
+    was = approval.was or approval.id
+    return msgspec.structs.replace(approval, id=f"{was}.{epoch}", was=was)
+
+
+def _not_continued(ref: ConversationRef | None) -> ConversationRef | None:
+    """Returns what is left of a reference: a conversation at the provider is not continued."""
+    return msgspec.structs.replace(ref, turn_id="") if ref is not None and ref.conversation_id else ref

@@ -16,8 +16,7 @@ from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, after
 from agui_gate.core.stored_values import decode_approvals
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
-from agui_gate.stores.base import MAX_LISTED
-from agui_gate.stores.capabilities import Expired
+from agui_gate.stores.base import MAX_LISTED, Expired
 from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Variant
@@ -47,19 +46,8 @@ DUE = (
 """The next to expire, whosever they are."""
 _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
 
-_EVENTS = "SELECT 1 FROM approval_events WHERE tenant = :tenant AND approval_events.thread = approvals.thread"
-_BEGAN = "SELECT min(at) FROM approval_events WHERE tenant = :tenant"
-_BEFORE_THE_TRAIL = f"asked_at < coalesce(({_BEGAN}), asked_at + 1)"
-_TOLD = f"(NOT {_BEFORE_THE_TRAIL} OR EXISTS ({_EVENTS} AND approval_id = approvals.id AND kind = 'asked'))"
-"""The SQL for what the trail has to have: in an upgraded store, some were asked before there was a trail."""
-_OF_THREAD = f"thread = :key AND {_TOLD}"
-_STEP = (
-    "SELECT seq, id, thread, asked_at FROM approvals WHERE tenant = :tenant AND seq > :after ORDER BY seq LIMIT :step"
-)
-_CHAINLESS = f"seq IN (SELECT seq FROM ({_STEP}) AS approvals WHERE NOT EXISTS ({_EVENTS}) AND {_TOLD})"  # noqa: S608 ours
-_LAST = "SELECT seq FROM approvals WHERE tenant = :tenant AND seq > :after ORDER BY seq LIMIT 1 OFFSET :step - 1"
-STEP = 500
-"""Approvals that one step looks at, where only some of them are wanted."""
+BEGAN = "SELECT min(at) FROM approval_events WHERE tenant = :tenant"
+"""The SQL that reads when the trail began: in an upgraded store, some were asked before."""
 _AGREED = (
     "SELECT kind, body FROM approval_events "  # noqa: S608 our names
     f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id AND kind IN ('asked', 'approved')"
@@ -142,19 +130,6 @@ class Ledger:
         (found,) = yield Last([Statement(self.reading(condition), values)])
         approvals, now = self.approvals(found), found.rows[0][1]
         return None if any(approval.overdue_at(now) for approval in approvals) else approvals
-
-    def of(self, key: int) -> Steps[list[Approval]]:
-        """Returns those of one thread that the trail has to have, as they are."""
-        (found,) = yield Last([Statement(self.reading(_OF_THREAD), {"key": key})])
-        return self.approvals(found)
-
-    def chainless(self, after: int) -> Steps[tuple[list[Approval], int | None]]:
-        """Returns those that the trail has to have, of threads without a chain, among the next ones; and where to go
-        on.
-        """
-        values = {"after": after, "step": STEP}
-        found, last = yield Last([Statement(text, values) for text in (self.reading(_CHAINLESS), _LAST)])
-        return self.approvals(found), last.rows[0][0] if last.rows else None
 
     def fresh(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval]]:
         """Returns the approvals of a condition, after overdue ones were expired."""
@@ -262,7 +237,7 @@ class Ledger:
         """
         if any(kind == "asked" for kind, _ in agreed[0].rows):
             return True
-        (first,) = yield [Statement(_BEGAN)]
+        (first,) = yield [Statement(BEGAN)]
         began = first.rows[0][0]
         return began is not None and int(began) <= approval.asked_at
 

@@ -1,7 +1,7 @@
 """Orphans in SQL: along the index of what is at work, or ended ``unknown``."""
 
 from agui_gate.core.approvals import State
-from agui_gate.stores.capabilities import Named, Orphans
+from agui_gate.stores.base import Named, Orphans
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 

@@ -4,16 +4,22 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from agui_gate.core import journal as core_journal
 from agui_gate.core.approvals import UNFINISHED, State
 from agui_gate.errors import Unreadable
 from agui_gate.stores.base import Bounds
 from agui_gate.stores.lease import lapsed
-from agui_gate.stores.retention import LOOK, READ, Ages, Place, Swept, Tally, awaits_page
-from agui_gate.stores.sql.changes import Changes
+from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
+from agui_gate.stores.sql.deletions import Deletions
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.variant import Variant
+
+LOOK = 200
+"""Rows of a kind that one step looks at."""
+READ = 4 * 1024 * 1024
+"""Bytes of journals that one step reads, about, and the longest one that is read: the event loop waits for it."""
 
 _SETTLED = ", ".join(repr(state.value) for state in State if state not in UNFINISHED)
 _THREADS = (
@@ -34,7 +40,13 @@ _IDLE = (
 _READABLE = "(SELECT key FROM threads WHERE tenant = :tenant AND key = :key AND bytes <= :largest)"
 _STEP = 2_000
 """Rows that are counted at once."""
-COUNTED: Mapping[str, int | str] = {"threads": -1, "approvals": 0, "tombstones": "", "approval_events": -1, "outbox": 0}
+_COUNTED: Mapping[str, int | str] = {
+    "threads": -1,
+    "approvals": 0,
+    "tombstones": "",
+    "approval_events": -1,
+    "outbox": 0,
+}
 """The tables that are counted, and the place before their first row."""
 _WAITS = "state = 'pending' AND (expires_at IS NULL OR expires_at > :now)"
 _COUNTS = {
@@ -84,11 +96,15 @@ _decode_tombstones = msgspec.json.Decoder(list[tuple[str, int]]).decode
 class Retention:
     """The statements and steps of retention; see `RetentionStore`."""
 
-    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, changes: Changes, bounds: Bounds) -> None:
+    counted = _COUNTED
+
+    def __init__(
+        self, variant: Variant, ledger: Ledger, journal: Journal, deletions: Deletions, bounds: Bounds
+    ) -> None:
         self._variant = variant
         self._ledger = ledger
         self._journal = journal
-        self._changes = changes
+        self._deletions = deletions
         self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
         self._whole = (journal.reading(_READABLE), ledger.reading(f"thread = {_READABLE}", listed=True))
         self._threads = f"SELECT {variant.arrays(_Seen.__struct_fields__)}, :now, :ticks FROM ({_THREADS}) AS found"  # noqa: S608 ours
@@ -96,8 +112,9 @@ class Retention:
         self._tombstones = f"SELECT {variant.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
         self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{variant.lock}"  # noqa: S608 our names
 
-    def sweep(self, ages: Ages, place: Place, most: int) -> Steps[Swept]:
-        """Takes one step: of ``most`` threads, of chains, of tombstones."""
+    def sweep(self, ages: Ages, place: Place | None, most: int | None) -> Steps[Swept]:
+        """Takes one step: of ``most`` threads, of chains, of tombstones. See `RetentionStore` for what None means."""
+        place, most = place or BEGINNING, FORGET if most is None else most
         threads = records = 0
         if ages.threads is not None:
             threads, thread = yield from self._sweep_threads(ages.threads, place.thread, most)
@@ -129,10 +146,11 @@ class Retention:
             return False
         values: dict[str, object] = {"key": thread.key, "updated_at": thread.updated_at, "until": thread.lease_until}
         values["run_key"] = thread.run_key or ""
-        return (yield from self._changes.remove(thread.key, Statement(self._idle, values)))
+        return (yield from self._deletions.remove(thread.key, Statement(self._idle, values)))
 
     def _awaits_page(self, thread: _Seen) -> Steps[bool]:
-        """See `awaits_page`; also where that can't be known. A run that finished left nothing that waits. In a thread
+        """Returns whether a page has to run a call of it, in the conversation or in an open task; also where that can't
+        be known. A run that finished left nothing that waits. In a thread
         that is too large for a run nobody can answer any more.
         """
         if not self._is_read(thread):
@@ -140,7 +158,8 @@ class Retention:
         values = {"key": thread.key, "largest": READ}
         journal, approvals = yield Last([Statement(text, values) for text in self._whole])
         try:
-            return awaits_page(self._journal.entries(journal), self._ledger.approvals(approvals))
+            read = core_journal.Journal(self._journal.entries(journal), self._ledger.approvals(approvals))
+            return any(call.kind == "client" for call in read.open_calls())
         except Unreadable:
             return True
 
@@ -188,21 +207,21 @@ class Retention:
         at: int | None = found.rows[0][0]
         return at
 
+    @staticmethod
+    def tally(counted: Mapping[str, Sequence[Sequence[int | None]]], oldest_event: int | None) -> Tally:
+        """Returns what all steps have counted."""
 
-def tally_of(counted: Mapping[str, Sequence[Sequence[int | None]]], oldest_event: int | None) -> Tally:
-    """Returns what all steps have counted."""
+        def total(table: str, column: int) -> int:
+            return sum(step[column] or 0 for step in counted[table])
 
-    def total(table: str, column: int) -> int:
-        return sum(step[column] or 0 for step in counted[table])
-
-    return Tally(
-        threads=total("threads", 0),
-        bytes=total("threads", 1),
-        approvals=total("approvals", 0),
-        pending=total("approvals", 1),
-        tombstones=total("tombstones", 0),
-        events=total("approval_events", 1),
-        notices=total("outbox", 0),
-        oldest_thread=min((step[2] for step in counted["threads"] if step[2] is not None), default=None),
-        oldest_event=oldest_event,
-    )
+        return Tally(
+            threads=total("threads", 0),
+            bytes=total("threads", 1),
+            approvals=total("approvals", 0),
+            pending=total("approvals", 1),
+            tombstones=total("tombstones", 0),
+            events=total("approval_events", 1),
+            notices=total("outbox", 0),
+            oldest_thread=min((step[2] for step in counted["threads"] if step[2] is not None), default=None),
+            oldest_event=oldest_event,
+        )

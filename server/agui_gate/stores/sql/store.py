@@ -3,8 +3,8 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
-from typing import TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -12,57 +12,99 @@ from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.audit import Event, Happened
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound
-from agui_gate.stores.audit import EventPage, HeadPage, event_page, place_after
 from agui_gate.stores.base import (
+    EXPIRE,
+    ORPHANS,
     ApprovalPage,
     AtWork,
     Bounds,
     Calls,
     Change,
+    Expired,
     JournalVersion,
+    Named,
+    Orphans,
     Page,
     StopRequest,
     Thread,
     ThreadHead,
     Which,
 )
-from agui_gate.stores.capabilities import EXPIRE, ORPHANS, Expired, Named, Orphans
 from agui_gate.stores.cursor import from_cursor
-from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.outbox import Notice
-from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
 from agui_gate.stores.sql import orphans
 from agui_gate.stores.sql.changes import Changes
-from agui_gate.stores.sql.deletions import Ends
-from agui_gate.stores.sql.epochs import Epochs
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
-from agui_gate.stores.sql.records import Records
-from agui_gate.stores.sql.retention import COUNTED, Retention, tally_of
 from agui_gate.stores.sql.rows import Heads, Wanted
 from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
 from agui_gate.stores.sql.variant import Variant
-from agui_gate.stores.tombstones import Tombstone
+
+if TYPE_CHECKING:
+    from agui_gate.stores.audit import EventPage, HeadPage
+    from agui_gate.stores.epochs import Epoch
+    from agui_gate.stores.retention import Ages, Place, Swept, Tally
+    from agui_gate.stores.sql.audit import AuditReader
+    from agui_gate.stores.sql.deletions import Deletions
+    from agui_gate.stores.sql.epochs import Epochs
+    from agui_gate.stores.sql.records import Records
+    from agui_gate.stores.sql.retention import Retention
+    from agui_gate.stores.tombstones import Tombstone
 
 T = TypeVar("T")
 
 
 class Operations:
-    """Every operation, in the words of one database. Says nothing to it: a driver does (`steps`)."""
+    """Every operation, in the words of one database. Says nothing to it: a driver does (`steps`).
+
+    No run needs the later ones, so the module of each is imported when it is first used.
+    """
 
     def __init__(self, variant: Variant, bounds: Bounds) -> None:
+        self._variant, self._bounds = variant, bounds
         self.trail = Trail(variant)
         self.ledger = Ledger(variant, self.trail)
         self.journal = Journal(variant)
         self.heads = Heads(variant)
-        self.ends = Ends(self.trail)
         self.threads = Threads(variant, self.ledger, self.journal, self.heads, bounds)
-        self.records = Records(variant, self.ledger)
-        self.epochs = Epochs(variant, self.ledger, self.trail)
-        self.changes = Changes(variant, self.ledger, self.journal, self.trail, self.ends)
-        self.retention = Retention(variant, self.ledger, self.journal, self.changes, bounds)
+        self.changes = Changes(variant, self.ledger, self.journal, self.trail)
+
+    @cached_property
+    def audit(self) -> "AuditReader":
+        """Reads the audit trail."""
+        from agui_gate.stores.sql.audit import AuditReader
+
+        return AuditReader(self.ledger)
+
+    @cached_property
+    def deletions(self) -> "Deletions":
+        """Deletes threads, and keeps what outlives them."""
+        from agui_gate.stores.sql.deletions import Deletions
+
+        return Deletions(self._variant, self.ledger, self.trail)
+
+    @cached_property
+    def epochs(self) -> "Epochs":
+        """Begins epochs."""
+        from agui_gate.stores.sql.epochs import Epochs
+
+        return Epochs(self._variant, self.ledger)
+
+    @cached_property
+    def records(self) -> "Records":
+        """Lists approvals."""
+        from agui_gate.stores.sql.records import Records
+
+        return Records(self._variant, self.ledger)
+
+    @cached_property
+    def retention(self) -> "Retention":
+        """Forgets what is old."""
+        from agui_gate.stores.sql.retention import Retention
+
+        return Retention(self._variant, self.ledger, self.journal, self.deletions, self._bounds)
 
 
 class SQLStore(ABC):
@@ -177,7 +219,7 @@ class SQLStore(ABC):
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
-        await self._do("durable", lambda: self._sql.changes.delete(int(thread.key), run_key))
+        await self._do("durable", lambda: self._sql.deletions.delete(int(thread.key), run_key))
 
     # --- approvals
 
@@ -193,7 +235,7 @@ class SQLStore(ABC):
         found = await self._do("read", lambda: self._sql.ledger.read(condition, values))
         return await self._do("write", lambda: self._sql.ledger.fresh(condition, values)) if found is None else found
 
-    async def begin_epoch(self) -> Epoch:
+    async def begin_epoch(self) -> "Epoch":
         """See `EpochStore`."""
         return await self._do("durable", self._sql.epochs.begin)
 
@@ -253,14 +295,14 @@ class SQLStore(ABC):
     def _move(self, move: Move) -> Steps[Approval | None]:
         moved = yield from self._sql.ledger.move(move)
         if moved is None:
-            yield from self._sql.ends.amend(move)
+            yield from self._sql.deletions.amend(move)
         return moved
 
     async def tombstones(
         self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
-    ) -> list[Tombstone]:
+    ) -> "list[Tombstone]":
         """See `ApprovalStore`."""
-        return await self._do("read", lambda: self._sql.ends.read(principal, thread_id, approval_id, limit))
+        return await self._do("read", lambda: self._sql.deletions.read(principal, thread_id, approval_id, limit))
 
     # --- what happened, and what is to be told
 
@@ -277,30 +319,30 @@ class SQLStore(ABC):
         principal: str | None = None,
         thread_id: str | None = None,
         since: int = 0,
-    ) -> EventPage:
+    ) -> "EventPage":
         """See `AuditStore`."""
-        place: tuple[int, int] | None = place_after(cursor)
+        reader = self._sql.audit
+        place: tuple[int, int] | None = reader.after(cursor)
         found: list[Event] = []
         while place is not None and len(found) <= limit:
             more, place = await self._do(
-                "read",
-                partial(self._sql.trail.events, limit + 1 - len(found), place, principal, thread_id, since),
+                "read", partial(reader.events, limit + 1 - len(found), place, principal, thread_id, since)
             )
             found += more
-        return event_page(found, limit)
+        return reader.page(found, limit)
 
-    async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
+    async def read_heads(self, *, limit: int, cursor: str | None = None) -> "HeadPage":
         """See `AuditStore`."""
-        return await self._do("read", lambda: self._sql.trail.heads(limit, cursor))
+        return await self._do("read", lambda: self._sql.audit.heads(limit, cursor))
 
     async def read_ledger(self, thread: str | None) -> list[Approval]:
         """See `AuditStore`."""
         if thread is not None:
-            return await self._do("read", lambda: self._sql.ledger.of(int(thread)))
+            return await self._do("read", lambda: self._sql.audit.ledger_of(int(thread)))
         found: list[Approval] = []
         after: int | None = 0
         while after is not None:
-            more, after = await self._do("read", partial(self._sql.ledger.chainless, after))
+            more, after = await self._do("read", partial(self._sql.audit.chainless, after))
             found += more
         return found
 
@@ -321,22 +363,22 @@ class SQLStore(ABC):
 
     # --- what is forgotten
 
-    async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
+    async def sweep(self, ages: "Ages", place: "Place | None" = None, most: int | None = None) -> "Swept":
         """See `RetentionStore`."""
         return await self._do("write", lambda: self._sql.retention.sweep(ages, place, most))
 
-    async def tally(self) -> Tally:
+    async def tally(self) -> "Tally":
         """See `RetentionStore`."""
+        retention = self._sql.retention
         counted = {}
-        for table, after in COUNTED.items():
+        for table, after in retention.counted.items():
             place: object | None = after
             counts = []
             while place is not None:
-                count, place = await self._do("read", partial(self._sql.retention.count, table, place))
+                count, place = await self._do("read", partial(retention.count, table, place))
                 counts.append(count)
             counted[table] = counts
-        oldest_event = await self._do("read", self._sql.retention.oldest_event)
-        return tally_of(counted, oldest_event)
+        return retention.tally(counted, await self._do("read", retention.oldest_event))
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

@@ -10,47 +10,27 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.audit import Event, Happened, Head, chained
-from agui_gate.stores.audit import HeadPage, head_page, place_after
 from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.journal import AS_KNOWN
 from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
-from agui_gate.stores.sql.rows import many
 from agui_gate.stores.sql.variant import Variant
 
-_EVENT = Event.__struct_fields__
+EVENT = Event.__struct_fields__
+"""The columns of ``approval_events``."""
 _ADD = (
-    f"INSERT INTO approval_events ({', '.join(_EVENT)}) "  # noqa: S608 our names
-    f"VALUES (:tenant, :{', :'.join(_EVENT[1:])})"
-)
-READ_EVENT = f"SELECT {', '.join(_EVENT)} FROM approval_events WHERE tenant = :tenant"  # noqa: S608 our names
-_AFTER = "(thread, seq) > (:thread, :seq) ORDER BY thread, seq"
-STEP = 500
-"""Events that one step looks at, where only some of them are wanted."""
-Place = tuple[int, int]
-"""A thread's key, and the number of an event of it."""
-_HEADS = (
-    "SELECT event.thread, event.seq, event.hash, event.tenant "
-    "FROM (SELECT thread, max(seq) AS seq FROM approval_events WHERE tenant = :tenant AND thread > :after_thread "
-    "GROUP BY thread ORDER BY thread LIMIT :limit) AS head "
-    "JOIN approval_events AS event ON event.tenant = :tenant AND event.thread = head.thread AND event.seq = head.seq "
-    "ORDER BY event.thread"
+    f"INSERT INTO approval_events ({', '.join(EVENT)}) "  # noqa: S608 our names
+    f"VALUES (:tenant, :{', :'.join(EVENT[1:])})"
 )
 
-_TELLING = Telling.__struct_fields__
+TELLING = Telling.__struct_fields__
 _TELL = (
-    f"INSERT INTO outbox (tenant, {', '.join(_TELLING)}, created_at) "  # noqa: S608 our names
-    f"VALUES (:tenant, :{', :'.join(_TELLING)}, :now)"
+    f"INSERT INTO outbox (tenant, {', '.join(TELLING)}, created_at) "  # noqa: S608 our names
+    f"VALUES (:tenant, :{', :'.join(TELLING)}, :now)"
 )
 _KINDS = ", ".join(f"'{kind}'" for kind in KINDS)
 _KNOWN = f"FROM outbox WHERE tenant = :tenant AND kind IN ({_KINDS})"
 """A newer version's are left to it: here nobody would be told."""
-_ADD_MANY = f"INSERT INTO approval_events ({', '.join(_EVENT)}) VALUES {{rows}}"  # noqa: S608 our names
-_TELL_MANY = f"INSERT INTO outbox ({', '.join(_TELLING)}, tenant, created_at) VALUES {{rows}}"  # noqa: S608 our names
-_HEADS_OF = (
-    "SELECT thread, seq, hash, tenant FROM approval_events AS event WHERE tenant = :tenant AND {} "
-    "AND seq = (SELECT max(seq) FROM approval_events WHERE tenant = :tenant AND thread = event.thread)"
-)
 _TAKE = (
     "INSERT INTO outbox_taker (tenant, taker, until) SELECT :tenant, :taker, :now + :stays "
     f"WHERE EXISTS (SELECT 1 {_KNOWN}) "
@@ -101,19 +81,17 @@ def head_of(thread: str) -> str:
 
 
 def event_of(row: Sequence[Any]) -> Event:
-    """Returns the event that `READ_EVENT` reads."""
-    members = dict(zip(_EVENT, row, strict=True))
+    """Returns the event that the `EVENT` columns of a row make."""
+    members = dict(zip(EVENT, row, strict=True))
     return Event(**members | {"thread": str(members["thread"])})
 
 
 class Trail:
-    """The statements and steps of the audit trail; see `AuditStore` and `OutboxStore`."""
+    """The statements and steps that add to the audit trail, and those of the outbox; see `OutboxStore`."""
 
     def __init__(self, variant: Variant) -> None:
         self._variant = variant
         self._tell_end = telling_end(f"{AS_KNOWN}{variant.lock}")
-        self.ends = _HEADS_OF.format(variant.among("thread", "keys"))
-        """The SQL that reads the ends of the chains of the threads ``:keys``; see `added_to`."""
 
     @staticmethod
     def added(key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened]) -> list[Statement]:
@@ -124,52 +102,11 @@ class Trail:
         statements = [Statement(_ADD, msgspec.structs.asdict(event) | {"thread": key}) for event in events]
         return statements + [Statement(_TELL, msgspec.structs.asdict(telling)) for telling in tellings(happened)]
 
-    @staticmethod
-    def added_to(heads: Mapping[int, Head], at: int, happened: Mapping[int, Sequence[Happened]]) -> list[Statement]:
-        """Returns what `added` does, for many threads, by their keys: see `ends`."""
-        rows: dict[str, list[dict[str, Any]]] = {_ADD_MANY: [], _TELL_MANY: []}
-        for key, some in happened.items():
-            head = heads[key]
-            events = chained(head, at, some)
-            rows[_ADD_MANY] += (msgspec.structs.asdict(event) | {"thread": key} for event in events)
-            more = {"tenant": head.tenant, "created_at": at}
-            rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))
-        return [statement for text, listed in rows.items() for statement in many(text, listed)]
-
     def ended(self, held: Mapping[str, object], status: RunStatus) -> Statement:
         """Returns the statement that tells that a run ends, which holds the lease as yet, and until that is done: see
         `AS_KNOWN`.
         """
         return Statement(self._tell_end, {**held, "body": ended(status)})
-
-    def events(
-        self, most: int, after: Place, principal: str | None, thread_id: str | None, since: int
-    ) -> Steps[tuple[list[Event], Place | None]]:
-        """Returns up to ``most`` of the next events, and where to go on; None at the end. There may be none of those
-        that are wanted in this step.
-        """
-        wanted = {"principal": principal, "thread_id": thread_id}
-        named = [f"{name} = :{name}" for name, value in wanted.items() if value is not None]
-        indexed = " AND ".join(("tenant = :tenant", *(named if len(named) == len(wanted) else ()), _AFTER))
-        look = f"SELECT * FROM approval_events WHERE {indexed} LIMIT :step"  # noqa: S608 our names
-        text = (
-            f"SELECT {', '.join(_EVENT)} FROM ({look}) AS found "  # noqa: S608 our names
-            f"WHERE {' AND '.join((*named, 'at >= :since'))} ORDER BY thread, seq LIMIT :most"
-        )
-        end = f"SELECT thread, seq FROM approval_events WHERE {indexed} LIMIT 1 OFFSET :step - 1"  # noqa: S608 our names
-        step = STEP if named or since else most
-        values = {**wanted, "thread": after[0], "seq": after[1], "step": step, "most": most, "since": since}
-        found, last = yield Last([Statement(text, values), Statement(end, values)])
-        events = [event_of(row) for row in found.rows]
-        if len(events) == most:
-            return events, (int(events[-1].thread), events[-1].seq)
-        return events, last.rows[0] if last.rows else None
-
-    def heads(self, limit: int, cursor: str | None) -> Steps[HeadPage]:
-        """Returns the heads of chains."""
-        values = {"after_thread": place_after(cursor)[0], "limit": limit + 1}
-        (found,) = yield Last([Statement(_HEADS, values)])
-        return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
 
     @staticmethod
     def runs_wanted(wanted: bool) -> Steps[bool]:

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.clock import Clock, StoreClock
-from agui_gate.stores.epochs import ANOTHER_PAST
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.sql.operations import Kind, Operation, run
 from agui_gate.stores.sql.store import Operations
@@ -72,6 +71,8 @@ class StoreFile:
     def _open(self) -> None:
         db = open_database(self._path)
         if not self._any_past and db.is_copy():
+            from agui_gate.stores.epochs import ANOTHER_PAST
+
             db.close()
             raise ConfigurationError(ANOTHER_PAST.format(f"The database {self._path} is a backup."))
         self._db, self._file = db, OpenFile(self._path)

@@ -8,18 +8,20 @@ is what runs them, and what is SQLite's alone.
 import asyncio
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
 from agui_gate.stores.clock import Clock, wall_clock
-from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database
 from agui_gate.stores.sqlite.file import StoreFile
 from agui_gate.stores.sqlite.variant import SQLiteVariant
+
+if TYPE_CHECKING:
+    from agui_gate.stores.epochs import Epoch
 
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ class SQLiteStore(SQLStore, StoreFile):
         StoreFile.__init__(self, path, clock, self._sql, any_past)
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
 
-    async def begin_epoch(self) -> Epoch:
+    async def begin_epoch(self) -> "Epoch":
         """See `EpochStore`. Raises `ConfigurationError` while others have the file open, or the one before it."""
         if self._file is not None and not self._file.is_alone():
             raise ConfigurationError(
