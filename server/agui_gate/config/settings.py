@@ -14,34 +14,20 @@ Divergence: not pydantic-settings, whose import costs more than this whole packa
 value came from.
 """
 
-import difflib
 import os
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from agui_gate.config import defaults
-from agui_gate.config.setting_values import READERS
 from agui_gate.errors import ConfigurationError
 
 PREFIX = "AGUI_GATE_"
 DEFAULT = "default"
 MASK = "********"
-
-CLIENT_NAMES = frozenset({"url", "token"})
-"""Variables that `agui-gate approvals` and the page of frontend-demo read as clients of some server; no settings of
-this one. With `READERS` and `_SERVICE_LINK` they are all that an ``AGUI_GATE_*`` variable may be.
-"""
-
-_SERVICE_LINK = re.compile(r"(\w+_)?(service_host|service_port(_\w+)?|port_\d+_(tcp|udp|sctp)(_(proto|port|addr))?)")
-_LINKED_PORT = re.compile(r"(tcp|udp|sctp)://")
-"""The beginning of values that Kubernetes (and Docker's links) set in each container beside a service of this name:
-``AGUI_GATE_SERVICE_HOST``, ``AGUI_GATE_PORT_8000_TCP``, and ``AGUI_GATE_PORT=tcp://10.0.0.1:8000``.
-"""
 
 _META = ("sources",)
 
@@ -62,7 +48,7 @@ class Settings:
     """Carries the events of runs to clients of other processes. Not set: the store's database if that is PostgreSQL,
     otherwise `memory://`, within the process.
     """
-    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     """The principals, each with a bearer token. Empty: no authentication, only loopback requests are accepted."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call this server. Without authentication, loopback origins are allowed."""
@@ -148,9 +134,16 @@ class Settings:
     """The source of each value, by name. Not a setting."""
 
     def __post_init__(self) -> None:
-        for name, read in READERS.items():
+        given = [
+            one.name for one in fields(self) if one.name not in _META and not _is_default(one, getattr(self, one.name))
+        ]
+        if not given:
+            return
+        from agui_gate.config.setting_values import READERS
+
+        for name in given:
             try:
-                object.__setattr__(self, name, read(getattr(self, name)))
+                object.__setattr__(self, name, READERS[name](getattr(self, name)))
             except ValueError as problem:
                 raise ConfigurationError(f"{_label(name, self.sources.get(name))} {problem}.") from None
 
@@ -184,19 +177,11 @@ def load_settings(
     the server open), or a file that can't be read.
     """
     environ = os.environ if environ is None else environ
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    found: list[tuple[str, str, Any]] = []
-    if config is not None:
-        found += [(_plain(key), config.name, value) for key, value in _read_file(config)]
-    found += [(_plain(key), key, value) for key, value in _variables(environ)]
-    found += [(key, _option(key), value) for key, value in (options or {}).items()]
-    for name, source, value in found:
-        if value is None or value == "":
-            continue
-        if name not in READERS:
-            raise ConfigurationError(_unknown(name, source))
-        values[name], sources[name] = value, source
+    if config is None and not options and not any(name.upper().startswith(PREFIX) for name in environ):
+        return Settings()
+    from agui_gate.config.sources import read_sources
+
+    values, sources = read_sources(config, environ, options or {})
     return Settings(**values, sources=MappingProxyType(sources))
 
 
@@ -205,15 +190,10 @@ def names() -> list[str]:
     return [f.name for f in fields(Settings) if f.name not in _META]
 
 
-# --- names and files -------------------------------------------------------------------------------------------------
-
-
-def _plain(key: str) -> str:
-    return key.removeprefix(PREFIX).lower()
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _is_default(setting: "Field[Any]", value: Any) -> bool:
+    """Returns whether a value is the default itself. 1 and True are equal, and not the same."""
+    default = MappingProxyType({}) if setting.default is MISSING else setting.default
+    return type(value) is type(default) and bool(value == default)
 
 
 def _label(name: str, source: str | None) -> str:
@@ -223,38 +203,6 @@ def _label(name: str, source: str | None) -> str:
     return source if source.startswith((PREFIX, "--")) else f"{name} in {source}"
 
 
-def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yields the ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for one in lower
-    case, and for the tokens of a server under the name of a client's token.
-    """
-    for key, value in environ.items():
-        name = _plain(key)
-        if not key.upper().startswith(PREFIX) or _is_service_link(name, value):
-            continue
-        if value and not key.startswith(PREFIX):
-            raise ConfigurationError(f"{key} is not a setting; did you mean {key.upper()}?")
-        if name not in CLIENT_NAMES:
-            yield key, value
-        elif name == "token" and ":" in value and not environ.get(f"{PREFIX}TOKENS"):
-            raise ConfigurationError(
-                "AGUI_GATE_TOKEN is the token that a client sends. A server accepts the tokens of AGUI_GATE_TOKENS."
-            )
-
-
-def _is_service_link(name: str, value: str) -> bool:
-    if _SERVICE_LINK.fullmatch(name):
-        return True
-    return (name == "port" or name.endswith("_port")) and _LINKED_PORT.match(value) is not None
-
-
-def _unknown(name: str, source: str) -> str:
-    """Returns the refusal of a name that is no setting. Its value isn't in it: that may be a secret."""
-    close = difflib.get_close_matches(name, READERS, n=1)
-    written = source if source.startswith(PREFIX) else f"{name} in {source}"
-    hint = (PREFIX + close[0].upper() if source.startswith(PREFIX) else close[0]) if close else None
-    return f"{written} is not a setting{f'; did you mean {hint}?' if hint else ' (docs/settings.md lists them).'}"
-
-
 def _without_password(url: str) -> str:
     head, at, tail = url.rpartition("@")
     if at:
@@ -262,29 +210,3 @@ def _without_password(url: str) -> str:
         name, colon, _ = user.partition(":")
         url = f"{scheme}://{name}{colon and f':{MASK}'}@{tail}"
     return re.sub(r"(?<=password=)[^&]*", MASK, url)
-
-
-def _read_file(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a byte order mark
-        yield from tomllib.loads(text).items() if path.suffix == ".toml" else _lines(text, path.name)
-    except OSError as error:
-        raise ConfigurationError(f"The file {path} can't be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"The file {path} is not UTF-8 text.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"The file {path} is not valid TOML: {error}.") from None
-
-
-def _lines(text: str, name: str) -> Iterator[tuple[str, str]]:
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip().removeprefix("export ")
-        if not line or line.startswith("#"):
-            continue
-        key, separator, value = line.partition("=")
-        if not separator:
-            raise ConfigurationError(f"Line {number} of {name} is not NAME=value (for TOML, name the file *.toml).")
-        value = value.strip()
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        yield key.strip(), value
