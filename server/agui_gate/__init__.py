@@ -8,14 +8,20 @@ import importlib as _importlib
 from typing import TYPE_CHECKING
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
-from agui_gate.agents.tool_source import SchemaTool, ToolSource
+from agui_gate.agents.tool import (  # `tool` is the decorator from here on, not the module
+    Gate,
+    Tool,
+    ToolContext,
+    ToolSource,
+    tool,
+)
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 
 if TYPE_CHECKING:
     from agui_gate.adapter import Adapter
     from agui_gate.agents.context_window import LastRounds, LastTokens, Summary
     from agui_gate.agents.instruction_context import Situation
+    from agui_gate.agents.tool_source import SchemaTool
     from agui_gate.client import Client
     from agui_gate.config.settings import Settings
     from agui_gate.core.registry import PendingApprovalRegistry
@@ -52,6 +58,7 @@ _LAZY = {
     "LastRounds": "agui_gate.agents.context_window",
     "LastTokens": "agui_gate.agents.context_window",
     "PendingApprovalRegistry": "agui_gate.core.registry",
+    "SchemaTool": "agui_gate.agents.tool_source",
     "Settings": "agui_gate.config.settings",
     "Situation": "agui_gate.agents.instruction_context",
     "Summary": "agui_gate.agents.context_window",

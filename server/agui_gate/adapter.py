@@ -43,7 +43,6 @@ from agui_gate.concurrency import collector_paused, off_loop
 from agui_gate.core.json_text import is_deeper
 from agui_gate.core.model_capabilities import Abilities, Declares
 from agui_gate.core.open_questions import ANSWER, open_question
-from agui_gate.core.schema_match import misfit
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
@@ -335,6 +334,13 @@ class Finding(msgspec.Struct, frozen=True):
     ok: bool | None
     detail: str = ""
     fix: str = ""
+
+
+def misfit(value: Any, schema: Any) -> str | None:
+    """Returns what is wrong with ``value`` by a JSON Schema, without a word of it; None if nothing is."""
+    from agui_gate.core import schema_match  # few providers bring schemas
+
+    return schema_match.misfit(value, schema)
 
 
 def retold(call: SettledCall) -> str:

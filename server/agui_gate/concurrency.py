@@ -29,6 +29,10 @@ PAUSE = 0.001
 Clock = Callable[[], float]
 
 
+class NoSlot(Exception):
+    """Raised when all threads of a kind were taken for as long as a call could wait: see `turns/tool_threads.py`."""
+
+
 class Pacer:
     """Says when it is time to let others in: when the loop's thread has worked for `BUSY_SECONDS`.
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, SchemaTool, create_app
-from agui_gate.agents.tool import Tool
-from agui_gate.agents.tool_source import ToolSource
+from agui_gate.agents.tool import Tool, ToolSource
 from agui_gate.config.settings import Settings
 from agui_gate.errors import Unavailable
 from agui_gate_adapters.openai_responses import OpenAIResponses

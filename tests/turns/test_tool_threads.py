@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agui_gate.turns.tool_threads import NoSlot, ToolThreads
+from agui_gate.concurrency import NoSlot
+from agui_gate.turns.tool_threads import ToolThreads
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T13")]

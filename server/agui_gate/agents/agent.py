@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.agents.model_names import adapter_for
-from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool
-from agui_gate.agents.tool_source import Names, ToolSource, identity
+from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolSource, identity
 from agui_gate.core.schemas import of_arguments
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.extra_loader import load
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from agui_gate.agents.instruction_context import Situation
     from agui_gate.agents.state_form import StateForm
     from agui_gate.agents.structured_output import OutputForm
+    from agui_gate.agents.tool_source import Names
 
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
@@ -100,8 +100,8 @@ class Agent:
     """The form in which a shared state with a model is read and written; None for one without."""
     output_form: "OutputForm | None" = field(init=False, repr=False, compare=False)
     """The form that its answers have to have; None for any text."""
-    names: Names = field(init=False, repr=False, compare=False)
-    """The owners of tool names, over all runs."""
+    names: "Names | None" = field(init=False, repr=False, compare=False)
+    """The owners of tool names, over all runs; None where no source has tools."""
 
     def __post_init__(self) -> None:
         given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
@@ -110,7 +110,7 @@ class Agent:
         # Found out once, not with every run: looking for a protocol's members is slow.
         object.__setattr__(self, "sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
         object.__setattr__(self, "by_name", self._distinct())
-        object.__setattr__(self, "names", Names(self.name, self.by_name))
+        object.__setattr__(self, "names", self._names())
         object.__setattr__(self, "state_form", self._form())
         object.__setattr__(self, "output_form", self._output_form())
         self._check_sources()
@@ -176,7 +176,7 @@ class Agent:
         A source that can't be reached is `away` then, its tools are left out, and the model is told. A tool whose name
         is taken is left out, too, with a warning: see `agui_gate.agents.tool_source`.
         """
-        if not self.sources:
+        if self.names is None or not self.sources:
             return self
         listed = await asyncio.gather(*map(_tools_of, self.sources))
         shared = self.names.share(list(zip(self.sources, listed, strict=True)))
@@ -276,6 +276,13 @@ class Agent:
         given = getattr(self, name)
         if not (isinstance(given, type) and issubclass(given, BaseModel)):
             raise ConfigurationError(f"agent {self.name}: {name}={given!r} is not a Pydantic model")
+
+    def _names(self) -> "Names | None":
+        if not self.sources:
+            return None
+        from agui_gate.agents.tool_source import Names
+
+        return Names(self.name, self.by_name)
 
     def _check_sources(self) -> None:
         """Approvals are for tools of one source: each has to be told from all others."""

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 from agui_gate.agents.signature import Signature
 from agui_gate.core import events as ev
@@ -16,6 +16,7 @@ from agui_gate.core.transcript import ActivityEntry
 from agui_gate.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from agui_gate.adapter import Finding
     from agui_gate.agents.agent import Agent
     from agui_gate.agents.tool_events import Emittable, Emitter
     from agui_gate.core.argument_preview import Place
@@ -321,3 +322,42 @@ def tool(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     if fn is None:
         return lambda function: Tool(function, **options)
     return Tool(fn, **options)
+
+
+@runtime_checkable
+class ToolSource(Protocol):
+    """Tools of somewhere else, such as an MCP server. One instance serves any number of runs and agents.
+
+    An approval is good for a tool of the very source that it was asked for. The name tells one source from another, so
+    the sources of an agent have different ones. A source may say more in an attribute ``identity``, a text that is the
+    same after a restart. Then an approval is good for tools of that identity alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """The source's name for people, as in "the tools of docs"."""
+        ...
+
+    async def tools(self) -> Sequence[Tool]:
+        """Returns the tools as they are now. Bounded in time, and cheap when nothing changed.
+
+        One whose name is taken is left out of the agent, with a warning. It may be taken by the agent's own, by a
+        source that the agent names earlier, or in this list.
+
+        Raises `Unavailable`, in words for people, while they can't be had, and `ConfigurationError` when they can't be
+        the tools of an agent. Cancelling harms no other caller.
+        """
+        ...
+
+    async def check(self) -> "Sequence[Finding]":
+        """Says whether the tools can be had, for `agui-gate doctor`. Bounded; never raises."""
+        ...
+
+    async def aclose(self) -> None:
+        """Closes connections and ends processes, in bounded time. Safe to call twice; `tools` opens again."""
+        ...
+
+
+def identity(source: ToolSource) -> str:
+    """Returns what tells a source from any other: more than its name, where it says more."""
+    return str(getattr(source, "identity", None) or source.name)

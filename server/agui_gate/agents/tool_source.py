@@ -1,4 +1,4 @@
-"""Defines sources of tools that are found rather than written, and decides who has which tool name.
+"""Makes tools of sources, which are found rather than written, and decides who has which tool name.
 
 A source is asked at the start of each run (`Agent.ready`). So a server that was started later, or that changed its
 tools, needs no restart here.
@@ -10,49 +10,14 @@ are not swapped for another server's while it can't be reached.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import structlog
 
-from agui_gate.adapter import Finding
-from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolContext
+from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolContext, ToolSource, identity
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.schemas import with_defaults
 from agui_gate.errors import ToolError
-
-
-@runtime_checkable
-class ToolSource(Protocol):
-    """Tools of somewhere else, such as an MCP server. One instance serves any number of runs and agents.
-
-    An approval is good for a tool of the very source that it was asked for. The name tells one source from another, so
-    the sources of an agent have different ones. A source may say more in an attribute ``identity``, a text that is the
-    same after a restart. Then an approval is good for tools of that identity alone.
-    """
-
-    @property
-    def name(self) -> str:
-        """The source's name for people, as in "the tools of docs"."""
-        ...
-
-    async def tools(self) -> Sequence[Tool]:
-        """Returns the tools as they are now. Bounded in time, and cheap when nothing changed.
-
-        One whose name is taken is left out of the agent, with a warning. It may be taken by the agent's own, by a
-        source that the agent names earlier, or in this list.
-
-        Raises `Unavailable`, in words for people, while they can't be had, and `ConfigurationError` when they can't be
-        the tools of an agent. Cancelling harms no other caller.
-        """
-        ...
-
-    async def check(self) -> Sequence[Finding]:
-        """Says whether the tools can be had, for `agui-gate doctor`. Bounded; never raises."""
-        ...
-
-    async def aclose(self) -> None:
-        """Closes connections and ends processes, in bounded time. Safe to call twice; `tools` opens again."""
-        ...
 
 
 class SchemaTool(Tool):
@@ -143,11 +108,6 @@ Found = tuple[ToolSource, Sequence[Tool] | None]
 """A source, and what it lists now; None while it can't be reached."""
 
 log = structlog.get_logger("agui_gate.tools")
-
-
-def identity(source: ToolSource) -> str:
-    """Returns what tells a source from any other: more than its name, where it says more."""
-    return str(getattr(source, "identity", None) or source.name)
 
 
 class Names:

@@ -18,7 +18,6 @@ import msgspec
 from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.schema_match import misfit
 
 ASKED, SCHEMA, ANSWER = "asked", "schema", "answer"
 YES = {"approved": True}
@@ -78,6 +77,8 @@ def _value(answer: Answer, wanted: Any) -> tuple[Any, str | None]:
     """Returns what is to be told, and what is wrong with it. A page may send an answer that is no object as an
     object.
     """
+    from agui_gate.core.schema_match import misfit
+
     value = YES if answer.given is None else answer.given
     if answer.edited is not None:
         value = answer.edited.get(ANSWER)

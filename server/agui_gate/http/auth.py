@@ -21,10 +21,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Scope
 
+from agui_gate.concurrency import NoSlot
 from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.http.request_body import check_declared
-from agui_gate.turns.tool_threads import NoSlot, tool_threads
 
 Auth = Callable[[Request], str | None | Awaitable[str | None]]
 """Returns the principal's id, or None for 401."""
@@ -248,6 +248,8 @@ def _is_async(auth: Any) -> bool:
 
 async def _in_thread(auth: Auth, request: Request) -> Any:
     """Returns what a sync ``auth`` returns. Raises `Unavailable` if all threads are taken for too long."""
+    from agui_gate.turns.tool_threads import tool_threads
+
     threads = tool_threads(AUTH_THREADS, "auth")
     try:
         async with threads.slot("", AUTH_SECONDS) as slot:

@@ -30,7 +30,7 @@ import msgspec
 import structlog
 
 from agui_gate.agents.tool import Tell, Told, Tool, ToolContext
-from agui_gate.concurrency import undisturbed
+from agui_gate.concurrency import NoSlot, undisturbed
 from agui_gate.core import outcomes
 from agui_gate.core.approvals import Approval
 from agui_gate.core.json_text import parse_object
@@ -39,10 +39,10 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, ToolError
 from agui_gate.threads.lease import Lease
 from agui_gate.threads.limits import DEFAULTS, Limits
-from agui_gate.turns.tool_threads import NoSlot, Slot, ToolThreads, tool_threads
 
 if TYPE_CHECKING:
     from agui_gate.threads.leased_thread import LeasedThread
+    from agui_gate.turns.tool_threads import Slot, ToolThreads
 
 DEFAULT_TIMEOUT = 300.0
 """Seconds; for tools that set none. Every wait is bounded."""
@@ -131,6 +131,8 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
             async with deadline:
                 value = await in_task(_begun(tool, tool.bind(kwargs, context), start))
         else:
+            from agui_gate.turns.tool_threads import tool_threads
+
             threads = tool_threads(limits.tool_threads)
             async with threads.slot(context.principal, limit) as slot:
                 if not await start.may_begin():
@@ -183,7 +185,7 @@ async def _begun(tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
     return await tool.fn(**kwargs) if start.begin() else None
 
 
-async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
+async def _in_thread(threads: "ToolThreads", slot: "Slot", tool: Tool, kwargs: dict[str, Any], start: ToolStart) -> Any:
     value = await threads.run(slot, lambda: tool.fn(**kwargs) if start.begin() else None)
     return await in_task(value) if asyncio.iscoroutine(value) else value
 
@@ -198,6 +200,8 @@ async def call_function(
     """
     if inspect.iscoroutinefunction(function):
         return await in_task(_survived(function(argument)))
+    from agui_gate.turns.tool_threads import tool_threads
+
     threads = tool_threads(limits.tool_threads, purpose)
     async with threads.slot(owner, seconds) as slot:
         said = await threads.run(slot, lambda: function(argument))

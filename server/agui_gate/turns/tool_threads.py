@@ -20,11 +20,9 @@ from typing import Any
 
 import structlog
 
+from agui_gate.concurrency import NoSlot
+
 log = structlog.get_logger("agui_gate.tools")
-
-
-class NoSlot(Exception):
-    """Raised when all slots were taken for as long as the call could wait."""
 
 
 class Slot:

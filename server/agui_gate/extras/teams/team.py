@@ -7,8 +7,7 @@ from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.agents import team as agents_team
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Member
-from agui_gate.agents.tool import Tool, is_tool_name
-from agui_gate.agents.tool_source import ToolSource
+from agui_gate.agents.tool import Tool, ToolSource, is_tool_name
 from agui_gate.core.agent_view import Audience, Viewpoint
 from agui_gate.core.model_capabilities import vendor_of
 from agui_gate.errors import ConfigurationError
@@ -92,7 +91,8 @@ def _heirs(agent: Agent) -> dict[str, Agent]:
         if name in agent.by_name:
             raise ConfigurationError(f"agent {agent.name}: its tool {name!r} has the name that hands off")
         heirs[name] = heir
-    agent.names.reserve(heirs)
+    if agent.names is not None:
+        agent.names.reserve(heirs)
     return heirs
 
 
