@@ -228,7 +228,7 @@ async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]
     ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says
     what of the request it is about.
     """
-    written = await work_through(request, _in_pieces if request.large else _whole, make)
+    written = await off_loop(_in_pieces, make) if request.large else _whole(make)
     try:
         return await transport.open(written.content, written.tools)
     except Failure as failure:

@@ -16,9 +16,8 @@ from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.provider_turn import Batches, Opened, prepared, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
-from agui_gate_adapters.openai_responses.retries import Agreement, ReplayLadder
+from agui_gate_adapters.openai_responses.retries import Agreement, ReplayLadder, continues, remember_stateless
 
-from . import hosts
 from .hosted_tools import Hosting, checked_hosted_tools, where_servers_are
 from .hosts import (
     AZURE,
@@ -96,6 +95,7 @@ class OpenAIResponses:
             max_output_tokens=max_output_tokens,
         )
         self._alone = msgspec.structs.replace(self._settings, mode="stateless")
+        self._servers = where_servers_are(self._settings.hosted_tools)
         self._host = address
         self._approval_expires_after = approval_expires_after
         self._transport = ResponsesTransport(
@@ -223,7 +223,7 @@ class OpenAIResponses:
         return prepared(request, self._plan, lambda first: run_turn(begin, first, ladder, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
-        if not alone and hosts.continues(self.origin):
+        if not alone and continues(self.origin):
             return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
         return msgspec.structs.replace(plan(request, self._alone, now_ms=self._now_ms()), instead=alone)
 
@@ -240,7 +240,7 @@ class OpenAIResponses:
             Hosting(
                 self._approval_expires_after,
                 keeps_lists=not keeps,
-                servers=where_servers_are(self._settings.hosted_tools),
+                servers=self._servers,
             ),
             self._forgot if current.continues_response and not self._keeps_state else None,
         )
@@ -250,7 +250,7 @@ class OpenAIResponses:
         return Opened(response, machine)
 
     def _forgot(self) -> None:
-        hosts.remember_stateless(self.origin)
+        remember_stateless(self.origin)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
         """Returns the reference that this mode continues from after this response."""

@@ -14,7 +14,7 @@ import msgspec
 from agui_gate.adapter import CallDelta, CallEnd, CallHeld, CallResult, CallStart, Notice, Private
 from agui_gate.errors import ConfigurationError
 
-from .states import CallState, Events, ItemState, MessageState, ReasoningState
+from .states import Events, ItemState
 from .wire import Body, Item
 
 # Hosted tools: which ones there are, and what is shown of their calls.
@@ -190,13 +190,6 @@ class Hosting(NamedTuple):
 NOT_HOSTING = Hosting()
 
 
-def new_state(item: Item, key: str, position: int, hosting: Hosting = NOT_HOSTING) -> ItemState:
-    """Makes the state for an item of this type."""
-    if item.type == HeldState.type:
-        return HeldState(key, position, hosting)
-    return _STATES.get(item.type, OtherState)(key, position)
-
-
 class HostedState(ItemState):
     """The base of hosted tools' states. A call that does not end is for the engine to close."""
 
@@ -328,9 +321,3 @@ class OtherState(ItemState):
         """Mentions that it was there."""
         self.closed = True
         out.append(Notice("openai.item", {"type": item.type, "id": item.id, "status": item.status}))
-
-
-_STATES: dict[str, type[ItemState]] = {
-    **{state.type: state for state in (MessageState, ReasoningState, CallState, ToolListState)},
-    **dict.fromkeys(KINDS, HostedState),
-}

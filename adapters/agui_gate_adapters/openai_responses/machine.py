@@ -21,7 +21,7 @@ from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classi
 from agui_gate_adapters.common.json_decoder import decode_any, inside
 
 from .failures import API
-from .hosted_tools import NOT_HOSTING, HeldState, HostedState, Hosting, ToolListState, new_state
+from .hosted_tools import KINDS, NOT_HOSTING, HeldState, HostedState, Hosting, OtherState, ToolListState
 from .states import CallState, ItemState, MessageState, ReasoningState
 from .wire import (
     ErrorBody,
@@ -38,6 +38,12 @@ from .wire import (
 Events = list[ModelEvent]
 RefOf = Callable[[str], ConversationRef | None]
 """Makes the ref of a committed response from its id."""
+
+_STATES: dict[str, type[ItemState]] = {
+    **{state.type: state for state in (MessageState, ReasoningState, CallState, ToolListState)},
+    **dict.fromkeys(KINDS, HostedState),
+}
+"""The state of an item, by its type; others are `OtherState`."""
 
 
 class ResponseMachine:
@@ -159,7 +165,7 @@ class ResponseMachine:
     def _begin_item(self, item: Item, index: int | None, out: Events) -> ItemState:
         position = len(self._order)
         key = item.id if item.id and item.id not in self._by_id else f"item-{position}"
-        state = new_state(item, key, position, self._hosting)
+        state = self._new_state(item, key, position)
         self._order.append(state)
         if item.id:
             self._by_id[item.id] = state
@@ -167,6 +173,11 @@ class ResponseMachine:
             self._by_index[index] = state
         state.start(item, out)
         return state
+
+    def _new_state(self, item: Item, key: str, position: int) -> ItemState:
+        if item.type == HeldState.type:
+            return HeldState(key, position, self._hosting)
+        return _STATES.get(item.type, OtherState)(key, position)
 
     def _find(self, event: WireEvent) -> ItemState | None:
         return self._by_id.get(event.item_id) or self._by_index.get(event.output_index)

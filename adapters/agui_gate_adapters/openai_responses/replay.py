@@ -49,7 +49,9 @@ def user_message(turn: UserTurn) -> Body:
 
 def result(output: Output) -> str | list[Body]:
     """Returns a call's output: text, or parts where there are some that this API accepts."""
-    made = [made for part in output.parts or () if (made := _taken(part)) is not None]
+    if not output.parts:
+        return output.content
+    made = [made for part in output.parts if (made := _taken(part)) is not None]
     dropped(output, len(made))
     return made if any(part["type"] != "input_text" for part in made) else output.content
 

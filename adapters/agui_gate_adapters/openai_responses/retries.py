@@ -7,7 +7,7 @@
 | locked | the same, after 0.5, 1 and 2 s | three times |
 | forgotten, mismatch | everything by value, without any continuation | once |
 | uncontinued, or another 4xx for a continuation (not about key, rate, length, content) | everything, as in stateless
-mode; if that is taken, so is every later turn (`hosts.continues`) | once |
+mode; if that is taken, so is every later turn (`continues`) | once |
 
 A mismatch would be a bug of ours and is logged as one.
 
@@ -113,6 +113,28 @@ class ReplayLadder:
             return None
         self._replayed = True
         return Step(0.0, self._alone())
+
+
+# Servers that speak this API and continue nothing, as far as this process has seen.
+#
+# A server that keeps no responses refuses `previous_response_id` (llama.cpp), or leaves it out without a word. Then the
+# model has forgotten everything (LiteLLM before a model without this API). What was seen of an endpoint holds for the
+# life of the process: a restart asks again, which costs one request.
+
+_stateless: set[str] = set()
+"""Origins. One process talks to few."""
+
+
+def continues(origin: str) -> bool:
+    """Whether a request to this endpoint may continue another one."""
+    return origin not in _stateless
+
+
+def remember_stateless(origin: str) -> None:
+    """Remember that it may not, and say so once."""
+    if origin not in _stateless:
+        _stateless.add(origin)
+        log.warning("%s does not continue responses: every request sends everything (as with mode='stateless')", origin)
 
 
 def _is_unexplained(failure: Failure) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.agents.model_names import adapter_for
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolSource, identity
-from agui_gate.core.schemas import of_arguments
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.extra_loader import load
 
@@ -224,7 +223,7 @@ class Agent:
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them."""
-        return tuple(ToolSpec(t.name, t.description, of_arguments(t.parameters)) for t in self.by_name.values())
+        return tuple([tool.spec for tool in self.by_name.values()])
 
     def _distinct(self) -> dict[str, Tool]:
         tools: dict[str, Tool] = {}

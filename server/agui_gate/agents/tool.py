@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
+from agui_gate.adapter import ToolSpec
 from agui_gate.agents.signature import Signature
 from agui_gate.core import events as ev
+from agui_gate.core.schemas import of_arguments
 from agui_gate.core.transcript import ActivityEntry
 from agui_gate.errors import ConfigurationError
 
@@ -213,6 +215,11 @@ class Tool:
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of the arguments, as the model sees it."""
         return self._signature.schema
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as the model sees it."""
+        return ToolSpec(self.name, self.description, of_arguments(self.parameters))
 
     @cached_property
     def schema_digest(self) -> str:

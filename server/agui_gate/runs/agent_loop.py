@@ -5,11 +5,11 @@ is the entry agent's: how people are asked, and how many turns there may be, of 
 lease and the stream are the run's (`runs/run.py`), which also says in which order things happen.
 """
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.agents.team import Member
-from agui_gate.approvals.answer_validation import validate_answers
+from agui_gate.approvals.answer_validation import Verdict, validate_answers
 from agui_gate.approvals.approval_events import ApprovalPrompter, OutcomeEvents
 from agui_gate.approvals.execution import GatedCalls, HeldCalls, held_calls_of
 from agui_gate.core.agent_view import Audience
@@ -21,7 +21,7 @@ from agui_gate.runs.cast import Cast
 from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
-from agui_gate.turns.tool_execution import Toolbox, ToolStart
+from agui_gate.turns.tool_execution import ToolStart
 
 
 class AgentLoop:
@@ -31,7 +31,6 @@ class AgentLoop:
         self.agent, self._cast, self._scope, self._thread = cast.team.entry, cast, scope, scope.thread
         self.asker = ApprovalPrompter(cast, scope)
         self.showing = OutcomeEvents(scope, self.asker)
-        self._tools = Toolbox(self._thread, lambda call_id: scope.lane_of(call_id).other)
         self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
         self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.snapshot)
         self._own_consents = self.consents.of_task("")
@@ -75,11 +74,14 @@ class AgentLoop:
     async def decide(self, intake: Intake) -> None:
         """Decides what is answered, and runs what was approved."""
         principal, cast = self._thread.thread.principal, self._cast
-        judgement = validate_answers(intake.answers, intake.index, cast.tool_of, principal, cast.why_not)
-        self.showing.refused(judgement.refused)
+        verdicts: Sequence[Verdict] = ()
+        if intake.answers:
+            validated = validate_answers(intake.answers, intake.index, cast.tool_of, principal, cast.why_not)
+            verdicts = validated.verdicts
+            self.showing.refused(validated.refused)
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
-        await self.gated_calls.carry_out(judgement.verdicts)
+        await self.gated_calls.carry_out(verdicts)
 
     async def tell_expired(self, *, of_tasks: bool = True) -> bool:
         """Tells what has expired since the run began; whether anything has. The store's clock says that.
@@ -149,10 +151,10 @@ class AgentLoop:
         return turns
 
     def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
-        return Turns(member, self._scope, consents, self._tools, self.done, lane, self._kinds)
+        return Turns(member, self._scope, consents, self.done, lane, self._kinds)
 
     async def _run(self, approval: Approval, start: ToolStart) -> Output:
-        return await self._tools.approved(self._cast.tool_of(approval), approval, start)
+        return await self._scope.tools.approved(self._cast.tool_of(approval), approval, start)
 
 
 def totals(turns: Iterable[TurnDone]) -> tuple[Usage, ...]:

@@ -19,6 +19,7 @@ from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.threads.message_import import NewId
+from agui_gate.turns.tool_execution import Toolbox
 
 if TYPE_CHECKING:
     from agui_gate.threads.leased_thread import LeasedThread
@@ -64,6 +65,11 @@ class RunContext:
     def key(self) -> str:
         """The server's own name for the run."""
         return self.live.key
+
+    @property
+    def tools(self) -> Toolbox:
+        """The toolbox, which tells the client what tools tell."""
+        return Toolbox(self.thread, lambda call_id: self.lane_of(call_id).other)
 
     def at_rest(self) -> None:
         """Lets clients that connect from now on begin here, as nothing is half said."""

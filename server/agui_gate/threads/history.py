@@ -127,7 +127,8 @@ class History:
 
     def replaced_note(self) -> str:
         """Returns the note below the model's instructions: what ran in answers that were replaced."""
-        return regeneration.note(self.journal.replaced, self.journal.approvals)
+        replaced = self.journal.replaced
+        return regeneration.note(replaced, self.journal.approvals) if replaced else ""
 
     @property
     def shows_replaced(self) -> bool:

@@ -62,7 +62,7 @@ class Intake(msgspec.Struct, kw_only=True):
     answers: list[Answer] = msgspec.field(default_factory=list)
     repeated: list[Approval] = msgspec.field(default_factory=list)
     late: list[Approval] = msgspec.field(default_factory=list)
-    index: ApprovalIndex = msgspec.field(default_factory=ApprovalIndex)
+    index: ApprovalIndex = ApprovalIndex()
     keep: int | None = None
     said: bool = False
     behind: bool = False

@@ -24,7 +24,7 @@ from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderU
 from agui_gate.extra_loader import load
 from agui_gate.turns.client_context import ClientContext
 from agui_gate.turns.content_refusals import ContentRefusals
-from agui_gate.turns.gate_evaluation import GateEvaluation, evaluate_gates
+from agui_gate.turns.gate_evaluation import evaluate_gates
 from agui_gate.turns.provider_continuation import ProviderContinuation
 from agui_gate.turns.steps import DONE, Draft, Speaker, Steps, TurnStep
 from agui_gate.turns.tool_dispatch import CallKind, TurnCalls
@@ -32,7 +32,6 @@ from agui_gate.turns.turn_recorder import TurnRecorder
 
 if TYPE_CHECKING:
     from agui_gate.runs.run_context import RunContext
-    from agui_gate.turns.tool_execution import Toolbox
 
 AT_ONCE = 100
 """Events of a batch that are recorded until readers get a turn: a provider may be read faster than they are written
@@ -51,7 +50,6 @@ class Turns:
         member: Member,
         scope: "RunContext",
         consents: HeldCalls,
-        tools: "Toolbox",
         done: list[TurnDone],
         lane: Lane,
         kinds: Sequence[CallKind],
@@ -62,7 +60,7 @@ class Turns:
         self._continuation = ProviderContinuation(scope.thread, member.who)
         self.was_cut_off = ""
         """The reason for which the last turn was no complete answer; "" if it was one."""
-        self._consents, self._tools, self._done = consents, tools, done
+        self._consents, self._done = consents, done
         run = scope.input
         ours = {CARD_TOOL, *member.heirs, *agent.by_name}
         self._client_tools = {name: tool for name, tool in run.client_tools.items() if name not in ours}
@@ -207,25 +205,27 @@ class Turns:
     async def _record_turn(self, recorder: TurnRecorder) -> TurnEntry:
         assert recorder.done is not None  # `_ask` said so
         turn = recorder.entry()
-        judged = await self._looked_at(turn, recorder)
-        calls = TurnCalls(self._member, self._scope, self._tools, recorder, judged, self._kinds)
-        turn = calls.classified(turn)
+        calls = await self._calls(turn, recorder) if turn.calls else None
+        if calls is not None:
+            turn = calls.classified(turn)
         ref = self._continuation.keep(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=ref)
         turn = self._steps.record(turn, recorder.done, self._thread)
-        if turn.calls:
+        if calls is not None:
             await calls.resolve(turn)
             self._thread.parts.calls_ended(self._lane.other, {call.id for call in turn.calls})
         return turn
 
-    async def _looked_at(self, turn: TurnEntry, recorder: TurnRecorder) -> dict[str, GateEvaluation]:
-        """Returns what gates say of the turn's calls. A stop while a predicate is at work cuts the turn off."""
+    async def _calls(self, turn: TurnEntry, recorder: TurnRecorder) -> TurnCalls:
+        """Evaluates the gates of the turn's calls. A stop while a predicate is at work cuts the turn off."""
         local = [call for call in turn.calls if call.local and not call.malformed]
+        owner, limits = self._thread.thread.principal, self._thread.limits
         try:
-            return await evaluate_gates(local, self._agent.by_name, self._thread.thread.principal, self._thread.limits)
+            judged = await evaluate_gates(local, self._agent.by_name, owner, limits)
         except BaseException:
             self._cut(recorder)
             raise
+        return TurnCalls(self._member, self._scope, recorder, judged, self._kinds)
 
     def _cut(self, recorder: TurnRecorder) -> None:
         """Keeps what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""

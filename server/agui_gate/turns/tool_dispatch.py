@@ -30,7 +30,6 @@ from agui_gate.stores.base import provider_id
 if TYPE_CHECKING:
     from agui_gate.runs.run_context import RunContext
     from agui_gate.turns.gate_evaluation import GateEvaluation
-    from agui_gate.turns.tool_execution import Toolbox
     from agui_gate.turns.turn_recorder import TurnRecorder
 
 _SIGNS = ("€", "$", "£")
@@ -79,7 +78,6 @@ class TurnCalls:
         self,
         member: Member,
         scope: "RunContext",
-        tools: "Toolbox",
         recorder: "TurnRecorder",
         judged: "Mapping[str, GateEvaluation]",
         kinds: Sequence[CallKind],
@@ -87,7 +85,7 @@ class TurnCalls:
         self._kinds = kinds
         self._kind_of: dict[str, CallKind] = {}
         self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
-        self._tools, self._recorder, self._judged = tools, recorder, judged
+        self._tools, self._recorder, self._judged = scope.tools, recorder, judged
         self._one_by_one = asyncio.Lock()
 
     def classified(self, turn: TurnEntry) -> TurnEntry:

@@ -10,7 +10,7 @@ import pytest
 from agui_gate.adapter import AssistantTurn, ConversationRef, TextPart, TurnRequest
 from agui_gate.errors import ConsentLost, ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.failures import Failure, Kind
-from agui_gate_adapters.openai_responses import OpenAIResponses, hosts
+from agui_gate_adapters.openai_responses import OpenAIResponses, retries
 from agui_gate_adapters.openai_responses.request import Mode, Plan, Settings, Shape
 from agui_gate_adapters.openai_responses.retries import ReplayLadder
 from agui_gate_adapters.testkit import Emulator
@@ -27,9 +27,9 @@ pytestmark = [pytest.mark.anyio, shows("T19")]
 
 @pytest.fixture(autouse=True)
 def _a_new_process() -> Iterator[None]:
-    hosts._seen.clear()
+    retries._stateless.clear()
     yield
-    hosts._seen.clear()
+    retries._stateless.clear()
 
 
 # --- where a mode is not given ------------------------------------------------------------------------------------
