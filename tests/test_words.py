@@ -30,7 +30,7 @@ WORDS = {
     "take": Word("take takes taken took taking", ("stores/",), 13),
     "tell": Word("tell tells told telling", ("bus/", "extras/replicas.py"), 28),
     "dialect": Word("dialect dialects", ("core/dialect.py", "protocol/"), 0),
-    "memory": Word("memory memories", ("bus/memory.py", "stores/memory", "threads/limits.py"), 1),
+    "memory": Word("memory memories", ("bus/memory.py", "stores/memory", "threads/budget.py"), 1),
     "media": Word("media", ("core/content.py", "core/media.py", "errors.py"), 8),
     "judge": Word("judge judges judged judging", ("testkit/spec/",), 5),
     "say": Word("say says said saying", ("cli/", "client/", "testkit/agui/"), 6),

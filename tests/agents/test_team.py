@@ -3,8 +3,8 @@
 import pytest
 
 from agui_gate import Agent, ConfigurationError, create_app, pipeline, tool
+from agui_gate.agents.team import Roster
 from agui_gate.extras.teams import Team, with_model
-from agui_gate.runs.cast import Roster
 from tests.agents.test_agent import Shelf
 from tests.product.inprocess import Parrot
 

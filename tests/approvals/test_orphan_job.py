@@ -16,7 +16,7 @@ from agui_gate.runs.heartbeat import RENEW_SECONDS
 from agui_gate.stores.base import LEASE_MS, ORPHANS, Orphans, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.lease import SaveRetrier
 from tests.product.inprocess import Parrot
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated

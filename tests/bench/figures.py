@@ -22,7 +22,7 @@ from agui_gate.core.sse import FrameEncoder, SSESplitter
 from agui_gate.core.transcript import Entry
 from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.protocol.request_decoder import decode
-from agui_gate.threads.message_import import import_history
+from agui_gate.threads.reconciliation import import_history
 from agui_gate.turns.turn_recorder import TurnRecorder
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from tests.bench import provider

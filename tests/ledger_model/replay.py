@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from agui_gate import Agent, tool
+from agui_gate.agents.team import Roster
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
 from agui_gate.approvals.out_of_band import Decided, Decisions
@@ -28,14 +29,14 @@ from agui_gate.errors import AguiGateError, NotFound, ProviderUnavailable, RateL
 from agui_gate.extras.failpoints import WRITES, Place
 from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.cast import Roster
 from agui_gate.stores import clock as boot
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sql.store import SQLStore
-from agui_gate.threads.durable_save import END_SECONDS, SaveRetrier
+from agui_gate.threads.budget import Budget
+from agui_gate.threads.lease import END_SECONDS, SaveRetrier
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS, Budget
+from agui_gate.threads.limits import DEFAULTS
 from agui_gate.turns.tool_execution import ToolStart
 from tests.ledger_model.search import Step
 from tests.ledger_model.world import NOBODY, Click, Variant, World

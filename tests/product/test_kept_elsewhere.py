@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.threads import durable_save
+from agui_gate.threads import lease as durable_save
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.shop import call, outputs, script
 from tests.product.test_kept_results import RECEIPT, YES, Shop, ask, at_work, tried, until

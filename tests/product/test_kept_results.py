@@ -13,7 +13,7 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.stores.sqlite import SQLiteStore, database
-from agui_gate.threads import durable_save
+from agui_gate.threads import lease as durable_save
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, starting
 from tests.product.shop import call, outputs, script

@@ -152,7 +152,7 @@ def _writing() -> None:
     """What it writes with each message, and in some turns."""
     from agui_gate.core import transcript
     from agui_gate.threads import reconciliation
-    from agui_gate.threads.message_import import admitted
+    from agui_gate.threads.reconciliation import admitted
     from agui_gate.turns.turn_recorder import TurnRecorder
 
     entry, new = TurnRecorder.entry, vars(transcript)

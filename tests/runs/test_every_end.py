@@ -18,7 +18,7 @@ from agui_gate.runs.engine import Engine
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.threads import durable_save
+from agui_gate.threads import lease
 from agui_gate_adapters.testkit.spec import assert_conforms
 from tests.conforming import DEPARTURES, conforms
 from tests.product.inprocess import Parrot, calls, run_body, says, user
@@ -198,7 +198,7 @@ async def test_a_lease_lost_anywhere(deployment: Deployment, version: str | None
 async def test_a_store_that_goes_away_anywhere(
     deployment: Deployment, version: str | None, scene: str, stop: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0)
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
     monkeypatch.setattr(run, "END_SECONDS", 0)
     for steps in STEPS[:40:3]:
         async with place(deployment, version) as at:
@@ -219,7 +219,7 @@ async def test_a_store_that_goes_away_anywhere(
 async def test_hindered_while_answers_are_carried_out(
     deployment: Deployment, version: str | None, stop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0)
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
     monkeypatch.setattr(run, "END_SECONDS", 0)
     two = [[*says("Well."), *GATED, *calls("refund", {"order_id": "A2"}, "c9", "9"), DONE]]
     for steps in STEPS[:40:2]:

@@ -23,9 +23,9 @@ from agui_gate.runs import heartbeat
 from agui_gate.stores.base import Change, JournalVersion, Thread
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.threads import history_cache, leased_thread
-from agui_gate.threads.history import History
-from agui_gate.threads.history_cache import IDLE_SECONDS, HistoryCache
+from agui_gate.threads import history as histories
+from agui_gate.threads import leased_thread
+from agui_gate.threads.history import IDLE_SECONDS, History, HistoryCache
 from agui_gate.threads.limits import DEFAULTS
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
 from tests.support.chance import seeds
@@ -394,7 +394,7 @@ def test_the_cache_is_bounded_and_drops_the_oldest() -> None:
 
 
 def test_the_cache_has_only_so_many_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_cache, "MOST", 2)
+    monkeypatch.setattr(histories, "MOST_KEPT", 2)
     cache = HistoryCache(1 << 30)
     for name in "abc":
         cache.put(("p", name), history(), JournalVersion("1", "r", "finished", 1), 0.0)

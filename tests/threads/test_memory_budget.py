@@ -14,8 +14,8 @@ from agui_gate.config.settings import Settings
 from agui_gate.errors import RateLimited, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.threads import leased_thread
+from agui_gate.threads.budget import Budget
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.limits import Budget
 from tests.product.inprocess import Parrot, request, run, run_body, says, started, user
 from tests.requirements import shows
 from tests.stores.support import pending, said

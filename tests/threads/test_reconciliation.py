@@ -23,8 +23,7 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.protocol.run_input import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
-from agui_gate.threads.message_import import UNTRUSTED
-from agui_gate.threads.reconciliation import take
+from agui_gate.threads.reconciliation import UNTRUSTED, take
 from tests.product import poison
 from tests.requirements import shows
 from tests.support.chance import examples

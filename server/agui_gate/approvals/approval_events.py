@@ -22,7 +22,7 @@ from agui_gate.protocol.dialects.base import Result
 from agui_gate.protocol.messages import result_id
 
 if TYPE_CHECKING:
-    from agui_gate.runs.cast import Cast
+    from agui_gate.runs.agent_loop import Cast
     from agui_gate.runs.run_context import RunContext
 
 

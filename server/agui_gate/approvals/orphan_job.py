@@ -27,8 +27,7 @@ from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.runs.heartbeat import RENEW_SECONDS
 from agui_gate.stores.base import Named
 from agui_gate.stores.lease import DECIDES
-from agui_gate.threads.durable_save import SaveRetrier
-from agui_gate.threads.lease import Lease
+from agui_gate.threads.lease import Lease, SaveRetrier
 from agui_gate.turns.tool_execution import ToolStart
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import msgspec
 
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
+from agui_gate.agents.team import Roster
 from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
@@ -22,12 +23,11 @@ from agui_gate.core.transcript import CARD_TOOL, Output
 from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.cast import Roster
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.lookup import capabilities
-from agui_gate.threads.durable_save import END_SECONDS
+from agui_gate.threads.lease import END_SECONDS
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
 from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.reconciliation import NewId

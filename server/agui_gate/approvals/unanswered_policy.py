@@ -32,9 +32,8 @@ from agui_gate.core.transcript import Entry, TurnEntry, UserEntry
 from agui_gate.errors import ApprovalPending
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.stores.base import Store, Thread
-from agui_gate.threads.limits import Reservation
-from agui_gate.threads.message_import import admitted
-from agui_gate.threads.reconciliation import Intake, take
+from agui_gate.threads.budget import Reservation
+from agui_gate.threads.reconciliation import Intake, admitted, take
 
 NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversation are still pending."
 

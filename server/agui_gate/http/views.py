@@ -20,8 +20,8 @@ from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
+from agui_gate.threads.budget import Reservation
 from agui_gate.threads.history import heaviness
-from agui_gate.threads.limits import Reservation
 
 
 def json_response(value: Any, status: int = 200) -> Response:

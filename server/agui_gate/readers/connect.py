@@ -42,8 +42,8 @@ from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.stores.base import Thread
 from agui_gate.stores.outbox import is_run
+from agui_gate.threads.budget import Reservation
 from agui_gate.threads.history import conversation_json
-from agui_gate.threads.limits import Reservation
 
 NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
 """The code and message of a failure of which no more is known."""

@@ -29,8 +29,8 @@ from agui_gate.readers.thread_poller import ThreadPoller
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store, Thread
+from agui_gate.threads.budget import Budget, Reservation
 from agui_gate.threads.history import heaviness
-from agui_gate.threads.limits import Budget, Reservation
 
 
 class Rejoined:

@@ -23,8 +23,8 @@ from agui_gate.readers.connect import PrivateFrames, as_it_stands, failed, so_fa
 from agui_gate.readers.wake_ups import LOOK_SECONDS, Watch, Watcher
 from agui_gate.stores.base import AtWork, Thread
 from agui_gate.stores.outbox import is_run
+from agui_gate.threads.budget import Reservation
 from agui_gate.threads.history import heaviness
-from agui_gate.threads.limits import Reservation
 
 FOLLOW_SECONDS = 3600.0
 """Seconds that a client follows at most. It may connect again."""

@@ -1,27 +1,112 @@
 """Runs the turns of an agent, or of its team, until a turn makes no more calls or something waits.
 
-Who speaks is what the journal says, asked before each turn: a hand-off is an entry of it. What holds for the whole run
-is the entry agent's: how people are asked, and how many turns there may be, of all members together. The thread, its
-lease and the stream are the run's (`runs/run.py`), which also says in which order things happen.
+Who speaks is what the journal says, asked before each turn: a hand-off is an entry of it. A `Cast` has those who take
+part. What holds for the whole run is the entry agent's: how people are asked, and how many turns there may be, of all
+members together. The thread, its lease and the stream are the run's (`runs/run.py`), which also says in which order
+things happen.
 """
 
-from collections.abc import Iterable, Sequence, Set
+import asyncio
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import TYPE_CHECKING
 
 from agui_gate.adapter import TurnDone, Usage
-from agui_gate.agents.team import Member
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.team import EXTRA, Member, Team
+from agui_gate.agents.tool import Tool
+from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Verdict, validate_answers
 from agui_gate.approvals.approval_events import ApprovalPrompter, OutcomeEvents
 from agui_gate.approvals.execution import GatedCalls, HeldCalls, held_calls_of
 from agui_gate.core.agent_view import Audience
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import Output
-from agui_gate.errors import LimitReached
-from agui_gate.runs.cast import Cast
+from agui_gate.errors import AguiGateError, LimitReached
+from agui_gate.extra_loader import find, load
 from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
 from agui_gate.turns.tool_execution import ToolStart
+
+if TYPE_CHECKING:
+    from agui_gate.turns.tool_dispatch import CallKind
+
+MakeTurns = Callable[[Member, Lane, HeldCalls], Turns]
+MakeConsents = Callable[[str], HeldCalls]
+
+
+class Cast:
+    """The members of ``team`` in one run: the entry agent alone, whoever answered before.
+
+    Each is asked for its tools once a run, when it is first needed, and kept as it was then: a gate can't change under
+    a call. Who decides a call finds its tool here, by the member that asked.
+    """
+
+    def __init__(self, team: Team) -> None:
+        self.team = team
+        self._ready: dict[str, Member] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+
+    async def get_ready(self, journal: Journal) -> None:
+        """Asks those for their tools whom the run needs at once."""
+        await self.ready(self.speaker(journal))
+
+    async def ready(self, member: Member) -> Member:
+        """Returns ``member`` with the tools that it has in this run."""
+        name = member.agent.name
+        if name not in self._ready:
+            async with self._asking.setdefault(name, asyncio.Lock()):  # tasks are at work beside each other
+                if name not in self._ready:
+                    agent = await member.agent.ready()
+                    self._ready[name] = member if agent is member.agent else member._replace(agent=agent)
+        return self._ready[name]
+
+    def speaker(self, journal: Journal) -> Member:
+        """Returns who answers now."""
+        return self.team.first
+
+    def call_kinds(self, scope: RunContext, make_turns: MakeTurns, make_consents: MakeConsents) -> "Sequence[CallKind]":
+        """Returns the kinds of calls that these members make, besides those of the trunk.
+
+        ``make_turns`` and ``make_consents`` give a member what it works with in a task.
+        """
+        return ()
+
+    def tool_of(self, approval: Approval) -> Tool | None:
+        """Returns the tool that runs the call: see `answer_validation.tool_of`."""
+        return answer_validation.tool_of(self._asker(approval), approval)
+
+    def why_not(self, approval: Approval) -> AguiGateError | None:
+        """Returns why the call can't be carried out now: see `answer_validation.why_not`."""
+        return answer_validation.why_not(self._asker(approval), approval)
+
+    def may_repeat(self, approval: Approval) -> bool:
+        """Returns whether the call may simply run again: see `answer_validation.may_repeat`."""
+        return answer_validation.may_repeat(self._asker(approval), approval)
+
+    def _asker(self, approval: Approval) -> Agent | None:
+        """Returns the member that asked, as it is now."""
+        member = self._ready.get(approval.agent) or self.team.members.get(approval.agent)
+        return member and member.agent
+
+
+def cast_of(team: Team, journal: Journal) -> Cast:
+    """Returns who acts in a run of ``team``: the extra's members where there are several, or where the journal tells of
+    others.
+
+    Where it does and the extra is not installed, the entry agent goes on, unless a task is open: then `ExtraMissing`
+    is raised, and everything waits.
+    """
+    if team.is_alone and not journal.has_team:
+        return Cast(team)
+    waits = journal.all_open_tasks() or any(approval.opens_task for approval in journal.unfinished())
+    if find(EXTRA) is None and not waits:
+        return Cast(team)
+    cast = load(EXTRA).Members(team)
+    assert isinstance(cast, Cast)
+    return cast
 
 
 class AgentLoop:

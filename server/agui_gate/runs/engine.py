@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.team import Team
+from agui_gate.agents.team import Roster, Team
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
 from agui_gate.approvals.expiry_job import ExpiryJob
 from agui_gate.approvals.orphan_job import OrphanJob
@@ -26,7 +26,6 @@ from agui_gate.protocol.dialects.base import Choice
 from agui_gate.protocol.dialects.choice import Deployment
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.wake_ups import Watch
-from agui_gate.runs.cast import Roster
 from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
@@ -35,11 +34,11 @@ from agui_gate.runs.warm_up import frozen, warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
 from agui_gate.stores.lookup import capabilities
-from agui_gate.threads.durable_save import SaveRetrier
-from agui_gate.threads.lease import What
+from agui_gate.threads.budget import Budget, Reservation
+from agui_gate.threads.lease import SaveRetrier, What
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation, check_state
-from agui_gate.threads.message_import import new_id
+from agui_gate.threads.limits import DEFAULTS, Limits, check_state
+from agui_gate.threads.reconciliation import new_id
 from agui_gate.turns.client_context import is_suggestion
 
 if TYPE_CHECKING:
@@ -240,7 +239,8 @@ class Engine:
         if (other := self.extensions.separate_run(agent, run)) is not None:
             return await self.aside(other, run, principal)
         self._admit(principal)
-        check_state(run.state, self.limits)
+        if run.state:
+            check_state(run.state, self.limits)
         team = self.team(agent)
         await refuse_early(self.store, self.read_thread, team, run, principal)
         left = self.following(principal, run.thread_id)
@@ -268,7 +268,8 @@ class Engine:
         that anybody could list or continue, and no lease that a run of the person's thread would wait for.
         """
         self._admit(principal)
-        check_state(run.state, self.limits)
+        if run.state:
+            check_state(run.state, self.limits)
         key = f"run_{new_id()[:16]}"
         store = open_store("memory://")
         await store.start()

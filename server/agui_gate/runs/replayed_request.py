@@ -24,9 +24,8 @@ from agui_gate.errors import Gone
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Thread
-from agui_gate.threads.limits import Reservation
-from agui_gate.threads.message_import import new_id
-from agui_gate.threads.reconciliation import take
+from agui_gate.threads.budget import Reservation
+from agui_gate.threads.reconciliation import new_id, take
 
 if TYPE_CHECKING:
     from agui_gate.runs.engine import Engine

@@ -1,34 +1,43 @@
 """Runs one run: streams from RUN_STARTED to the terminal event, and ends it, however it comes to that.
 
-What happens in between is its `RunSteps` (docs/design.md#one-run). Whatever that raises, the stream gets its terminal
-event, every open call its result, and the thread its lease back.
+What happens in between are its `RunSteps` (docs/design.md#one-run). Their order is what makes a run safe. What a dead
+process left is recovered first. Then what was answered is decided. Then what nobody answered is dealt with by the
+agent's policy. Only then is a model asked. Everything that can't be repeated is saved before it is shown.
+
+Whatever that raises, the stream gets its terminal event, every open call its result, and the thread its lease back.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Container
 from contextlib import suppress
+from typing import Any
 
+import msgspec
 import structlog
 
 from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
-from agui_gate.concurrency import to_the_end
+from agui_gate.approvals.unanswered_policy import UnansweredPolicy, not_gone_back
+from agui_gate.concurrency import if_large, to_the_end
+from agui_gate.core import outcomes
+from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit
+from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
+from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart, TurnEntry
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError
 from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Shapes
-from agui_gate.protocol.run_input import RunInput
-from agui_gate.runs.agent_loop import AgentLoop
-from agui_gate.runs.cast import cast_of
+from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.run_input import MAX_ANSWERS, RunInput
+from agui_gate.runs.agent_loop import AgentLoop, cast_of
 from agui_gate.runs.live_run import LiveRun
-from agui_gate.runs.run_context import Clock, RunContext
-from agui_gate.runs.run_steps import RunSteps
-from agui_gate.stores.base import RunStatus, Store
-from agui_gate.threads.durable_save import END_SECONDS
+from agui_gate.runs.run_context import Clock, Rest, RunContext
+from agui_gate.stores.base import ApprovalStore, RunStatus, Store
+from agui_gate.threads.lease import END_SECONDS
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.message_import import NewId
+from agui_gate.threads.reconciliation import Intake, NewId, take
+from agui_gate.turns.content_refusals import foreign, left_out
 
 CLEANUP_TIMEOUT = 10.0
 """Seconds that closing the records of a failed or cancelled run may take."""
@@ -172,3 +181,235 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+BREATH = 200
+"""Calls that are closed at once before others get their turn."""
+
+
+class RunSteps:
+    """The steps of one run, in order: from what its request brings to RUN_FINISHED. What goes wrong is raised.
+
+    ``ours`` are the names of the tools that the server runs, whoever of the team has them.
+    """
+
+    def __init__(self, conversing: AgentLoop, scope: RunContext, store: ApprovalStore, ours: Container[str]) -> None:
+        self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
+        self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
+        self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect
+        self._silence = UnansweredPolicy(self._agent.on_unanswered, scope.dialect.style)
+
+    async def go(self) -> None:
+        """Takes all steps, in order."""
+        self._thread.parts.asked(self._input, self._seq.other, self._restart, known=self._scope.live.keeps_state)
+        self._dialect.snapshot_due = self._left_early()
+        await self._recover()
+        intake = await self._take()
+        if intake.behind:
+            self._dialect.behind()
+        self._thread.capacity.check_new(
+            intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
+        )
+        self._stay(intake)
+        if intake.keep is None:
+            self._showing.known()
+        await self._apply(intake)
+        self._conversing.listens = True
+        if intake.keep is None:
+            await self._conversing.decide(intake)
+        waited = self._thread.journal.waiting_tasks()
+        if intake.said:
+            await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
+        self._showing.unseen(intake.repeated)
+        self._thread.parts.calls_ended(self._seq.other)
+        if intake.said:
+            self._give_up_on_client()
+            if waited:  # tasks whose questions were closed for that are closed, too
+                await self._conversing.supersede(waited)
+        if self._dialect.snapshot_due:
+            await self._showing.restate()
+        rest = await self._converse(intake)
+        while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
+            rest = await self._converse(intake)
+        self._conversing.listens = False
+        await (self._wait() if rest is Rest.WAITS else self._finish())
+
+    async def _take(self) -> Intake:
+        """Returns what the request brings, compared with the thread."""
+        size = len(self._input.messages) + len(self._thread.entries)
+        new_id, way = self._scope.new_id, self._scope.live.way
+        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
+        if len(intake.answers) > MAX_ANSWERS:
+            raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
+        return intake
+
+    def _restart(self) -> None:
+        """Makes clients that connect from now on begin here."""
+        self._scope.live.opened(*self._thread.snapshot())
+
+    def _left_early(self) -> bool:
+        """Returns whether the client shows calls without the results that an earlier stream told: nobody read its end.
+
+        Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
+        """
+        told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
+        shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
+        return any(call_id not in told and self._is_over(call_id) for call_id in shown)
+
+    def _is_over(self, call_id: str) -> bool:
+        """Returns whether a stream has told the end of this call of ours, or of this card."""
+        journal = self._thread.journal
+        return journal.was_reported(call_id) or self._dialect.saw_end(journal.cards.said(call_id))
+
+    async def _recover(self) -> None:
+        """Closes what was running when a process died (B9)."""
+        await self._conversing.recover()
+        for call in self._thread.journal.open_calls():
+            if call.kind != "client":
+                self._close_interrupted(call)
+
+    def _close_interrupted(self, call: CallPart) -> None:
+        """Closes an interrupted call. A page whose stream ended with a result of its own for it is told by snapshot
+        (LIFE-8).
+        """
+        if all(message.tool_call_id != call.id for message in self._input.messages):
+            self._scope.result(call, outcomes.INTERRUPTED)
+        else:
+            self._thread.append([ResultEntry(call.id, result_id(call.id), outcomes.INTERRUPTED)])
+            self._dialect.snapshot_due = True
+
+    def _stay(self, intake: Intake) -> None:
+        """Gives up going back where the request goes back over calls that stay open, and tells the client so."""
+        kept = self._silence.heed(intake, self._thread.journal)
+        if kept:
+            self._seq.other(not_gone_back(kept))
+            self._dialect.snapshot_due = True  # the page has dropped what stays
+
+    async def _apply(self, intake: Intake) -> None:
+        """Takes over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
+        request cancels is decided before, the rest is superseded.
+        """
+        imported = not self._thread.entries
+        if intake.keep is not None:
+            size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
+            dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
+            await self._conversing.decide(intake)
+            left = (self._thread.approvals[approval.call_id] for approval in dropped)
+            await self._gated_calls.close([a for a in left if a.is_pending], State.SUPERSEDED)
+            await self._conversing.consents.branched(dropped)
+            await self._thread.commit()
+            # The page can't know what it is to show now of calls that ran in what is gone.
+            self._dialect.snapshot_due |= self._thread.history.shows_replaced
+        else:
+            self._thread.append(intake.entries)
+        self._scope.opened()
+        for entry in intake.entries:
+            if isinstance(entry, LeftOutEntry):
+                self._seq.other(left_out(entry))
+        self._to = self._conversing.audience
+        for entry in foreign(intake.entries, self._to.vendor):
+            log_events.foreign_file(self._thread.thread.id, self._to.vendor)
+            self._seq.other(left_out(entry))
+        if imported:
+            await self._close_imported(intake)
+
+    async def _close_imported(self, intake: Intake) -> None:
+        """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
+        calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
+        for number, call in enumerate(calls, 1):
+            if not self._thread.journal.has_result(call.id):
+                self._scope.result(self._whose(call), outcomes.UNANSWERED_CLIENT)
+            if not number % BREATH:
+                await asyncio.sleep(0)
+
+    def _whose(self, call: CallPart) -> CallPart:
+        """Returns an imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
+        return msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
+
+    def _give_up_on_client(self) -> None:
+        """Closes client tools that gave no result, as the user went on."""
+        for call in self._thread.journal.open_calls():
+            self._scope.result(call, outcomes.UNANSWERED_CLIENT)
+
+    async def _converse(self, intake: Intake) -> Rest:
+        """Lets the agent go on, if there is something for it to do and nobody has to be waited for.
+
+        What it delegated goes on first.
+        """
+        await self._conversing.resume()
+        if self._thread.journal.waits:
+            return Rest.WAITS
+        await self._thread.history.prepare(self._to)
+        if self._has_work(intake):
+            return await self._conversing.converse()
+        return Rest.DONE
+
+    def _has_work(self, intake: Intake) -> bool:
+        journal = self._thread.journal
+        retry = journal.newest_turn is not None and journal.newest_turn.cut
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.history.transcript(self._to))
+
+    # --- ending -------------------------------------------------------------------------------------------------
+    async def _wait(self) -> None:
+        """Ends the run, saying what it waits for."""
+        pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
+        client = [call.id for call in self._thread.journal.open_calls()]
+        self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
+        asker, dialect = self._conversing.asker, self._dialect
+        if dialect.retires_cards():
+            asker.retire_cards(pending)
+        interrupting = bool(pending) and dialect.interrupts(waits_for_page=bool(client))
+        if interrupting:
+            self._thread.parts.asks(self._seq.other)
+            self._dialect.snapshot_due = True
+            await self._showing.restate()
+        self._showing.at_end()
+        put = asker.put_cards(pending) if dialect.style == "card" else []
+        outcome = asker.interrupts(pending) if interrupting else None
+        if put or interrupting:
+            self._showing.asked(pending)
+        await self._save_end("waiting")
+        asker.show_cards(put)
+        self._scope.at_rest()
+        self._seq.finish(outcome, self._conversing.usage)
+
+    async def _fresh(self, approval: Approval) -> Approval:
+        """Returns the record with its absolute times, if it has any to show."""
+        if approval.expires_at is None:
+            return approval
+        stored = await self._store.approval(approval.principal, approval.id)
+        return stored or approval
+
+    async def _finish(self) -> None:
+        """Ends the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
+        done = self._conversing.done
+        self._showing.at_end()
+        if done and done[-1].status == "incomplete":
+            newest = self._thread.journal.newest_turn
+            silent = newest is not None and not any(isinstance(part, TextPart | CallPart) for part in newest.parts)
+            why = said_nothing(cut_off(done[-1].reason)) if silent else cut_off(done[-1].reason)
+            self._thread.note_end(why)
+            await self._end("cancelled")
+            self._scope.stop(why, self._conversing.usage)
+        else:
+            await self._end("finished")
+            self._seq.finish(None, self._conversing.usage, self._result)
+
+    @property
+    def _result(self) -> dict[str, Any] | None:
+        """The run's result: the answer, where it has a given form."""
+        said = self._conversing.output
+        return None if said is None else {"output": msgspec.json.decode(said)}
+
+    async def _end(self, status: RunStatus) -> None:
+        """Saves that the run is over, where it ends without a question."""
+        await self._save_end(status)
+        self._scope.at_rest()
+
+    async def _save_end(self, status: RunStatus) -> None:
+        """Saves that the run is over. A stop that comes while that is saved is too late."""
+        try:
+            await self._thread.commit(status=status, patient=True)
+        except asyncio.CancelledError:
+            if not self._thread.ended:
+                raise

@@ -18,7 +18,7 @@ from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.live_run import LiveRun
-from agui_gate.threads.message_import import NewId
+from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import Toolbox
 
 if TYPE_CHECKING:

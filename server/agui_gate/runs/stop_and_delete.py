@@ -27,7 +27,7 @@ from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import StopRequest, Store, Thread
 from agui_gate.stores.lease import DELETES
 from agui_gate.stores.lookup import capabilities
-from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads.lease import SaveRetrier
 
 STOP_SECONDS = 10.0
 """Seconds that a stopped run may take to save how it ended."""

@@ -1,4 +1,16 @@
-"""The history of a thread: its journal, and what is made of it for models and clients. It can be kept between runs."""
+"""The history of a thread: its journal, the room that is left in it, and what is made of it for models and clients.
+
+`Capacity` counts the room that is left: exactly when a thread is opened, closely while a run adds to it. What a person
+decides always finds room: a thread that is full must not keep a call open that waits for an answer. So do the ends of
+calls that a run began; what the tools said is cut then.
+
+`HistoryCache` keeps histories between their runs, so that a run reads and settles what is new and nothing else. What is
+kept is never the truth. Under the thread's lease the store compares it with the thread (`JournalVersion`). The key of
+the thread's last run is another one after each run, decision, deletion or restored backup, in whichever process. Then
+all of it is read. Records of gated calls, the state and the reference are read in any case. A history belongs to one
+lease at a time. It is taken out when the thread is leased. It comes back when the lease was given back with everything
+saved, and at no other time.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,15 +22,15 @@ from agui_gate.core import outcomes
 from agui_gate.core.agent_view import ALONE, Audience, seen
 from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
-from agui_gate.core.sanitizer import Outcome, Outcomes, sanitize
+from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
 from agui_gate.core.shown_messages import CardsShown, MessagesShown
-from agui_gate.core.transcript import Entry, Output, Transcript
-from agui_gate.core.transcript_prefix import TranscriptPrefix
+from agui_gate.core.transcript import CardClosedEntry, Entry, Output, Transcript, TurnEntry
+from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.messages import agui_messages
-from agui_gate.stores.base import Thread
+from agui_gate.stores.base import JournalVersion, Thread
 from agui_gate.threads import regeneration
-from agui_gate.threads.limits import Capacity, Limits
+from agui_gate.threads.limits import Limits
 
 THE_ENTRY_AGENT = Audience()
 
@@ -219,3 +231,142 @@ def heaviness(thread: Thread, *, is_kept: bool = False) -> int:
     if is_kept:
         return len(thread.approvals)
     return max(len(thread.entries), LARGE * thread.bytes // LARGE_BYTES)
+
+
+ALWAYS = 2_000
+"""Characters of a result that are kept however full a thread is."""
+
+ANSWER = 64 * 1024
+"""Bytes that answers to cards may have over the limit."""
+
+_encode = msgspec.json.encode
+
+
+class Capacity:
+    """The room in one open thread. ``size`` and ``entries`` are what is there."""
+
+    __slots__ = ("_limits", "entries", "size")
+
+    def __init__(self, limits: Limits, size: int, entries: int) -> None:
+        self._limits = limits
+        self.size, self.entries = size, entries
+
+    @property
+    def is_large(self) -> bool:
+        """True if going through the thread takes so long that it is not for the event loop."""
+        return self.size > LARGE_BYTES or self.entries > LARGE
+
+    def added(self, entries: Sequence[Entry]) -> None:
+        """Counts entries that are in the journal now."""
+        self.entries += len(entries)
+        self.size += len(_encode(entries))
+
+    def has_room(self, entry: Entry) -> bool:
+        """Returns whether there is room for one more entry, for which none has to be made."""
+        size = self.size + len(_encode(entry))
+        return size <= self._limits.thread_bytes and self.entries < self._limits.thread_entries
+
+    def add_output(self, output: Output) -> None:
+        """Counts an output that is in the record of a gated call now."""
+        self.size += len(output.content)
+
+    def dropped(self, entries: Sequence[Entry]) -> None:
+        """Subtracts entries that are not there any more."""
+        self.entries -= len(entries)
+        self.size -= len(_encode(entries))
+
+    def check_new(self, entries: Sequence[Entry], dropped: Sequence[Entry] = ()) -> None:
+        """Raises `LimitReached` unless a request's entries find room, once ``dropped`` are gone."""
+        said = [entry for entry in entries if not isinstance(entry, CardClosedEntry)]
+        answers = len(_encode(entries)) if entries and not said else 0
+        size = self.size + (len(_encode(said)) if said else 0) - (len(_encode(dropped)) if dropped else 0)
+        number = self.entries - len(dropped) + _number(said)
+        full = size > self._limits.thread_bytes or number > self._limits.thread_entries
+        if (said and full) or (answers and size + answers > self._limits.thread_bytes + ANSWER):
+            raise self._full()
+
+    def check_turn(self) -> None:
+        """Raises `LimitReached` if there is no room for one more answer of the model."""
+        if self.size >= self._limits.thread_bytes or self.entries >= self._limits.thread_entries:
+            raise self._full()
+
+    def fitted(self, output: Output) -> Output:
+        """Returns ``output``, cut where there is no room for the whole of it. Record it before anything is awaited."""
+        room = max(ALWAYS, self._limits.thread_bytes - self.size)
+        content = output.content
+        if len(content) > ALWAYS and (size := len(_encode(content))) > room:
+            content = f"{content[: max(ALWAYS, room * len(content) // size)]}… (cut: this conversation is full)"
+            return msgspec.structs.replace(output, content=content)
+        return output
+
+    def _full(self) -> LimitReached:
+        return LimitReached(
+            f"This conversation is full (the limits are {self._limits.thread_bytes:,} bytes and "
+            f"{self._limits.thread_entries:,} entries). Start a new one. This one can still be read and deleted."
+        )
+
+
+def _number(entries: Iterable[Entry]) -> int:
+    """Returns how many entries these are in the end: each call gets a result."""
+    return sum(1 + len(entry.calls) if isinstance(entry, TurnEntry) else 1 for entry in entries)
+
+
+IDLE_SECONDS = 900.0
+"""Seconds after which a history is dropped that nobody has taken."""
+
+MOST_KEPT = 4_000
+"""Histories, however small: each consists of objects that the garbage collector looks at."""
+
+Place = tuple[str, str]
+"""A principal, and the id of a thread of theirs."""
+
+
+class CachedHistory(msgspec.Struct, frozen=True):
+    """A ``history`` of a thread whose journal the store has as ``known``; since a time of the event loop. ``size`` is
+    in bytes.
+    """
+
+    history: History
+    known: JournalVersion
+    size: int
+    since: float
+
+
+class HistoryCache:
+    """Up to ``limit`` bytes of histories; the one that was used last is dropped last. 0: nothing is kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept: dict[Place, CachedHistory] = {}
+        self.size = 0
+        """Bytes that are held, as `History.held` estimates them."""
+
+    def find(self, place: Place) -> CachedHistory | None:
+        """Returns what is kept of a thread. Only who leases the thread then may use it, after `drop`."""
+        kept = self._kept.get(place)
+        if kept is not None and len(kept.history.journal.entries) != kept.known.entries:
+            self.drop(place)  # somebody has changed it without the lease
+            return None
+        return kept
+
+    def drop(self, place: Place) -> None:
+        """Drops what is kept of a thread, if anything is."""
+        kept = self._kept.pop(place, None)
+        if kept is not None:
+            self.size -= kept.size
+
+    def put(self, place: Place, history: History, known: JournalVersion, now: float) -> None:
+        """Keeps a history that nobody changes any more. What is too much goes, beginning with the oldest."""
+        self.drop(place)
+        history.rest()
+        size = history.held
+        if size <= self._limit:
+            self._kept[place] = CachedHistory(history, known, size, now)
+            self.size += size
+        while self.size > self._limit or len(self._kept) > MOST_KEPT:
+            self.drop(next(iter(self._kept)))
+
+    def expire(self, now: float) -> None:
+        """Drops what nobody has used for `IDLE_SECONDS`: its thread may have been deleted elsewhere."""
+        while self._kept and next(iter(self._kept.values())).since < now - IDLE_SECONDS:
+            self.drop(next(iter(self._kept)))

@@ -25,12 +25,11 @@ from agui_gate.protocol.messages import EVERYTHING
 from agui_gate.stores import clock
 from agui_gate.stores.base import Change, JournalVersion, RunStatus, Store, Thread
 from agui_gate.stores.lookup import capabilities
-from agui_gate.threads import durable_save
-from agui_gate.threads.durable_save import SaveRetrier
-from agui_gate.threads.history import Conversation, History, conversation_json, heaviness
-from agui_gate.threads.history_cache import HistoryCache
-from agui_gate.threads.lease import Lease
-from agui_gate.threads.limits import DEFAULTS, Budget, Limits, Reservation
+from agui_gate.threads import lease
+from agui_gate.threads.budget import Budget, Reservation
+from agui_gate.threads.history import Conversation, History, HistoryCache, conversation_json, heaviness
+from agui_gate.threads.lease import Lease, SaveRetrier
+from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.parts import Parts
 
 TITLE_LENGTH = 80
@@ -143,8 +142,8 @@ class LeasedThread:
         Saved as a whole, even if the caller is cancelled meanwhile. Raises `LeaseLost`; then nothing was
         saved. ``patient``: a store that is away is tried again, for `KEEP_SECONDS`.
         """
-        seconds = durable_save.KEEP_SECONDS if patient else 0
-        await to_the_end(durable_save.patiently(lambda: self._save(approvals, status), seconds))
+        seconds = lease.KEEP_SECONDS if patient else 0
+        await to_the_end(lease.patiently(lambda: self._save(approvals, status), seconds))
 
     def note_end(self, why: Stop) -> None:
         """Keeps what the client of a run is told that ends before it is complete. An empty thread stays empty."""

@@ -26,7 +26,7 @@ from agui_gate.protocol.run_input import RunInput
 if TYPE_CHECKING:
     from agui_gate.approvals.execution import HeldCalls
     from agui_gate.threads.leased_thread import LeasedThread
-    from agui_gate.turns.provider_continuation import ProviderContinuation
+    from agui_gate.turns.model_turn import ProviderContinuation
     from agui_gate.turns.turn_recorder import Tap
 
 

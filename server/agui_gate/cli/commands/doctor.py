@@ -10,6 +10,7 @@ import click
 
 from agui_gate.adapter import Finding
 from agui_gate.agents.agent import Agent
+from agui_gate.agents.team import Roster
 from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
@@ -18,7 +19,6 @@ from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import DEFAULT, Settings, load_settings
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.runs.cast import Roster
 from agui_gate.stores.base import Named
 from agui_gate.stores.retention import DAY_MS, Tally
 

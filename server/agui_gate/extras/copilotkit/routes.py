@@ -40,7 +40,7 @@ from agui_gate.protocol.member_names import agreed
 from agui_gate.protocol.run_input import check_id
 from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.base import Thread, ThreadHead
-from agui_gate.threads.limits import Reservation
+from agui_gate.threads.budget import Reservation
 
 BASE = "/copilotkit"
 DEFAULT = "default"

@@ -8,7 +8,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Member, Team
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.journal import Journal
-from agui_gate.runs.cast import Cast, MakeConsents, MakeTurns
+from agui_gate.runs.agent_loop import Cast, MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
 from agui_gate.turns.tool_dispatch import CallKind
 

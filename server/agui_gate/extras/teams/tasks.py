@@ -28,7 +28,7 @@ from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolErr
 from agui_gate.extras.teams.delegation import EMPTY
 from agui_gate.extras.teams.members import Members
 from agui_gate.protocol.messages import result_id
-from agui_gate.runs.cast import MakeConsents, MakeTurns
+from agui_gate.runs.agent_loop import MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.epochs import MAY_HAVE_RUN
 from agui_gate.turns.model_turn import Turns

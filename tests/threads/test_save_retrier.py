@@ -14,8 +14,8 @@ from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, 
 from agui_gate.errors import Unavailable
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.threads import durable_save
-from agui_gate.threads.durable_save import SaveRetrier
+from agui_gate.threads import lease
+from agui_gate.threads.lease import SaveRetrier
 from agui_gate.threads.leased_thread import LeasedThread
 from tests.product.inprocess import Parrot, calls, run, run_body, started, user
 from tests.requirements import shows
@@ -143,7 +143,7 @@ async def test_the_store_is_closed_even_if_a_model_can_not_be() -> None:
 async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0.2)
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0.2)
 
     class Full(MemoryStore):
         async def commit(self, thread, change, run_key) -> None:
