@@ -38,7 +38,7 @@ WORDS = {
     "hear": Word("hear hears heard", (), 1),
     "keep": Word("keep keeps kept keeper", (), 15),
     "know": Word("know knows known", (), 9),
-    "heed": Word("heed heeds heeded", (), 1),
+    "heed": Word("heed heeds heeded", (), 0),
     "breath": Word("breath breathe", (), 0),
     "aside": Word("aside", (), 1),
     "course": Word("course courses", (), 0),

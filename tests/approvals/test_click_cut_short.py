@@ -15,7 +15,7 @@ import pytest
 
 from agui_gate import Agent, adapter, tool
 from agui_gate.approvals.out_of_band import Decided
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import Unavailable
@@ -219,13 +219,13 @@ async def test_what_is_told_is_what_came_of_it(store: Any, way: str, how: str, r
                 await c.engine.start()
             thread = await c.engine.store.read_thread("alice", thread_id)
             assert thread is not None
-            (record,) = map(outcomes.with_output, thread.approvals)
+            (record,) = map(result_texts.with_output, thread.approvals)
             assert thread.run_status != "running" or (how, way) == ("closed tab", "http")
             states.add(record.state)
             effects = {
                 State.PENDING: ([], [], None),
-                State.FAILED: ([], [], outcomes.NOT_STARTED),
-                State.UNKNOWN: ([""], c.ran, outcomes.INTERRUPTED),
+                State.FAILED: ([], [], result_texts.NOT_STARTED),
+                State.UNKNOWN: ([""], c.ran, result_texts.INTERRUPTED),
                 State.DONE: ([""], [""], Output("paid")),
             }
             assert (c.begun, c.ran, record.output) == effects[record.state], offset

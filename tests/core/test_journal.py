@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agui_gate.core.approvals import MOVES, NO, Approval, Runner, State
 from agui_gate.core.journal import Journal
+from agui_gate.core.message_index import REPLACED
 from agui_gate.core.sanitizer import sanitize
-from agui_gate.core.shown_messages import REPLACED
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,

@@ -16,7 +16,7 @@ import httpx2
 import msgspec
 import pytest
 
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit import serve as emulate
 from tests.crash.clicked import CLICK, Start
@@ -185,8 +185,8 @@ async def wrong(server: Product, clicked: Clicked, ran: Sequence[str], way: str)
     kept = [m["content"] for m in thread["messages"] if m.get("toolCallId") == clicked.call_id]
     effects: dict[str, tuple[list[list[str]], str | None]] = {
         "pending": ([[]], None),
-        "failed": ([[]], outcomes.NOT_STARTED.content),
-        "unknown": ([["began"], ["began", "paid"]], outcomes.INTERRUPTED.content),
+        "failed": ([[]], result_texts.NOT_STARTED.content),
+        "unknown": ([["began"], ["began", "paid"]], result_texts.INTERRUPTED.content),
         "done": ([["began", "paid"]], f"paid {clicked.order}"),
     }
     found = []

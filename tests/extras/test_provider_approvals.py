@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from agui_gate.approvals.execution import GatedCalls
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, TurnEntry
 from agui_gate.errors import LeaseLost, Unavailable
@@ -133,7 +133,7 @@ async def test_without_the_lease_the_request_is_not_made_and_the_record_says_so(
         await consents.of_task("").begin()
     await consents.failed(lost.value)
     assert await states(store) == [State.FAILED, State.FAILED]
-    assert (await store.approval("p", "a1")).output == outcomes.NOT_STARTED
+    assert (await store.approval("p", "a1")).output == result_texts.NOT_STARTED
     assert other.approvals[0].state is State.PASSED
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
 from agui_gate.config.settings import Settings
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ResultEntry, TurnEntry
 from agui_gate.errors import ProviderUnavailable
@@ -146,7 +146,7 @@ async def test_cancelled_while_an_approval_is_carried_out(store: str) -> None:
                 assert settled.output.content == "refunded"
             elif settled.state is State.FAILED:
                 assert shop.ran.count(thread_id) == 0
-                assert settled.output == outcomes.NOT_STARTED
+                assert settled.output == result_texts.NOT_STARTED
             else:
                 assert settled.state is State.UNKNOWN
     assert states >= {State.DONE, State.FAILED}

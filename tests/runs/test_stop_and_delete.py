@@ -7,7 +7,7 @@ import pytest
 
 from agui_gate import adapter
 from agui_gate.approvals import execution
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import NotFound, RateLimited, Unavailable
 from agui_gate.protocol.approval_records import already
@@ -67,7 +67,7 @@ async def test_a_claim_under_way_is_seen_through_and_what_is_told_is_that_nothin
         assert await stopping is Ended.STOPPED
         record = await store.approval("alice", asked.id)
         assert record is not None
-        assert (record.state, record.output, h.ran) == (State.FAILED, outcomes.NOT_STARTED, 0)
+        assert (record.state, record.output, h.ran) == (State.FAILED, result_texts.NOT_STARTED, 0)
         if way == "http":
             decided = await told
             assert (decided.record, decided.ours, decided.run_key) == (record, True, None)

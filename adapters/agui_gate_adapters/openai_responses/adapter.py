@@ -95,9 +95,8 @@ class OpenAIResponses:
             max_output_tokens=max_output_tokens,
         )
         self._alone = msgspec.structs.replace(self._settings, mode="stateless")
-        self._servers = where_servers_are(self._settings.hosted_tools)
         self._host = address
-        self._approval_expires_after = approval_expires_after
+        self._hosting = Hosting(approval_expires_after, servers=where_servers_are(self._settings.hosted_tools))
         self._transport = ResponsesTransport(
             host.api,
             model=model,
@@ -237,11 +236,7 @@ class OpenAIResponses:
         machine = ResponseMachine(
             self._settings.model,
             lambda response_id: self._ref(response_id, conversation_id) if keeps else None,
-            Hosting(
-                self._approval_expires_after,
-                keeps_lists=not keeps,
-                servers=self._servers,
-            ),
+            self._hosting._replace(keeps_lists=not keeps),
             self._forgot if current.continues_response and not self._keeps_state else None,
         )
         response = await sent(self._transport, current.request, lambda: current.body | more)

@@ -20,7 +20,7 @@ from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.concurrency import PATIENCE, to_the_end, undisturbed
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
@@ -75,7 +75,7 @@ class GatedCalls:
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
         """Closes records without (another) decision of a person."""
-        return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
+        return [await self._move(approval, to, None, output or result_texts.closed(to)) for approval in approvals]
 
     async def shift(self, held: Sequence[Approval], to: State) -> None:
         """Moves held calls between the states in which nothing has come of them yet."""
@@ -101,7 +101,7 @@ class GatedCalls:
                 with self._at_work():
                     found.append(await self._execute(approval, again=True))
             else:
-                found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
+                found.append(await self._move(approval, State.UNKNOWN, None, result_texts.INTERRUPTED))
         return found
 
     async def _is_agreed(self, approval: Approval) -> bool:
@@ -119,7 +119,7 @@ class GatedCalls:
         """
         if verdict.to is State.CLAIMED:
             return await self._approve(verdict)
-        output = outcomes.closed(verdict.to, verdict.decision.reason)
+        output = result_texts.closed(verdict.to, verdict.decision.reason)
         return await self._move(verdict.approval, verdict.to, verdict.decision, output)
 
     async def _approve(self, verdict: Verdict) -> Approval:
@@ -140,7 +140,7 @@ class GatedCalls:
         with self._at_work(), suppress(AguiGateError):  # it was not made; or saving that goes on without us
             record, runs_here = await claim
             if runs_here:
-                await self._record(record, State.FAILED, outcomes.NOT_STARTED)
+                await self._record(record, State.FAILED, result_texts.NOT_STARTED)
 
     async def _claim(self, verdict: Verdict) -> tuple[Approval, bool]:
         """Returns the record as it is then, and whether we have claimed it and its tool is ours to run."""
@@ -176,12 +176,12 @@ class GatedCalls:
         except asyncio.CancelledError:
             with suppress(NotSaved):  # which goes on without us
                 if start.call_off() and not again:
-                    await self._record(claimed, State.FAILED, outcomes.NOT_STARTED)
+                    await self._record(claimed, State.FAILED, result_texts.NOT_STARTED)
                 else:
-                    await self._record(claimed, State.UNKNOWN, outcomes.INTERRUPTED)
+                    await self._record(claimed, State.UNKNOWN, result_texts.INTERRUPTED)
             raise
-        if output == outcomes.NOT_STARTED and again:
-            return await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
+        if output == result_texts.NOT_STARTED and again:
+            return await self._move(claimed, State.UNKNOWN, None, result_texts.INTERRUPTED)
         # Seen through as well: who stops it now is told what came of it.
         return await to_the_end(self._record(claimed, State.FAILED if output.is_error else State.DONE, output))
 
@@ -215,8 +215,8 @@ class GatedCalls:
             now = await self._lease.approval(approval.id)
         except AguiGateError:
             now = None
-        now = outcomes.with_output(now) if now is not None else None
-        if now is None or outcomes.on_cards(now) is None:
+        now = result_texts.with_output(now) if now is not None else None
+        if now is None or result_texts.on_cards(now) is None:
             log.warning("approval_not_read", approval=approval.id, state=str(now.state) if now else "missing")
             return now or approval
         self._on_closed(now)

@@ -15,7 +15,7 @@ from agui_gate.approvals.answer_validation import Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.core import answers as an
-from agui_gate.core import audit, outcomes
+from agui_gate.core import audit, result_texts
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.registry import ApprovalIndex
@@ -106,7 +106,7 @@ class Decisions:
         record = decided.record
         if decided.waits:
             return msgspec.structs.replace(decided, not_continued="Another call on this thread is still pending.")
-        if record.state is State.UNKNOWN or record.output == outcomes.NOT_STARTED:
+        if record.state is State.UNKNOWN or record.output == result_texts.NOT_STARTED:
             return msgspec.structs.replace(
                 decided, not_continued="It was stopped, so the conversation does not continue."
             )
@@ -185,7 +185,7 @@ class Decisions:
                 is_over = done.state != "unknown"  # else its tool may be at work still, and change the history
                 ours = done.decision == verdict.decision
                 return Decided(
-                    record=outcomes.with_output(done),
+                    record=result_texts.with_output(done),
                     ours=ours,
                     waits=opened.journal.waits,
                     thread_agent=opened.thread.agent,
@@ -227,7 +227,7 @@ class Decisions:
             return await work.carry(gated_calls.decide(verdict))
         except NotSaved as error:
             claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
-            return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.not_saved(error))
+            return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=result_texts.not_saved(error))
         except Stopped:
             now = await self._store.approval(opened.thread.principal, verdict.approval.id)
             if gated_calls.working or (now is not None and now.state is State.CLAIMED and not now.is_held):
@@ -239,4 +239,4 @@ class Decisions:
 
 def _decided_before(approval: Approval) -> Decided:
     log_events.late(approval, approval.principal)
-    return Decided(record=outcomes.with_output(approval), ours=False)
+    return Decided(record=result_texts.with_output(approval), ours=False)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
-from agui_gate.core.shown_messages import CardsShown, MessagesShown
+from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.transcript import (
     ActionEntry,
     ActivityEntry,
@@ -87,8 +87,8 @@ class Journal:
         """Begins anew, with these entries."""
         self.entries: list[Entry] = []
         self.ref = None
-        self.cards = CardsShown()
-        self.messages = MessagesShown()
+        self.cards = CardIndex()
+        self.messages = MessageIndex()
         self.replaced: list[ReplacedEntry] = []
         self.windows: dict[Viewpoint, WindowEntry] = {}
         """The windows that the models were sent last; nothing for those that were always sent all of the

@@ -28,7 +28,7 @@ from contextlib import suppress
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.execution import GatedCalls, HeldCalls
 from agui_gate.concurrency import to_the_end
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, LeaseLost, NotSaved, ProviderAuth, ProviderUnavailable, RateLimited
@@ -67,7 +67,7 @@ class ProviderApprovals(HeldCalls):
         """Closes those of ``dropped``, which a branch has dropped, that were agreed to: they are not passed on any
         more.
         """
-        await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
+        await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, result_texts.CONSENT_LOST)
 
     async def pass_on(self, agent: Agent) -> None:
         """Has the next request, to the model of ``agent``, say yes to what was approved, having saved that it will.
@@ -97,7 +97,7 @@ class ProviderApprovals(HeldCalls):
 
     async def accepted(self) -> None:
         """Records that the provider took the request."""
-        await self._gated_calls.record_outcome(self._passed(), State.DONE, outcomes.APPROVED)
+        await self._gated_calls.record_outcome(self._passed(), State.DONE, result_texts.APPROVED)
         self._on_shown()
 
     async def lost(self) -> None:
@@ -106,12 +106,12 @@ class ProviderApprovals(HeldCalls):
 
     async def gave_up(self) -> None:
         """Closes what was agreed to in a task that ends here: it is not passed on any more."""
-        await self._lose(self._of_task(self._journal.agreed()), outcomes.TASK_OVER)
+        await self._lose(self._of_task(self._journal.agreed()), result_texts.TASK_OVER)
 
     async def ended(self) -> None:
         """Closes what `gave_up` does, for all tasks that have ended."""
         tasks = ((a, self._journal.task_of(a.call_id)) for a in self._journal.agreed())
-        await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], outcomes.TASK_OVER)
+        await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], result_texts.TASK_OVER)
 
     async def failed(self, error: BaseException | None) -> None:
         """Records that the request failed with ``error``, or was stopped, before the provider's first event."""
@@ -120,14 +120,14 @@ class ProviderApprovals(HeldCalls):
             await self._not_run(self._passed())
         elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
             await self._not_run([a for a in self._passed() if a.id in self._untold])
-            await self._gated_calls.record_outcome(self._passed(), State.UNKNOWN, outcomes.INTERRUPTED)
+            await self._gated_calls.record_outcome(self._passed(), State.UNKNOWN, result_texts.INTERRUPTED)
 
     async def _not_run(self, passed: Sequence[Approval]) -> None:
         """Gives these back, which are known not to run by the request that they were passed on with."""
         try:
             await self._gated_calls.shift(passed, State.GIVEN_BACK)
         except LeaseLost:
-            await self._gated_calls.record_outcome(passed, State.FAILED, outcomes.NOT_STARTED)
+            await self._gated_calls.record_outcome(passed, State.FAILED, result_texts.NOT_STARTED)
 
     async def _give_back(self) -> None:
         await self._gated_calls.shift(self._passed(), State.GIVEN_BACK)
@@ -146,7 +146,7 @@ class ProviderApprovals(HeldCalls):
         asked = any(t.id == approval.turn_id and t.origin == agent.adapter.origin for t in turns)
         return asked and approval.agent == agent.name
 
-    async def _lose(self, approvals: Sequence[Approval], output: Output = outcomes.CONSENT_LOST) -> None:
+    async def _lose(self, approvals: Sequence[Approval], output: Output = result_texts.CONSENT_LOST) -> None:
         if approvals:
             await self._gated_calls.close(approvals, State.FAILED, output)
             self._on_shown()

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.concurrency import if_large, json_list
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
 from agui_gate.protocol.approval_records import record
@@ -50,7 +50,7 @@ PIECE = 256 * 1024
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """Returns a record, its arguments in the order in which the tool of one of ``agents`` names them."""
     tool = tool_of(agents.get(approval.agent), approval)
-    return record(outcomes.with_output(approval), tool.parameters if tool else None)
+    return record(result_texts.with_output(approval), tool.parameters if tool else None)
 
 
 def tombstone_view(left: Tombstone) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:
 
 def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     """Returns a thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
-    approvals = [outcomes.with_output(approval) for approval in thread.approvals]
+    approvals = [result_texts.with_output(approval) for approval in thread.approvals]
     pending = [a for a in approvals if a.waits_at(thread.now)]
     agent = agents.get(thread.agent)
     return {

@@ -23,8 +23,8 @@ import msgspec
 from agui_gate.core.approvals import Approval
 from agui_gate.core.events import METADATA
 from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.message_index import REPLACED
 from agui_gate.core.sanitizer import distinct, pair
-from agui_gate.core.shown_messages import REPLACED
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -174,7 +174,7 @@ class _Shown:
         place = self._users.setdefault(entry.id, len(self._groups))
         if place == len(self._groups):
             self._groups.append(shown)
-        else:  # changed while a call waited, so that the model was told both (`approvals/unanswered_policy.py`)
+        else:  # changed while a call waited, so that the model was told both (`approvals/pending_policy.py`)
             self._groups[place] = shown
 
     def _said(self, part: TextPart | ReasoningPart, turn: TurnEntry) -> None:

@@ -1,149 +1,66 @@
-"""Coming back to a thread: what a client that knows only the thread's id is told first.
+"""Connects a client that comes back to a thread with what is at work there.
 
-While a run is running it is the conversation as it was at the run's last opening, then the run's own frames from there
-on. So nothing is shown twice. So much may have been said since that the log has lost the frames that follow the
-opening. Then the conversation of then is all there is to show until the run reaches its next one.
+`readers/private_frames.py` has what it is sent first.
 
-Where something is at work whose frames can't be had, it is followed by what it saves: see `readers/thread_poller.py`.
-
-Where nothing is at work it is the conversation as it stands, and the end is that of the thread's last run. What waits
-for a person comes first: open cards are part of the messages, anything else is asked by interrupt; whether both may be
-at once is the dialect's to say. Where nobody is asked, a run that failed or was stopped ends so again. One whose
-process has died ends in RUN_ERROR `interrupted`, whatever became of its calls. Either way CUSTOM
-`agui-gate:interrupted` says that it has died. A thread that nobody knows is a run without words (LIFE-1).
-
-All of it is one run to whoever reads it (IN-1). Its thread id is the one that came in. Its run id is that of the run
-that goes on, since the last frame is of that run; else the one that came in.
+A run that goes on is told as the client that came back knows it (`Rejoined`). The thread may have another id there than
+the run was begun with (S2), and the run may be told by other rules than the client's. It may be a part of what its
+client reads, under another run id. All of that is in the last frame, and the shapes of messages in snapshots (VER-6).
+The rest is as it was said: every client reads it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+from weakref import WeakSet
 
 import msgspec
 
 from agui_gate.agents.team import Team
-from agui_gate.approvals import answer_validation
-from agui_gate.bus.base import Messages, Opening, Reader
+from agui_gate.bus.base import Bus, Published, Reader
+from agui_gate.concurrency import if_large
 from agui_gate.core import events as ev
-from agui_gate.core import outcomes
-from agui_gate.core.approvals import Approval, Style
-from agui_gate.core.journal import Journal
-from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.shown_messages import REPLACED
+from agui_gate.core.sequencer import RunName
 from agui_gate.core.sse import FrameEncoder
-from agui_gate.core.stop_reasons import ASKED, Stop
-from agui_gate.core.transcript import CardClosedEntry, EndedEntry, Entry, ReportedEntry
-from agui_gate.errors import AguiGateError, Internal, Interrupted
-from agui_gate.protocol import cards
-from agui_gate.protocol.cards import already_ran
-from agui_gate.protocol.dialects.base import Shapes, Told
-from agui_gate.protocol.messages import result_id
+from agui_gate.errors import AguiGateError, Interrupted, NotFound, Unavailable
+from agui_gate.log_events import Downgrades
+from agui_gate.protocol.dialects.base import Choice, Shapes
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.stores.base import Thread
-from agui_gate.stores.outbox import is_run
-from agui_gate.threads.budget import Reservation
-from agui_gate.threads.history import conversation_json
+from agui_gate.readers.private_frames import PrivateFrames, Reserving, Whole, as_it_stands, failed, unheard_of
+from agui_gate.readers.remote_run import Over, RemoteRun
+from agui_gate.readers.thread_poller import ThreadPoller
+from agui_gate.readers.wake_ups import Watch
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import Store, Thread
+from agui_gate.threads.budget import Budget, Reservation
+from agui_gate.threads.history import heaviness
 
-NOT_KEPT = (Internal.code, "The last run failed. The reason was not saved. Send a message to continue.")
-"""The code and message of a failure of which no more is known."""
 
-_decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
-
-
-class PrivateFrames:
-    """The frames that are made for one client alone, under a ``key`` of their own.
-
-    ``lost`` is called with what there is no shape for in its ``shapes``. ``retold``: it is told again that the
-    last run failed or was stopped.
+class Rejoined:
+    """``reader`` of a run, to a client to which it is ``run_id``. ``lost`` is called with what the client's ``shapes``
+    have no word for.
     """
 
+    __slots__ = ("_lost", "_reader", "_run", "_shapes")
+
     def __init__(
-        self,
-        thread_id: str,
-        run_id: str,
-        key: str,
-        shapes: Shapes,
-        lost: Callable[[Iterable[str]], None],
-        *,
-        retold: bool = True,
+        self, reader: Reader, thread_id: str, run_id: str, shapes: Shapes, lost: Callable[[Iterable[str]], None]
     ) -> None:
-        self.run_id, self.shapes, self._lost, self.retold = run_id, shapes, lost, retold
-        self._opened: Messages | None = None
-        encoder = FrameEncoder(key)
-        self._frames: list[bytes] = []
-        self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), shapes)
-
-    def conversation(self, messages: Told, state: Any) -> None:
-        """Frames the messages and the state; before them RUN_STARTED, the first time."""
-        self._lost(messages.lost)
-        self.sequencer.started()
-        self.sequencer.other(ev.MessagesSnapshot(messages.messages))
-        self.sequencer.other(ev.StateSnapshot(state))
-
-    def opening(self, opening: Opening) -> bytes:
-        """Returns the frames of an opening."""
-        self._opened = opening.messages
-        self.conversation(self.shapes.messages(opening.messages()), opening.state)
-        return self.take()
-
-    def with_unsaved(self, saved: Told) -> Told:
-        """Returns ``saved``, and after it what the person said last, if only the run that is gone had it. A page that
-        is told its own conversation without it would lose what was typed.
-        """
-        if self._opened is None:
-            return saved
-        kept, opened = _decode(saved.messages), _decode(self._opened())
-        known = {message["id"] for message in kept}
-        last = takewhile(lambda message: message["role"] == "user" and message["id"] not in known, reversed(opened))
-        more = self.shapes.messages(msgspec.Raw(msgspec.json.encode([*last][::-1])))
-        return Told(msgspec.Raw(msgspec.json.encode([*kept, *_decode(more.messages)])), saved.lost | more.lost)
-
-    def stop(self, why: Stop) -> None:
-        """Frames the end of a run that was stopped before it was complete."""
-        self._lost(self.sequencer.stop(why))
-
-    def take(self) -> bytes:
-        """Returns the frames since the last time."""
-        frames, self._frames = self._frames, []
-        return b"".join(frames)
-
-
-class Whole:
-    """A reader of what is all there is."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: bytes = b"") -> None:
-        self._data = data
+        self._reader, self._run = reader, RunName(thread_id, run_id)
+        self._shapes, self._lost = shapes, lost
 
     async def read(self) -> bytes:
         """See `Reader`."""
-        data, self._data = self._data, b""
-        return data
-
-    def ping(self) -> None:
-        """Does nothing: it never waits."""
-
-    def close(self) -> None:
-        """See `Reader`."""
-        self._data = b""
-
-
-class Reserving:
-    """``reader``, with its part of the budget until what it read first, a conversation, was sent."""
-
-    __slots__ = ("_reader", "_reservation", "_sending")
-
-    def __init__(self, reader: Reader, reservation: Reservation) -> None:
-        self._reader, self._reservation, self._sending = reader, reservation, False
-
-    async def read(self) -> bytes:
-        """See `Reader`."""
-        if self._sending:
-            self._reservation.release()
-        self._sending = True
-        return await self._reader.read()
+        data, lost = self._shapes.frames(await self._reader.read())
+        if lost:
+            self._lost(lost)
+        at = max(map(data.rfind, _ENDS))
+        if at < 0:
+            return data
+        begin = at + len(_DATA)
+        end = data.index(b"\n\n", begin)
+        last, lost = self._shapes.last_event(_decode(data[begin:end]), self._run)
+        self._lost(lost)
+        return data[:begin] + _encode(last) + data[end:]
 
     def ping(self) -> None:
         """See `Reader`."""
@@ -151,102 +68,181 @@ class Reserving:
 
     def close(self) -> None:
         """See `Reader`."""
-        self._reservation.release()
         self._reader.close()
 
 
-def unheard_of(run: RunInput, frames: PrivateFrames) -> bytes:
-    """Returns the frames of a thread that isn't there: what the client holds as state stays, there being no other."""
-    frames.conversation(Told(msgspec.Raw(b"[]")), run.state or {})
-    frames.sequencer.finish()
-    return frames.take()
+Live = Callable[[str, str], LiveRun | None]
+"""The run of a principal's thread that is in flight here."""
+
+ReadThread = Callable[[str, str], Awaitable[tuple[Thread, Reservation] | None]]
+"""Reads a whole thread, with its part of the budget: `Engine.read_thread`."""
+
+NewId = Callable[[], str]
 
 
-def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
-    """Returns the frames of a thread on which nothing is at work, to the end: that of its last run."""
-    journal = _journal(thread)
-    pending = [approval for approval in journal.pending() if not approval.expired_at(thread.now)]
-    style = frames.shapes.style(team.entry.hitl, run)
-    bare = [approval for approval in pending if not journal.cards.open_of(approval.id)]
-    asked = frames.shapes.asked(style, pending, bare)
-    style = "interrupt" if asked else style
-    _conversation(team, thread, journal, frames, style)
-    if thread.run_status == "interrupted":
-        value = {"runKey": thread.run_key, "message": Interrupted().message}
-        frames.sequencer.other(ev.Custom("agui-gate:interrupted", value))
-    if pending:
-        frames.sequencer.finish(_interrupts(team, journal, asked))
-    else:
-        _end(thread, frames)
-    return frames.take()
+class Connected(NamedTuple):
+    """A reader of a thread; the run that it reads, if that is here; and that run's key, wherever it is."""
+
+    reader: Reader
+    live: LiveRun | None = None
+    run_key: str | None = None
 
 
-def _end(thread: Thread, frames: PrivateFrames) -> None:
-    """Frames the end of the thread's last run. What a person decided after a stop is no part of what was stopped."""
-    is_last = is_run(thread.run_key or "")
-    why = next((entry for entry in reversed(thread.entries) if isinstance(entry, EndedEntry)), None)
-    if why is not None and is_last and why.run_key != thread.run_key:
-        why = None  # of a run before that
-    match thread.run_status:
-        case "interrupted":
-            frames.sequencer.fail(Interrupted.code, Interrupted().message)
-        case "failed" if frames.retold:
-            frames.sequencer.fail(*((why.code, why.message) if why else NOT_KEPT))
-        case "cancelled" if is_last and frames.retold:
-            frames.stop(Stop(why.code, why.message, why.reason, why.silent) if why else ASKED)
-        case _:
-            frames.sequencer.finish()
+class Connector:
+    """Connects clients to the threads of one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        watch: Watch,
+        budget: Budget,
+        live: Live,
+        read_thread: ReadThread,
+        dialects: Choice,
+        downgrades: Downgrades,
+        new_id: NewId,
+    ) -> None:
+        self._store, self._bus, self._watch, self._budget, self._live = store, bus, watch, budget, live
+        self._read_thread = read_thread
+        self._dialects, self._downgrades, self._new_id = dialects, downgrades, new_id
+        self._readers: WeakSet[RemoteRun] = WeakSet()
+
+    async def connect(
+        self, team: Team, run: RunInput, principal: str, *, watching: bool = False, reads_stops: bool = False
+    ) -> Connected:
+        """Returns the conversation as it stands, then what is said of it.
+
+        ``watching``: the reader neither keeps the run going nor stops it by leaving (else `LiveRun.leave` it), and is
+        not told again that an earlier one failed or was stopped. ``reads_stops``: it tells a stop from a failure.
+        """
+        live, thread = self._live(principal, run.thread_id), None
+        reservation = self._budget.expect(principal, run.thread_id)
+        if live is None:
+            thread = await self._store.read_thread(principal, run.thread_id)
+            # One may have begun meanwhile, or the thread has another name here than there.
+            live = self._live(principal, thread.id if thread else run.thread_id)
+        who = self._client(run, principal, watching, reads_stops)
+        if live is not None:
+            reservation = reservation.found(run.thread_id, live.thread_bytes)
+            joined = await live.join(who.frames(live.run_id).opening, watching=who.watching)
+            if joined is not None:
+                return Connected(Reserving(who.rejoined(joined, live.run_id), reservation), live, live.key)
+            thread = await self._store.read_thread(principal, run.thread_id)
+        if thread is None:
+            return Connected(Whole(unheard_of(run, who.frames(run.run_id))))
+        reservation = reservation.found(run.thread_id, thread.bytes)
+        if thread.run_status != "running":
+            whole = await if_large(heaviness(thread), as_it_stands, team, run, thread, who.frames(run.run_id))
+            return Connected(Reserving(Whole(whole), reservation))
+        elsewhere = await self._elsewhere(team, run, thread, who, None)
+        if elsewhere is not None:
+            return Connected(Reserving(elsewhere, reservation), None, thread.run_key)
+        return Connected(self._following(team, run, thread, reservation, who, who.frames(run.run_id)))
+
+    async def read(self, run_key: str, after: int) -> Reader | None:
+        """See `Engine.read`."""
+        published, reader = await self._bus.find(run_key), await self._bus.read(run_key, after)
+        if published is None or reader is None:
+            return None
+        frame = FrameEncoder(f"connect_{self._new_id()}").frame
+
+        async def its_end(why: Exception | None, _: Sequence[ev.Event]) -> Reader:
+            if why is not None:  # the client goes on from where it is
+                raise why
+            return Whole(frame(ev.RunError(Interrupted().message, Interrupted.code, ())))
+
+        return self._far(reader, published, its_end)
+
+    def stop(self) -> None:
+        """Lets nobody follow another replica's runs here any more: this one stops."""
+        for reader in list(self._readers):
+            reader.stop()
+
+    async def _elsewhere(
+        self, team: Team, run: RunInput, thread: Thread, who: "Client", frames: PrivateFrames | None
+    ) -> Reader | None:
+        """Returns a reader of the run that another replica has at work there; None where its events can't be had.
+
+        ``frames``: what the client was told already, if it was told anything.
+        """
+        try:
+            published = await self._bus.find(thread.run_key or "")
+            if published is None:
+                return None
+            told = frames or who.frames(published.run_id)
+            joined = await self._bus.join(published.run_key, told.opening, watching=who.watching)
+        except Unavailable:  # the bus is away: what is saved is all there is to tell
+            return None
+        if joined is None:
+            return None
+
+        async def what_stands(_: Exception | None, ends: Sequence[ev.Event]) -> Reader:
+            for event in ends:
+                told.sequencer.other(event)
+            try:
+                found = await self._read_thread(thread.principal, thread.id)
+            except AguiGateError as error:
+                return Whole(failed(told, error))
+            if found is None:
+                return Whole(failed(told, NotFound("This thread has been deleted.")))
+            return self._following(team, run, *found, who, told)
+
+        return self._far(who.rejoined(joined, told.run_id), published, what_stands)
+
+    def _far(self, reader: Reader, published: Published, over: Over) -> Reader:
+        made = RemoteRun(reader, published, self._watch, over)
+        self._readers.add(made)
+        return made
+
+    def _following(
+        self,
+        team: Team,
+        run: RunInput,
+        thread: Thread,
+        reservation: Reservation,
+        who: "Client",
+        frames: PrivateFrames,
+    ) -> ThreadPoller:
+        async def join(now: Thread) -> Reader | None:
+            return await self._elsewhere(team, run, now, who, frames)
+
+        again = partial(self._read_thread, thread.principal, thread.id)
+        return ThreadPoller(team, run, thread, reservation, frames, self._watch, again, join)
+
+    def _client(self, run: RunInput, principal: str, watching: bool, reads_stops: bool) -> "Client":
+        shapes = self._dialects.choose(run, reads_stops=reads_stops)
+
+        def lost(words: Iterable[str]) -> None:
+            for what in words:
+                self._downgrades.lost(what, principal, run.thread_id, shapes.remedy)
+
+        return Client(run.thread_id, f"connect_{self._new_id()}", shapes, lost, watching)
 
 
-def failed(frames: PrivateFrames, error: AguiGateError) -> bytes:
-    """Returns the frames of an end by RUN_ERROR."""
-    frames.sequencer.fail(error.code, error.message)
-    return frames.take()
+class Client(msgspec.Struct, frozen=True):
+    """A client as it is told of its thread: by which id of it, in which shapes, under which ``key`` of frames.
+
+    ``watching``: see `Connector.connect`.
+    """
+
+    thread_id: str
+    key: str
+    shapes: Shapes
+    lost: Callable[[Iterable[str]], None]
+    watching: bool
+
+    def frames(self, run_id: str) -> PrivateFrames:
+        """Returns the frames that are made for this client alone, in a run of that id."""
+        return PrivateFrames(self.thread_id, run_id, self.key, self.shapes, self.lost, retold=not self.watching)
+
+    def rejoined(self, reader: Reader, run_id: str) -> Rejoined:
+        """Returns a reader of what a run of that id says, as this client reads it."""
+        return Rejoined(reader, self.thread_id, run_id, self.shapes, self.lost)
 
 
-def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
-    """Returns the frames of a thread on which something is at work: what was saved until now."""
-    _conversation(team, thread, _journal(thread), frames, frames.shapes.style(team.entry.hitl, run))
-    frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
-    return frames.take()
+_DATA = b"\ndata: "
+_ENDS = tuple(_DATA + b'{"type":"' + name for name in (b"RUN_FINISHED", b"RUN_ERROR"))
+"""The beginning of a run's last frame, after its id. (JSON has no raw line feed: nothing else looks so.)"""
 
-
-def _journal(thread: Thread) -> Journal:
-    return Journal(thread.entries, map(outcomes.with_output, thread.approvals))
-
-
-def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:
-    approvals = list(journal.approvals.values())
-    entries = [*thread.entries, *_to_be_told(journal, approvals)]
-    messages = conversation_json(entries, approvals, frames.shapes.view(style))
-    if thread.run_status == "interrupted":
-        messages = frames.with_unsaved(messages)
-    frames.conversation(messages, team.entry.shown_state(thread.state))
-
-
-def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Entry]:
-    """Yields what the next run says of calls that were decided elsewhere; without it their cards keep their buttons."""
-    for approval in approvals:
-        if approval.was and approval.is_pending:
-            for card in journal.cards.open_of(approval.was):
-                yield CardClosedEntry(card.id, result_id(card.id), REPLACED, retired=True)
-        if (output := outcomes.on_cards(approval)) is not None:
-            for card in journal.cards.open_of(approval.id, approval.was):
-                yield CardClosedEntry(card.id, result_id(card.id), output.content, retired=True)
-        if approval.output and journal.shows(approval.call_id):
-            yield ReportedEntry(approval.call_id)
-
-
-def _interrupts(team: Team, journal: Journal, asked: Sequence[Approval]) -> ev.InterruptOutcome | None:
-    if not asked:
-        return None
-    return ev.InterruptOutcome(tuple(_interrupt(team, journal, approval) for approval in asked))
-
-
-def _interrupt(team: Team, journal: Journal, approval: Approval) -> ev.Interrupt:
-    member = team.members.get(approval.agent)
-    tool = answer_validation.tool_of(member and member.agent, approval)
-    parameters = tool.parameters if tool else {"type": "object"}
-    ran = already_ran(approval, parameters, journal.approvals.values(), journal.replaced)
-    task = journal.task_of(approval.call_id)
-    return cards.interrupt(approval, parameters, ran, asker=team.asker(approval.agent, task), task=task)
+_decode, _encode = msgspec.json.decode, msgspec.json.encode

@@ -19,7 +19,7 @@ from agui_gate.concurrency import if_large
 from agui_gate.core.sse import PING
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.readers.connect import PrivateFrames, as_it_stands, failed, so_far
+from agui_gate.readers.private_frames import PrivateFrames, as_it_stands, failed, so_far
 from agui_gate.readers.wake_ups import LOOK_SECONDS, Watch, Watcher
 from agui_gate.stores.base import AtWork, Thread
 from agui_gate.stores.outbox import is_run

@@ -13,7 +13,7 @@ from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
 from agui_gate.approvals.expiry_job import ExpiryJob
 from agui_gate.approvals.orphan_job import OrphanJob
 from agui_gate.approvals.outbox import Courier
-from agui_gate.approvals.unanswered_policy import refuse, refuse_early
+from agui_gate.approvals.pending_policy import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.concurrency import stop_tasks, undisturbed
@@ -43,7 +43,7 @@ from agui_gate.turns.client_context import is_suggestion
 
 if TYPE_CHECKING:
     from agui_gate.approvals.out_of_band import Decided, Decisions
-    from agui_gate.readers.reconnection import Connected, Reconnection
+    from agui_gate.readers.connect import Connected, Connector
     from agui_gate.runs.stop_and_delete import Ended, Endings
 
 
@@ -84,7 +84,7 @@ class Engine:
         self._keeper = SaveRetrier(store, self._written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
         self._working = DecisionsInProgress()
-        self._reconnection: Reconnection | None = None
+        self._connector: Connector | None = None
         written = partial(self._written, what="approvals")
         self._expiry = ExpiryJob(offers.expiry, written) if offers.expiry else None
         self._orphans = OrphanJob(offers.orphans, self._keeper, new_id, self._leases) if offers.orphans else None
@@ -107,14 +107,14 @@ class Engine:
     # A run needs none of these, so each is imported with the first request that does.
 
     @property
-    def _connecting(self) -> "Reconnection":
+    def _connections(self) -> "Connector":
         """Serves clients that come back."""
-        if self._reconnection is None:
-            from agui_gate.readers.reconnection import Reconnection
+        if self._connector is None:
+            from agui_gate.readers.connect import Connector
 
             readers = (self.store, self._bus, self._watch, self.budget, self.following, self.read_thread)
-            self._reconnection = Reconnection(*readers, self._dialects, self._downgrades, new_id)
-        return self._reconnection
+            self._connector = Connector(*readers, self._dialects, self._downgrades, new_id)
+        return self._connector
 
     @cached_property
     def _decisions(self) -> "Decisions":
@@ -189,8 +189,8 @@ class Engine:
 
             await let_end(self._runs.values(), self._working, self._keeper, seconds)
         self._watch.stop()
-        if self._reconnection is not None:
-            self._reconnection.stop()
+        if self._connector is not None:
+            self._connector.stop()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel(draining=True)
@@ -335,7 +335,7 @@ class Engine:
 
     async def read(self, run_key: str, after: int) -> Reader | None:
         """Returns a reader of a run that isn't in flight here, from behind that frame on; None if it isn't kept."""
-        return await self._connecting.read(run_key, after)
+        return await self._connections.read(run_key, after)
 
     async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
         """Returns a whole thread, and its part of the budget: kept for as long as the thread is used. None if there is
@@ -348,8 +348,8 @@ class Engine:
         return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
     async def connect(self, agent: Agent, run: RunInput, principal: str, **how: bool) -> "Connected":
-        """Returns the conversation as it stands, then what is said of it: see `Reconnection.connect`."""
-        return await self._connecting.connect(self.team(agent), run, principal, **how)
+        """Returns the conversation as it stands, then what is said of it: see `Connector.connect`."""
+        return await self._connections.connect(self.team(agent), run, principal, **how)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> "Ended":
         """Stops what is at work on the thread, in whichever process: see `Endings.stop`."""
@@ -406,7 +406,7 @@ class Engine:
         """Wakes who waits for what was written here, and the courier where others are to be told."""
         self._watch.happened(principal, thread_id)
         self.extensions.written(principal, thread_id, what)
-        if what != "saved" and self._courier is not None:
+        if what != "saved" and self._courier is not None and self.extensions.consumers:
             self._courier.wake()
 
     def _ask_to_stop(self, principal: str, thread_id: str) -> None:

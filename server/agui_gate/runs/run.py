@@ -18,9 +18,9 @@ import structlog
 from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
-from agui_gate.approvals.unanswered_policy import UnansweredPolicy, not_gone_back
+from agui_gate.approvals.pending_policy import PendingPolicy, not_gone_back
 from agui_gate.concurrency import if_large, to_the_end
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
@@ -197,7 +197,7 @@ class RunSteps:
         self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect
-        self._silence = UnansweredPolicy(self._agent.on_unanswered, scope.dialect.style)
+        self._policy = PendingPolicy(self._agent.on_unanswered, scope.dialect.style)
 
     async def go(self) -> None:
         """Takes all steps, in order."""
@@ -219,7 +219,7 @@ class RunSteps:
             await self._conversing.decide(intake)
         waited = self._thread.journal.waiting_tasks()
         if intake.said:
-            await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
+            await self._gated_calls.close(self._policy.closed(self._thread.journal.pending()), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
         self._thread.parts.calls_ended(self._seq.other)
         if intake.said:
@@ -273,14 +273,14 @@ class RunSteps:
         (LIFE-8).
         """
         if all(message.tool_call_id != call.id for message in self._input.messages):
-            self._scope.result(call, outcomes.INTERRUPTED)
+            self._scope.result(call, result_texts.INTERRUPTED)
         else:
-            self._thread.append([ResultEntry(call.id, result_id(call.id), outcomes.INTERRUPTED)])
+            self._thread.append([ResultEntry(call.id, result_id(call.id), result_texts.INTERRUPTED)])
             self._dialect.snapshot_due = True
 
     def _stay(self, intake: Intake) -> None:
         """Gives up going back where the request goes back over calls that stay open, and tells the client so."""
-        kept = self._silence.heed(intake, self._thread.journal)
+        kept = self._policy.apply(intake, self._thread.journal)
         if kept:
             self._seq.other(not_gone_back(kept))
             self._dialect.snapshot_due = True  # the page has dropped what stays
@@ -318,7 +318,7 @@ class RunSteps:
         calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
         for number, call in enumerate(calls, 1):
             if not self._thread.journal.has_result(call.id):
-                self._scope.result(self._whose(call), outcomes.UNANSWERED_CLIENT)
+                self._scope.result(self._whose(call), result_texts.UNANSWERED_CLIENT)
             if not number % BREATH:
                 await asyncio.sleep(0)
 
@@ -329,7 +329,7 @@ class RunSteps:
     def _give_up_on_client(self) -> None:
         """Closes client tools that gave no result, as the user went on."""
         for call in self._thread.journal.open_calls():
-            self._scope.result(call, outcomes.UNANSWERED_CLIENT)
+            self._scope.result(call, result_texts.UNANSWERED_CLIENT)
 
     async def _converse(self, intake: Intake) -> Rest:
         """Lets the agent go on, if there is something for it to do and nobody has to be waited for.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agui_gate.agents.team import Team
 from agui_gate.core import events as ev
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.json_text import object_or_empty
 from agui_gate.core.sequencer import Lane, Sequencer
 from agui_gate.core.stop_reasons import Stop
@@ -156,4 +156,4 @@ class RunContext:
     def stopped(self, call: CallPart) -> None:
         """Closes a call that the end of the run has left open: one that had not begun has no effect to be feared."""
         begun = call.kind == "client" or call.id in self.begun
-        self.result(call, outcomes.CANCELLED_RUNNING if begun else outcomes.CANCELLED_BEFORE)
+        self.result(call, result_texts.CANCELLED_RUNNING if begun else result_texts.CANCELLED_BEFORE)

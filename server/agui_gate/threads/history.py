@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from agui_gate.concurrency import LARGE, LARGE_BYTES, json_list, off_loop
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.agent_view import ALONE, Audience, seen
 from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
+from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
-from agui_gate.core.shown_messages import CardsShown, MessagesShown
 from agui_gate.core.transcript import CardClosedEntry, Entry, Output, Transcript, TurnEntry
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
@@ -49,7 +49,7 @@ class History:
 
     def read_again(self, thread: Thread, limits: Limits) -> None:
         """Takes over what the store has of the thread now besides its entries, which are as they were."""
-        self.journal.read_again(map(outcomes.with_output, thread.approvals), thread.ref)
+        self.journal.read_again(map(result_texts.with_output, thread.approvals), thread.ref)
         self.capacity = Capacity(limits, thread.bytes, len(self.journal.entries))
         self._transcripts: dict[Audience, Transcript] = {}
 
@@ -162,7 +162,7 @@ class History:
             if (output := self._output(a)) is not None
         }
         for approval in (*self.journal.agreed(), *self.journal.passed()):
-            found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, _edited(approval))
+            found[approval.turn_id, approval.call_id] = Outcome(result_texts.APPROVED, _edited(approval))
         return found
 
     def _output(self, approval: Approval) -> Output | None:
@@ -183,7 +183,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 def _facts(known: Any) -> Any:
     """Returns all that a journal, or a part of it, consists of: two that consist of the same answer the same."""
-    if not isinstance(known, Journal | CardsShown | MessagesShown):
+    if not isinstance(known, Journal | CardIndex | MessageIndex):
         return known
     return {name: _facts(value) for name, value in vars(known).items()}
 

@@ -36,7 +36,7 @@ import structlog
 
 from agui_gate import log_events
 from agui_gate.concurrency import stop_tasks
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost, NotSaved, Unavailable
@@ -184,7 +184,7 @@ class SaveRetrier:
         if done:
             return save.result()
         log.error("result_not_saved", approval=approval.id, tool=approval.tool, thread=approval.thread_id)
-        ran = output != outcomes.NOT_STARTED
+        ran = output != result_texts.NOT_STARTED
         what = "ran, but its result" if ran else "was not run, but that"
         raise NotSaved(
             f"{approval.tool} {what} could not be saved. It does not run again; "

@@ -26,13 +26,13 @@ import msgspec
 
 from agui_gate.approvals.answer_validation import agrees
 from agui_gate.core import answers as an
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.media import placeholder, problem
+from agui_gate.core.message_index import is_answerable
 from agui_gate.core.registry import ApprovalIndex
-from agui_gate.core.shown_messages import is_answerable
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -198,7 +198,7 @@ class _Comparison:
             self._answer(answer)
         said.add(message.text)
         closed = CardClosedEntry(card_id, message.id or self.new_id(), message.text)
-        true = outcomes.on_cards(approval) if decided and approval is not None else None
+        true = result_texts.on_cards(approval) if decided and approval is not None else None
         if true is not None:  # and not what was clicked
             closed = msgspec.structs.replace(closed, content=true.content, said=message.text)
         self.intake.entries.append(closed)

@@ -15,7 +15,7 @@ from agui_gate.adapter import CallStart, ToolSpec, TurnDone, TurnRequest
 from agui_gate.agents.team import Member
 from agui_gate.approvals.execution import HeldCalls
 from agui_gate.concurrency import LARGE, LARGE_BYTES, Pacer
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
@@ -237,7 +237,7 @@ class Turns:
         self._thread.append(recorder.results.values())
         for call in turn.calls:
             if call.id not in recorder.results:
-                self._scope.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
+                self._scope.result(call, result_texts.CUT_OFF_HOSTED if call.kind == "hosted" else result_texts.CUT_OFF)
         self._thread.parts.calls_ended(self._lane.other, {call.id for call in turn.calls})
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:

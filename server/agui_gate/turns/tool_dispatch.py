@@ -18,7 +18,7 @@ from agui_gate.agents.team import Member
 from agui_gate.agents.tool import PLACEHOLDER, Gate
 from agui_gate.approvals import answer_validation
 from agui_gate.concurrency import let_others_in
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import CallKind as RecordedKind
@@ -165,7 +165,7 @@ class TurnCalls:
             tool = self._agent.by_name.get(call.name)
             output = await self._tools.run(tool, call.name, call.id, run_id, call.arguments, judged=False)
         elif judged.problem is not None:
-            output = outcomes.failed(judged.problem)
+            output = result_texts.failed(judged.problem)
         else:
             tool = self._agent.by_name[call.name]
             output = await self._tools.run(tool, call.name, call.id, run_id, judged.arguments, judged=True)
@@ -227,7 +227,7 @@ class TurnCalls:
         self._thread.append(self._recorder.results.values())
         for call in turn.calls:
             if call.kind == "hosted" and call.id not in self._recorder.results:
-                self._scope.result(call, outcomes.NO_RESULT)
+                self._scope.result(call, result_texts.NO_RESULT)
             elif call.malformed and call.kind in ("held", "client"):
                 self._scope.result(call, self._unrunnable(call))
 
@@ -236,8 +236,8 @@ class TurnCalls:
         mistake.
         """
         if call.id in self._recorder.unended:
-            return outcomes.CUT_OFF
-        return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
+            return result_texts.CUT_OFF
+        return result_texts.failed(f"The arguments of {call.name} are not a JSON object.")
 
 
 def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:

@@ -31,7 +31,7 @@ import structlog
 
 from agui_gate.agents.tool import Tell, Told, Tool, ToolContext
 from agui_gate.concurrency import NoSlot, undisturbed
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import Emit
@@ -114,10 +114,10 @@ async def run_tool(
     ``start`` is asked right before the tool begins.
     """
     if tool is None:
-        return outcomes.failed(f"There is no tool called {name}.")
+        return result_texts.failed(f"There is no tool called {name}.")
     problem, kwargs = await off_loop(arguments, lambda: _read(tool, arguments, judged))
     if problem is not None:
-        return outcomes.failed(problem)
+        return result_texts.failed(problem)
     return await _run(tool, kwargs, context, limits, start or ToolStart())
 
 
@@ -127,7 +127,7 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
     try:
         if tool.is_async:
             if not await start.may_begin():
-                return outcomes.NOT_STARTED
+                return result_texts.NOT_STARTED
             async with deadline:
                 value = await in_task(_begun(tool, tool.bind(kwargs, context), start))
         else:
@@ -136,23 +136,25 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
             threads = tool_threads(limits.tool_threads)
             async with threads.slot(context.principal, limit) as slot:
                 if not await start.may_begin():
-                    return outcomes.NOT_STARTED
+                    return result_texts.NOT_STARTED
                 async with deadline:
                     value = await _in_thread(threads, slot, tool, tool.bind(kwargs, context), start)
         return Output(_as_text(value))
     except NoSlot:
-        return outcomes.failed(f"{tool.name} was not started: too many tools are running. Try again later.")
+        return result_texts.failed(f"{tool.name} was not started: too many tools are running. Try again later.")
     except ToolError as error:
-        return outcomes.failed(_clean(str(getattr(error, "message", error))))  # made by the tool: it may be anything
+        return result_texts.failed(
+            _clean(str(getattr(error, "message", error)))
+        )  # made by the tool: it may be anything
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # whatever a tool raises ends its call, not the run
         if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
         if isinstance(error, TimeoutError) and deadline.expired():
-            return outcomes.failed(f"{tool.name} did not finish within {limit:g} seconds.")
+            return result_texts.failed(f"{tool.name} did not finish within {limit:g} seconds.")
         log.exception("tool_failed", tool=tool.name, call_id=context.call_id)
-        return outcomes.failed(f"{tool.name} failed: {type(error).__name__}.")
+        return result_texts.failed(f"{tool.name} failed: {type(error).__name__}.")
 
 
 def is_cancelled() -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agui_gate.agents.team import Member
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.transcript import CallPart, HandedOffEntry, ResultEntry
 from agui_gate.extras.teams.team import TRANSFER
 from agui_gate.protocol.messages import result_id
@@ -28,9 +28,9 @@ class HandOffs(CallKind):
         results = []
         for call in calls:
             heir = (first or call).name.removeprefix(TRANSFER)
-            output = outcomes.transferred(heir) if call is first else outcomes.not_transferred(heir)
+            output = result_texts.transferred(heir) if call is first else result_texts.not_transferred(heir)
             if call.name not in heirs:
-                output = outcomes.nobody(call.name, heirs)
+                output = result_texts.nobody(call.name, heirs)
             results.append(ResultEntry(call.id, result_id(call.id), output))
         handed_off = [] if first is None else [HandedOffEntry(first.id, heirs[first.name], member.who.task)]
         self._thread.append([*handed_off, *results])

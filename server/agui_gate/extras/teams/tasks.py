@@ -20,7 +20,7 @@ from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Member
 from agui_gate.approvals.execution import HeldCalls
-from agui_gate.core import outcomes
+from agui_gate.core import result_texts
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import SubagentLane
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, TurnEntry
@@ -93,7 +93,9 @@ class Tasks(CallKind):
                 self._scope.lane(call.id).announce()
                 return None
             self._leave(call)
-            return outcomes.left_unfinished(call.name) if self._has_begun(call) else outcomes.failed(error.message)
+            return (
+                result_texts.left_unfinished(call.name) if self._has_begun(call) else result_texts.failed(error.message)
+            )
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
@@ -129,7 +131,9 @@ class Tasks(CallKind):
         """Closes what is open inside of ``task``, with which nobody goes on. Nothing in it waits."""
         for call in reversed(self._thread.journal.all_open_tasks()):
             if call.id != task.id and self._is_inside(call.id, {task.id}):
-                self._scope.result(call, outcomes.TASK_LEFT if self._has_begun(call) else outcomes.CANCELLED_BEFORE)
+                self._scope.result(
+                    call, result_texts.TASK_LEFT if self._has_begun(call) else result_texts.CANCELLED_BEFORE
+                )
 
     def _has_begun(self, call: CallPart) -> bool:
         return self._thread.journal.latest_in(call.id) is not None
@@ -146,7 +150,7 @@ class Tasks(CallKind):
             self._tell(error, agent)
             if isinstance(lane, SubagentLane):
                 lane.failed(error.code, error.message)
-            return outcomes.failed(f"The agent {agent.name} could not finish: {error.message}")
+            return result_texts.failed(f"The agent {agent.name} could not finish: {error.message}")
 
     async def _turns(self, task: str, agent: Agent, prompt: str, consents: HeldCalls) -> Output | None:
         """Turns of whoever works on it, until it is done or waits."""
@@ -181,7 +185,7 @@ class Tasks(CallKind):
     def _said(self, turn: TurnEntry | None) -> Output:
         """Returns a task's last words: those of its last turn, or what its own sub-agents said where that has none."""
         if turn is None:
-            return outcomes.failed("The agent said nothing.")
+            return result_texts.failed("The agent said nothing.")
         words = [part.text for part in turn.parts if isinstance(part, TextPart)]
         if not words:
             found = (self._thread.journal.result(call.id) for call in turn.calls if call.kind == "task")
@@ -206,7 +210,7 @@ class Tasks(CallKind):
 
     def superseded(self, waited: Set[str]) -> None:
         """Closes tasks whose questions were closed, and all inside of them."""
-        self._end_idle(lambda call: self._scope.result(call, outcomes.TASK_SUPERSEDED), waited)
+        self._end_idle(lambda call: self._scope.result(call, result_texts.TASK_SUPERSEDED), waited)
 
     def _is_due(self, call: CallPart) -> bool:
         """Returns whether a person has agreed to a task that the user's own agent delegates, and nothing of it has

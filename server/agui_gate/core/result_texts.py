@@ -1,4 +1,4 @@
-"""The words for how a call came out: one text for the model, the user and the record.
+"""The results of calls that no tool has returned: one text for the model, the user and the record.
 
 All are JSON objects with a ``status``, so that a page can tell them apart. A result of a tool that ran is what the
 tool returned, as it is.

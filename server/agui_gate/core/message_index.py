@@ -1,4 +1,4 @@
-"""Records the cards and messages that a thread has shown, so that a replayed history can be compared with it.
+"""Indexes the cards and messages that a thread has shown, so that a replayed history can be compared with it.
 
 A card is *open* until something closed it: an answer, its call's outcome, or a note that its question is asked again
 (`REPLACED`). It is *answerable* a little longer, for such a note is no answer. Another tab may still show the card with
@@ -34,7 +34,7 @@ def is_answerable(said: Collection[str]) -> bool:
     return all(text == REPLACED for text in said)
 
 
-class CardsShown:
+class CardIndex:
     """The cards of one thread, by their call ids. Each entry costs the same, however many there were before."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class CardsShown:
         return [card for name in dict.fromkeys(approval_ids) for card in self._open.get(name, {}).values()]
 
 
-class MessagesShown:
+class MessageIndex:
     """The messages of one thread. Each entry costs the same, however many there were before."""
 
     def __init__(self) -> None:

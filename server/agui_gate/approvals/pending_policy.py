@@ -1,4 +1,4 @@
-"""Decides what becomes of pending calls when a run doesn't answer them (ADR 0016).
+"""Decides what becomes of pending calls when a run comes that doesn't answer them (ADR 0016).
 
 `Agent(on_unanswered=…)` may name one rule for all of them. Else the style in which a call was asked says it:
 
@@ -38,7 +38,7 @@ from agui_gate.threads.reconciliation import Intake, admitted, take
 NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversation are still pending."
 
 
-class UnansweredPolicy:
+class PendingPolicy:
     """Decides what becomes of unanswered calls in one run. ``policy`` is the agent's; ``asks``: the style in which it
     asks.
     """
@@ -55,7 +55,7 @@ class UnansweredPolicy:
             return self._policy
         return "represent" if "interrupt" in (approval.style, self._asks) else "supersede"
 
-    def heed(self, intake: Intake, journal: Journal) -> list[Approval]:
+    def apply(self, intake: Intake, journal: Journal) -> list[Approval]:
         """Keeps calls that stay open when the request goes back over them: changes ``intake``, and returns these
         calls.
         """

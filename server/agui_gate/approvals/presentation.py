@@ -1,4 +1,4 @@
-"""Shows a run's client its gated calls: those that wait for a person as cards or interrupts, the outcome of each once.
+"""Presents gated calls to a run's client: those that wait for a person as cards or interrupts, each outcome once.
 
 It also says the truth where the page shows something else. How the stream says an outcome is the dialect's
 (`protocol/dialects/`).
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
-from agui_gate.core import audit, outcomes
+from agui_gate.core import audit, result_texts
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.shown_messages import REPLACED
+from agui_gate.core.message_index import REPLACED
 from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry, CardEntry, Output, ReportedEntry
 from agui_gate.errors import NotSaved
 from agui_gate.protocol import approval_records, cards
@@ -61,7 +61,7 @@ class ApprovalPrompter:
 
     def close_cards(self, approval: Approval) -> None:
         """Ends the cards of a call that can no longer be answered, so that they lose their buttons."""
-        output = outcomes.on_cards(approval)
+        output = result_texts.on_cards(approval)
         self._end_cards(approval, output.content if output else REPLACED)
 
     def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
@@ -136,7 +136,7 @@ class OutcomeEvents:
         try:
             return await self._scope.thread.keep(approval, to, output)
         except NotSaved as error:
-            call_id, told = approval.call_id, outcomes.not_saved(error)
+            call_id, told = approval.call_id, result_texts.not_saved(error)
             self._dialect.decided(self._scope.thread.journal.call(call_id), approval)
             self._scope.lane_of(call_id).result(call_id, result_id(call_id), told.content)
             raise
@@ -154,7 +154,7 @@ class OutcomeEvents:
         """
         for approval in self._scope.thread.journal.unreported():
             self.closed(approval)
-        self._dialect.snapshot_due |= any(outcomes.on_cards(approval) is not None for approval in repeated)
+        self._dialect.snapshot_due |= any(result_texts.on_cards(approval) is not None for approval in repeated)
 
     def refused(self, refused: Iterable[Refused]) -> None:
         """Answers that could not be taken: say why, here and where the call is asked about again."""
