@@ -143,9 +143,8 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
     except NoSlot:
         return result_texts.failed(f"{tool.name} was not started: too many tools are running. Try again later.")
     except ToolError as error:
-        return result_texts.failed(
-            _clean(str(getattr(error, "message", error)))
-        )  # made by the tool: it may be anything
+        said = str(getattr(error, "message", error))  # made by the tool: it may be anything
+        return result_texts.failed(_clean(said))
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # whatever a tool raises ends its call, not the run

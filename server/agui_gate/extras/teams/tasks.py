@@ -93,9 +93,8 @@ class Tasks(CallKind):
                 self._scope.lane(call.id).announce()
                 return None
             self._leave(call)
-            return (
-                result_texts.left_unfinished(call.name) if self._has_begun(call) else result_texts.failed(error.message)
-            )
+            begun = self._has_begun(call)
+            return result_texts.left_unfinished(call.name) if begun else result_texts.failed(error.message)
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
