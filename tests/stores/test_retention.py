@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agui_gate.core.approvals import UNFINISHED, Decision, State
-from agui_gate.core.parts import CallKind, CallPart, Output
+from agui_gate.core.content import CallKind, CallPart, Output
 from agui_gate.core.transcript import Entry, ResultEntry, TurnEntry
 from agui_gate.errors import NotFound
 from agui_gate.stores import retention

@@ -15,19 +15,19 @@ All structs are frozen and encode to JSON with msgspec, which is how stores keep
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from agui_gate.core.content import CallKind as CallKind
+from agui_gate.core.content import CallPart as CallPart
 from agui_gate.core.content import Content as Content
+from agui_gate.core.content import ConversationRef as ConversationRef
 from agui_gate.core.content import Media as Media
 from agui_gate.core.content import More as More
+from agui_gate.core.content import Output as Output
+from agui_gate.core.content import Private as Private
+from agui_gate.core.content import ReasoningPart as ReasoningPart
+from agui_gate.core.content import Shown as Shown
 from agui_gate.core.content import Struct as Struct
 from agui_gate.core.content import Text as Text
-from agui_gate.core.parts import CallKind as CallKind
-from agui_gate.core.parts import CallPart as CallPart
-from agui_gate.core.parts import ConversationRef as ConversationRef
-from agui_gate.core.parts import Output as Output
-from agui_gate.core.parts import Private as Private
-from agui_gate.core.parts import ReasoningPart as ReasoningPart
-from agui_gate.core.parts import Shown as Shown
-from agui_gate.core.parts import TextPart as TextPart
+from agui_gate.core.content import TextPart as TextPart
 
 CARD_TOOL = "confirm_changes"
 """The name of the synthetic call that shows a gated call to clients (docs/http-api.md#a-card)."""

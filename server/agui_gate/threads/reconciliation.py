@@ -79,7 +79,7 @@ class Intake(msgspec.Struct, kw_only=True):
     answers: list[Answer] = msgspec.field(default_factory=list)
     repeated: list[Approval] = msgspec.field(default_factory=list)
     late: list[Approval] = msgspec.field(default_factory=list)
-    index: ApprovalIndex = ApprovalIndex()
+    index: ApprovalIndex = ApprovalIndex()  # of a new thread: empty, so that nobody changes it
     keep: int | None = None
     said: bool = False
     behind: bool = False
