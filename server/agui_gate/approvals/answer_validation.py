@@ -104,7 +104,7 @@ def _verdict(
     verdicts: list[Verdict] = []
     refused: list[AguiGateError] = []
     for sent in said:
-        answer = open_questions.read(approval, sent)
+        answer = open_questions.read(approval, sent) if approval.is_held else sent
         about = None if answer.arguments is None else meant(approval, answer.arguments, tool)
         try:
             edited = _edit(approval, answer, index.check(approval, answer.name, about), tool, why_not)

@@ -105,7 +105,7 @@ def interrupt(
     asked = _asked(asker, approval.message or f"Run {approval.tool}?")
     if asker:
         metadata["agent"] = asker
-    wanted = open_questions.schema(approval)
+    wanted = open_questions.schema(approval) if approval.is_held else None
     return Interrupt(
         id=approval.id,
         reason="tool_call" if wanted is None else "input_required",
