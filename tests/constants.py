@@ -221,7 +221,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.postgres.transaction.STATEMENT_MS": (10000, "Ours take milliseconds. A third of a lease: a run that waits for a lock still renews in time."),
     "agui_gate.stores.retention.DAY_MS": (86400000, "A day."),
     "agui_gate.stores.sqlite.database.BUSY_MS": (5000, "Another process's transaction takes milliseconds, on a slow disk a second; requests wait for it."),
-    "agui_gate.stores.sqlite.file.CLOSE_S": (10.0, "A commit on a slow disk; what takes longer still ends on its own."),
+    "agui_gate.stores.sqlite.store.CLOSE_S": (10.0, "A commit on a slow disk; what takes longer still ends on its own."),
     "agui_gate.stores.sqlite.machine.FORGET_MS": (2592000000, "No process sleeps for a month and goes on. Shorter, and one that did could take itself for alive."),
     "agui_gate.agents.tool.MAX_EXPIRY": (1000000000, "Thirty years; ten times as much is a date that PostgreSQL takes and JavaScript's clocks may not."),
     "agui_gate_adapters.anthropic_messages.adapter.LONGEST_NAME": (128, "Anthropic's own limit: one more is refused with 400."),

@@ -10,7 +10,7 @@ from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.replicas.bus import SharedBus
-from agui_gate.config.engine_settings import bus_from
+from agui_gate.config.backends import bus_from
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.runs.engine import Engine

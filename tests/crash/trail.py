@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agui_gate.core.audit import Chains, Event
+from agui_gate.core.audit import Event
+from agui_gate.core.audit_verification import Chains
 from agui_gate.stores import open_store
 
 ENDS = frozenset({"done", "failed", "unknown", "rejected", "superseded", "cancelled", "expired"})

@@ -6,7 +6,7 @@ import pytest
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import ActivityEntry, CallPart, Entry, Text, TurnEntry, UserEntry
 from agui_gate.extras.activities import Activities, activities_of
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.threads.leased_thread import LeasedThread
 

@@ -30,7 +30,7 @@ from agui_gate.core.transcript import (
 from agui_gate.protocol.dialects.base import View
 from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.protocol.dialects.v1 import V1View
-from agui_gate.protocol.messages import agui_messages, result_id
+from agui_gate.protocol.snapshot import agui_messages, result_id
 from agui_gate.threads.history import Conversation
 from tests.conforming import conforms
 from tests.core.histories import CHECKED, conversations, histories

@@ -14,7 +14,7 @@ from agui_gate.core.stored_values import decode_entries, encode_entries
 from agui_gate.core.transcript import Text
 from agui_gate.protocol import request_decoder, run_input
 from agui_gate.protocol.dialects.v0 import FILES, RESULTS, VIEW, V0Shapes
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.threads.reconciliation import import_history
 from tests.conforming import conforms
 

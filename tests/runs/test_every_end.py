@@ -11,7 +11,7 @@ import pytest
 
 from agui_gate import Agent, Gate, adapter, tool
 from agui_gate.errors import ProviderUnavailable, Unavailable
-from agui_gate.protocol.dialects.choice import Deployment
+from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.runs import run
 from agui_gate.runs.engine import Engine

@@ -1,6 +1,7 @@
 """How the store tests read an audit trail."""
 
-from agui_gate.core.audit import Chains, Event, Head
+from agui_gate.core.audit import Event, Head
+from agui_gate.core.audit_verification import Chains
 from agui_gate.stores.audit import AuditStore
 
 

@@ -19,7 +19,7 @@ from agui_gate.protocol import approval_records, cards
 from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.cards import already_ran
 from agui_gate.protocol.dialects.base import Result
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.snapshot import result_id
 
 if TYPE_CHECKING:
     from agui_gate.runs.agent_loop import Cast

@@ -13,15 +13,14 @@ from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
-from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
+from agui_gate.config.backends import bus_from, engine_limits, store_from
 from agui_gate.config.settings import load_settings
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.journal import Journal
 from agui_gate.core.sse import SSESplitter
 from agui_gate.protocol.cards import already_ran
-from agui_gate.protocol.dialects.base import stopped
-from agui_gate.protocol.dialects.choice import Deployment
+from agui_gate.protocol.dialects.base import Deployment, stopped
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput, check_id
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Thread

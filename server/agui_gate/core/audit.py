@@ -7,9 +7,9 @@ only added. Those of one thread are a chain: each has the hash of the one before
 
     hash = SHA-256 of prev, followed by the event without prev and hash as canonical JSON (`core.json_text`)
 
-So an event that is changed, left out, added in between or put elsewhere is found (`Chains`), and everybody can check an
-exported line by three lines of code. A chain alone proves nothing against who can write all of it anew, or cut off its
-end. Against that its `Head` is kept elsewhere, and held against the chain later.
+So an event that is changed, left out, added in between or put elsewhere is found (`core/audit_verification.py`), and
+everybody can check an exported line by three lines of code. A chain alone proves nothing against who can write all of
+it anew, or cut off its end. Against that its `Head` is kept elsewhere, and held against the chain later.
 
 An event outlives its thread, and so it holds nothing of what was said. Of arguments and results it has a digest
 (SHA-256). Of an edit it has the places that it changed, as JSON pointers. A reason that a person gave is not in it.
@@ -264,7 +264,7 @@ def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
         event = Event(
             tenant=head.tenant, thread=head.thread, seq=head.seq + 1, at=at, prev=head.hash, hash="", **members
         )
-        events.append(msgspec.structs.replace(event, hash=_hash(event)))
+        events.append(msgspec.structs.replace(event, hash=event_hash(event)))
     return events
 
 
@@ -272,53 +272,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash"))
 
 
-def _hash(event: Event) -> str:
+def event_hash(event: Event) -> str:
+    """Returns the hash of an event behind the one whose hash is its `prev`."""
     members: dict[str, object] = {name: getattr(event, name) for name in _HASHED}
     return sha256(event.prev.encode() + _encode(members | {"body": msgspec.Raw(event.body.encode())})).hexdigest()
-
-
-Why = Literal["missing", "added", "changed", "not_the_head"]
-
-
-class Break(msgspec.Struct, frozen=True):
-    """A place where a chain is broken: events before ``seq`` are ``missing``, or that one was ``added`` or ``changed``.
-
-    ``not_the_head``: it is not the event that the head of the chain was, which was kept elsewhere; or there is none.
-    """
-
-    thread: str
-    seq: int
-    why: Why
-    tenant: str = ""
-
-
-class Chains:
-    """Checks chains, whose events come thread by thread and in order. ``heads`` were kept elsewhere, at any time.
-
-    Keeps one event, and the heads.
-    """
-
-    def __init__(self, heads: Iterable[Head] = ()) -> None:
-        self._heads = {(head.tenant, head.thread, head.seq): head.hash for head in heads if head.seq}
-        self._last = Head("")
-
-    def check(self, event: Event) -> list[Break]:
-        """Returns what is wrong with the next event. The chain is then followed from it on."""
-        if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
-            self._last = Head(event.thread, tenant=event.tenant)
-        found: list[Why] = []
-        if event.seq != self._last.seq + 1:
-            found = ["missing" if event.seq > self._last.seq else "added"]
-        elif event.prev != self._last.hash:
-            found = ["changed"]
-        if event.hash != _hash(event):
-            found = ["changed"]
-        kept = self._heads.pop((event.tenant, event.thread, event.seq), event.hash)
-        if kept != event.hash:
-            found = [*found, "not_the_head"]
-        self._last = event.head
-        return [Break(event.thread, event.seq, why, event.tenant) for why in found]
-
-    def missing(self) -> list[Break]:
-        """Returns what is missing after the last event: the heads that were kept, and whose events were not there."""
-        return [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]

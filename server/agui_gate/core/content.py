@@ -9,7 +9,7 @@ import msgspec
 
 More = str | None
 """The rest that came in with something and says nothing to a model: JSON, shown again as it came. See
-`protocol/message_shapes.py`."""
+`protocol/snapshot.py`."""
 
 
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.

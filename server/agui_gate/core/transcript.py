@@ -7,7 +7,7 @@ A *transcript* is settled: every tool call sits inside the assistant turn that m
 `SettledCall.output` is required, so "a call without a result" can't be written down. Only the sanitizer
 (`core/sanitizer.py`) makes transcripts, and adapters accept nothing else.
 
-*Messages* (AG-UI's flat list) are made from entries by `protocol/messages.py`.
+*Messages* (AG-UI's flat list) are made from entries by `protocol/snapshot.py`.
 
 All structs are frozen and encode to JSON with msgspec, which is how stores keep entries.
 """

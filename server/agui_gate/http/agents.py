@@ -36,7 +36,7 @@ class AgentRoutes:
     async def capabilities(self, request: Request) -> Response:
         """`GET /agents/{name}/capabilities`."""
         await self._server.guard.principal(request)
-        agent = self._server.agent(request.path_params["name"])
+        agent = self._server.engine.agent(request.path_params["name"])
         return json_response(capabilities(self._server.engine.team(agent)))
 
 

@@ -15,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.config.engine_settings import bus_from, engine_limits, store_from
+from agui_gate.config.backends import bus_from, engine_limits, store_from
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
 from agui_gate.extra_loader import load
@@ -24,7 +24,7 @@ from agui_gate.http.auth import Auth, Bearer, Guard
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
 from agui_gate.logs import ensure_configured
-from agui_gate.protocol.dialects.choice import Deployment
+from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities

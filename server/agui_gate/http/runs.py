@@ -8,7 +8,7 @@ from starlette.responses import Response
 from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.errors import Gone, InvalidRequest, NotFound
-from agui_gate.http.request_body import run_input
+from agui_gate.http.request_body import json_body, run_input
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
 from agui_gate.protocol.run_input import RunInput
@@ -69,13 +69,13 @@ class RunRoutes:
     """The handlers of these routes over one server."""
 
     def __init__(self, server: HttpServer) -> None:
-        self._server, self._engine, self._guard = server, server.engine, server.guard
+        self._engine, self._guard, self._max_body = server.engine, server.guard, server.max_body
 
     async def run(self, request: Request) -> Response:
         """`POST /` and `POST /agents/{name}`: one run, as an event stream."""
         principal = await self._guard.principal(request)
-        agent = self._server.agent(request.path_params.get("name"))
-        run = await run_input(await self._server.body(request))
+        agent = self._engine.agent(request.path_params.get("name"))
+        run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
         ours = knows_us(request)
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
@@ -90,8 +90,8 @@ class RunRoutes:
         A thread that isn't there yet is a run in which nothing was said: a page connects before its first message.
         """
         principal = await self._guard.principal(request)
-        agent = self._server.agent(request.path_params["name"])
-        run = await run_input(await self._server.body(request))
+        agent = self._engine.agent(request.path_params["name"])
+        run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
         reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
         return EventStream(reader, run_key, live.leave if live else lambda: None)

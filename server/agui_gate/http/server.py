@@ -7,7 +7,6 @@ from starlette.requests import Request
 
 from agui_gate.agents.agent import Agent
 from agui_gate.core.approvals import Approval
-from agui_gate.errors import NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.request_body import json_body
 from agui_gate.runs.engine import Engine
@@ -49,11 +48,3 @@ class HttpServer:
         from agui_gate.http.views import approval_view  # what only extensions and later routes show
 
         return approval_view(approval, self.engine.members)
-
-    def agent(self, name: str | None) -> Agent:
-        """Returns the agent of that name, or the first one. Raises `NotFound`."""
-        agents = self.agents
-        agent = next(iter(agents.values())) if name is None else agents.get(name)
-        if agent is None:
-            raise NotFound("There is no such agent.")
-        return agent

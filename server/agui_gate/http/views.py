@@ -17,7 +17,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
 from agui_gate.protocol.approval_records import record
 from agui_gate.protocol.cards import iso
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
 from agui_gate.threads.budget import Reservation

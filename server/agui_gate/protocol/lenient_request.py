@@ -13,7 +13,7 @@ What is malformed depends on the generation. A client that declares 1.0 or newer
 from before versions is held to `run_input.py` alone, as it always was. What is unknown is the same for both.
 
 Objects that are open by meaning are not looked into: metadata, state, forwarded properties, parameters, payloads, the
-content of activities (PROC-5). Members of the protocol may be spelled in snake_case (`spelling.py`).
+content of activities (PROC-5). Members of the protocol may be spelled in snake_case (`member_names.py`).
 
 `RunInput.unread` says what it was: the paths of the first `MOST_PATHS`, and how many there were (PROC-4).
 A path has names of members, cut where they are long, and nothing else that a client wrote.
@@ -27,7 +27,7 @@ import msgspec
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol import request_shapes as shapes
 from agui_gate.protocol import run_input
-from agui_gate.protocol.dialects.choice import declares_v1
+from agui_gate.protocol.dialects.base import declares_v1
 from agui_gate.protocol.member_names import member, members_of, respelled
 from agui_gate.protocol.run_input import RunInput, Unread, check_message, one_part
 

@@ -12,7 +12,7 @@ import msgspec
 
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol.dialects.choice import is_newer
+from agui_gate.protocol.dialects.base import is_newer
 from agui_gate.protocol.request_shapes import InputShape, PartShape
 from agui_gate.protocol.run_input import MAX_DEPTH, Message, RunInput, check_depth, check_message, check_run
 

@@ -3,9 +3,14 @@
 These structs are what clients from before versions may send, as far as it is understood. So they are lenient: a message
 may lack its `id`, and null stands for absent. What clients of 1.x may send is narrower (`request_shapes.py`). Bytes
 become these structs in `request_decoder.py`.
+
+Extra members: what comes in with a message and is of no use to a model is kept beside it, and restated as it came
+(VER-6, STATE-2; `snapshot.with_more`). It is a JSON object whose members are added to what is made of the rest; None
+where there is nothing to add. Members of other types than AG-UI's are left out, and so is a type of a sealed value
+without its value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +18,6 @@ import msgspec
 from agui_gate.core.json_text import is_deeper
 from agui_gate.core.transcript import Content, Media, Text
 from agui_gate.errors import InvalidRequest, TooLarge
-from agui_gate.protocol import message_shapes
 from agui_gate.protocol.member_names import member
 
 MAX_DEPTH = 64
@@ -26,6 +30,19 @@ MAX_ANSWERS = 1_000
 
 Role = Literal["user", "assistant", "tool", "system", "developer", "activity", "reasoning"]
 _MEDIA = ("image", "audio", "video", "document")
+
+
+_TYPES: Mapping[str, type] = {
+    "name": str,
+    "metadata": dict,
+    "subagentRunId": str,
+    "encryptedValue": str,
+    "encryptedValueType": str,
+    "content": str,
+}
+
+_PART = "{}"
+"""Beside a text that came as a part, and not as a plain string: it has no other members."""
 
 
 class FunctionCall(msgspec.Struct, frozen=True, gc=False):
@@ -46,10 +63,10 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def more(self) -> str | None:
-        """The members that are kept beside it: see `message_shapes.py`."""
+        """The members that are kept beside it: see the module."""
         if self.metadata is None and self.encrypted_value is None:
             return None
-        return message_shapes.more(
+        return _more(
             metadata=self.metadata,
             encryptedValue=self.encrypted_value,
             encryptedValueType=self.encrypted_value_type,
@@ -78,13 +95,13 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         return "".join(part.text for part in parts(self.content) if isinstance(part, Text))
 
     def more(self, blank: bool = False) -> str | None:
-        """Returns the members that are kept beside it: see `message_shapes.py`. ``blank``: its content, too, without a
+        """Returns the members that are kept beside it: see the module. ``blank``: its content, too, without a
         text.
         """
         blank = blank and self.content is not None
         if not (self.name or self.metadata is not None or self.encrypted_value or self.subagent_run_id or blank):
             return None
-        return message_shapes.more(
+        return _more(
             name=self.name,
             metadata=self.metadata,
             subagentRunId=self.subagent_run_id,
@@ -180,7 +197,7 @@ def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
         except InvalidRequest as error:
             raise InvalidRequest(f"{path}[{place}]: {error.message}", well_formed=True) from None
     if len(found) == 1 and isinstance(found[0], Text):
-        return (Text(found[0].text, found[0].more or message_shapes.PART),)
+        return (Text(found[0].text, found[0].more or _PART),)
     return tuple(found)
 
 
@@ -196,7 +213,7 @@ def one_part(part: Any) -> Content:
     """Returns one part of a content. Raises `InvalidRequest` for what is none."""
     kind: Any = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):
-        return Text(part["text"], message_shapes.of_part(part))
+        return Text(part["text"], _more_of_part(part))
     if kind == "binary":
         return _binary(part)
     source = part.get("source") if kind in _MEDIA else None
@@ -206,9 +223,7 @@ def one_part(part: Any) -> Content:
     provider = source.get("provider") if where == "file" else None
     if where not in ("data", "url", "file") or not isinstance(value, str) or not isinstance(mime, str | None):
         raise InvalidRequest("A media part needs a source of type data, url or file with a value.", well_formed=True)
-    return Media(
-        kind, where, value, mime, provider if isinstance(provider, str) else None, message_shapes.of_part(part)
-    )
+    return Media(kind, where, value, mime, provider if isinstance(provider, str) else None, _more_of_part(part))
 
 
 def _binary(part: dict[str, Any]) -> Media:
@@ -221,6 +236,28 @@ def _binary(part: dict[str, Any]) -> Media:
             where: Any = source
             return Media(kind, where, part[key], mime)
     raise InvalidRequest("A binary part needs mimeType and one of data, url, id.", well_formed=True)
+
+
+def _more(**members: Any) -> str | None:
+    """Returns these members of a message or a call, as far as it has them."""
+    found = {name: value for name, value in members.items() if isinstance(value, _TYPES[name])}
+    if "encryptedValue" not in found:
+        found.pop("encryptedValueType", None)
+    return _json(found)
+
+
+def _more_of_part(part: Mapping[str, Any]) -> str | None:
+    """Returns the members of a part that say nothing to a model."""
+    found = {}
+    if isinstance(part.get("id"), str):
+        found["id"] = part["id"]
+    if part.get("metadata") is not None:
+        found["metadata"] = part["metadata"]
+    return _json(found)
+
+
+def _json(members: Mapping[str, Any]) -> str | None:
+    return msgspec.json.encode(members).decode() if members else None
 
 
 def check_run(value: RunInput) -> None:

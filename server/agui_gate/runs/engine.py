@@ -18,12 +18,11 @@ from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.concurrency import stop_tasks, undisturbed
 from agui_gate.core.answers import Way
-from agui_gate.errors import AguiGateError, ConfigurationError, RateLimited, ShuttingDown
+from agui_gate.errors import AguiGateError, ConfigurationError, NotFound, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
 from agui_gate.extra_loader import load
 from agui_gate.log_events import Downgrades
-from agui_gate.protocol.dialects.base import Choice
-from agui_gate.protocol.dialects.choice import Deployment
+from agui_gate.protocol.dialects.base import Choice, Deployment
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.extensions import Extensions
@@ -319,6 +318,13 @@ class Engine:
             # Something that was called off may be at work still, and change the history.
             live.task.add_done_callback(lambda _: None if live.deciding() else self._leaser.release(opened))
         return live
+
+    def agent(self, name: str | None) -> Agent:
+        """Returns the agent of that name; the first one for None. Raises `NotFound`."""
+        agent = next(iter(self.agents.values())) if name is None else self.agents.get(name)
+        if agent is None:
+            raise NotFound("There is no such agent.")
+        return agent
 
     def following(self, principal: str, thread_id: str) -> LiveRun | None:
         """Returns the thread's run, if one is in flight here."""

@@ -15,8 +15,8 @@ from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.log_events import Downgrades
 from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
-from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.run_input import RunInput
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import Toolbox

@@ -27,7 +27,7 @@ from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, saniti
 from agui_gate.core.transcript import CardClosedEntry, Entry, Output, Transcript, TurnEntry
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.stores.base import JournalVersion, Thread
 from agui_gate.threads import regeneration
 from agui_gate.threads.limits import Limits

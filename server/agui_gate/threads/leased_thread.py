@@ -21,7 +21,7 @@ from agui_gate.core.stored_values import decode_entries, encode_entries
 from agui_gate.core.transcript import ConversationRef, EndedEntry, Entry, Output, Text, UserEntry
 from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.protocol.dialects.base import Told, View
-from agui_gate.protocol.messages import EVERYTHING
+from agui_gate.protocol.snapshot import EVERYTHING
 from agui_gate.stores import clock
 from agui_gate.stores.base import Change, JournalVersion, RunStatus, Store, Thread
 from agui_gate.stores.lookup import capabilities

@@ -3,7 +3,7 @@
 A branch drops the end of the journal, and with it the calls of that answer. Those that ran are kept in a
 `ReplacedEntry`, which outlives every later branch. From it
 
-* people see them in the thread (`protocol/messages.py`), and with each later question about the same tool
+* people see them in the thread (`protocol/snapshot.py`), and with each later question about the same tool
   (`protocol/cards.py`);
 * the model reads `note` below its instructions, with every request. It is there, and not in the transcript, for two
   reasons. Every provider takes it there at any point of a conversation, also in a chain that goes on from an older

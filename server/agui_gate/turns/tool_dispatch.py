@@ -24,7 +24,7 @@ from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import CallKind as RecordedKind
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, Shown, TurnEntry
 from agui_gate.core.visible_text import visible
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.stores.base import provider_id
 
 if TYPE_CHECKING:

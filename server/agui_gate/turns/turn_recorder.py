@@ -48,7 +48,7 @@ from agui_gate.core.json_text import completion, object_or_empty, parse_object
 from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.errors import ForeignRef, LimitReached
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.threads.limits import DEFAULTS, Limits
 
 HoldsBack = Callable[[CallStart], bool]

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.events import PROTOCOL_VERSION
-from agui_gate.protocol.dialects.base import Shapes
-from agui_gate.protocol.dialects.choice import ALLOW, Deployment, declares_v1, is_newer
+from agui_gate.protocol.dialects.base import ALLOW, Deployment, Shapes, declares_v1, is_newer
 from agui_gate.protocol.dialects.v0 import DECLARE, V0Shapes
 from agui_gate.protocol.dialects.v1 import V1Shapes
 from agui_gate.protocol.run_input import RunInput

@@ -14,8 +14,7 @@ import pytest
 from agui_gate import Agent, Gate, adapter, tool
 from agui_gate.bus.base import Reader
 from agui_gate.errors import ProviderUnavailable
-from agui_gate.protocol.dialects.base import Choice
-from agui_gate.protocol.dialects.choice import Deployment
+from agui_gate.protocol.dialects.base import Choice, Deployment
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine

@@ -22,7 +22,7 @@ from agui_gate.core.transcript import (
 from agui_gate.protocol.dialects.base import View
 from agui_gate.protocol.dialects.v0 import VIEW
 from agui_gate.protocol.dialects.v1 import V1View
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.snapshot import agui_messages
 from tests.conforming import conforms
 from tests.protocol.dialects.kinds import V0
 

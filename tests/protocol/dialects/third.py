@@ -15,10 +15,9 @@ from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.sequencer import LastEvent, RunName
 from agui_gate.core.stop_reasons import DRAINED, Stop
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry, Entry, ResultEntry
-from agui_gate.protocol.dialects.base import Dialect, Place, Result, RunClient, Shapes, Told, View, stopped
-from agui_gate.protocol.dialects.choice import Deployment
-from agui_gate.protocol.messages import as_run
+from agui_gate.protocol.dialects.base import Deployment, Dialect, Place, Result, RunClient, Shapes, Told, View, stopped
 from agui_gate.protocol.run_input import RunInput
+from agui_gate.protocol.snapshot import as_run
 
 Json = dict[str, Any]
 VERSION = "2.0"

@@ -17,8 +17,8 @@ from agui_gate.cli.store_access import opened
 from agui_gate.cli.terminal.console import dim
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings, load_settings
-from agui_gate.core.audit import Break, Chains, Event, Head
-from agui_gate.core.audit_comparison import Ledger
+from agui_gate.core.audit import Event, Head
+from agui_gate.core.audit_verification import Break, Chains, Ledger
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.capabilities import FullStore

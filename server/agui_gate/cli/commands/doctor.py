@@ -223,7 +223,7 @@ def _age(oldest: int | None, now: int) -> str:
 
 async def _bus(settings: Settings) -> Finding:
     """Connects to the bus and closes it."""
-    from agui_gate.config.engine_settings import bus_from
+    from agui_gate.config.backends import bus_from
     from agui_gate.stores import schema_of
 
     try:

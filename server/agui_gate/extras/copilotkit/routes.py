@@ -62,7 +62,7 @@ class CopilotKitRoutes:
     def __init__(self, server: HttpServer) -> None:
         self._server, self._engine, self._guard = server, server.engine, server.guard
         agents = server.agents
-        self._agents: dict[str, Agent] = {**agents, DEFAULT: agents.get(DEFAULT, server.agent(None))}
+        self._agents: dict[str, Agent] = {**agents, DEFAULT: agents.get(DEFAULT, server.engine.agent(None))}
 
     def all(self) -> list[BaseRoute]:
         """Returns the routes. Thread ids may contain slashes, so what goes on after an id stands before what ends in

@@ -6,7 +6,7 @@ from agui_gate.agents.team import Member
 from agui_gate.core import result_texts
 from agui_gate.core.transcript import CallPart, HandedOffEntry, ResultEntry
 from agui_gate.extras.teams.team import TRANSFER
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns.tool_dispatch import CallKind
 

@@ -27,7 +27,7 @@ from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, T
 from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
 from agui_gate.extras.teams.delegation import EMPTY
 from agui_gate.extras.teams.members import Members
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.agent_loop import MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.epochs import MAY_HAVE_RUN

@@ -9,25 +9,37 @@ by the version of AG-UI that the client reads. A dialect is two classes:
 * `Shapes` is what needs no run: the last event of a stream, messages in a snapshot, what of a thread is shown at all.
   Readers that come back to a thread have only these.
 
-`Choice` selects the shapes for each request (`choice.py`). Nothing else asks which dialect a client has: code outside
+`Choice` selects the shapes for each request, by what its ``protocolVersion`` says. A client that declares nothing is
+one from before versions, and gets the shapes of 0.x. Whoever declares 1.0 or newer gets the rules of the specification.
+So does a declaration that can't be read, which counts as newer (VER-4). The deployment has a word in it (`Deployment`,
+docs/adr/0015-dialect-per-request.md). Nothing else asks which dialect a client has: code outside
 `protocol/` knows the names of this module alone. The functions at its end are about the last event of a run, decoded,
 of whichever dialect and server. `v0.py` and `v1.py` are the two dialects that there are.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence, Set
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.sequencer import Lane, LastEvents, RunName, Sequencer
 from agui_gate.core.stop_reasons import ASKED, Stop, cut_off
 from agui_gate.core.transcript import CallPart, CardClosedEntry, Entry, ResultEntry
 from agui_gate.errors import LimitReached
-from agui_gate.protocol.message_shapes import Message
 from agui_gate.protocol.run_input import RunInput
+
+Message = dict[str, Any]
+"""A message as AG-UI's JSON."""
+
+ALLOW = "the client can read it: set AGUI_GATE_DIALECT to auto"
+
+_VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
+_OURS = (1, 0)
 
 
 class Told(NamedTuple):
@@ -207,6 +219,49 @@ class Choice(Protocol):
         error for
         others.
         """
+
+
+class Deployment(StrEnum):
+    """The operator's word about the clients (`AGUI_GATE_DIALECT`). A `Choice`.
+
+    * ``auto`` leaves out the two optional members that a 0.0.59 parser chokes on, `pendingToolCallIds` and `expiresAt`.
+      A Node runtime with client 1.0.0 declares 1.0, while the browser behind it parses with 0.0.59. Nothing in the
+      request tells. Consumers derive both by themselves.
+    * ``1.0`` sends these two as well: the operator knows that every browser is new enough.
+    * ``compat`` gives everybody the shapes of 0.x: the operator knows that some browser is not.
+    """
+
+    AUTO = "auto"
+    COMPAT = "compat"
+    V1 = "1.0"
+
+    def choose(self, run: RunInput, *, reads_stops: bool = False) -> Shapes:
+        """See `Choice`. The dialects stand on this module, and most deployments have clients of one."""
+        from agui_gate.protocol.dialects.v0 import V0Shapes
+
+        if not declares_v1(run.protocol_version):
+            return V0Shapes(reads_stops=reads_stops)
+        if self is Deployment.COMPAT:
+            return V0Shapes(PROTOCOL_VERSION, ALLOW, reads_stops=reads_stops)
+        from agui_gate.protocol.dialects.v1 import V1Shapes
+
+        return V1Shapes(extras=self is Deployment.V1)
+
+
+def is_newer(asked: str | None) -> bool:
+    """Returns whether the sender declares more than this server speaks. What can't be read counts as that (VER-4)."""
+    if asked is None:
+        return False
+    match = _VERSION.fullmatch(asked)
+    return match is None or (int(match[1]), int(match[2])) > _OURS
+
+
+def declares_v1(asked: str | None) -> bool:
+    """Returns whether the sender declares 1.0 or newer. What can't be read counts as newer (VER-4)."""
+    if asked is None:
+        return False
+    match = _VERSION.fullmatch(asked)
+    return match is None or int(match[1]) >= 1
 
 
 def stopped(event: Mapping[str, Any]) -> Stop | None:

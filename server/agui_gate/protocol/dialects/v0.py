@@ -29,6 +29,7 @@ from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry, Entry, ResultEntry
 from agui_gate.protocol.dialects.base import (
     Dialect,
+    Message,
     Place,
     Result,
     RunClient,
@@ -40,7 +41,6 @@ from agui_gate.protocol.dialects.base import (
     without_deadlines,
     without_extras,
 )
-from agui_gate.protocol.message_shapes import Message
 from agui_gate.protocol.run_input import RunInput
 
 CANCELLED = "that the run was stopped before its end, and did not fail (the outcome cancelled)"

@@ -18,7 +18,7 @@ A call whose gate let it go free was held back until its turn was over, and stan
 See docs/adr/0017-no-server-results-for-frontend-calls.md.
 
 Extras are two optional members of the last event, `pendingToolCallIds` and `expiresAt`, on which a 0.0.59 parser
-chokes. They are sent where the operator says that every browser is new enough (`choice.py`).
+chokes. They are sent where the operator says that every browser is new enough (`base.Deployment`).
 """
 
 from collections.abc import Collection, Sequence, Set
@@ -35,6 +35,7 @@ from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry, Entry, ResultEntry
 from agui_gate.protocol.dialects.base import (
     Dialect,
+    Message,
     Place,
     Result,
     RunClient,
@@ -46,9 +47,8 @@ from agui_gate.protocol.dialects.base import (
     without_deadlines,
     without_extras,
 )
-from agui_gate.protocol.message_shapes import Message
-from agui_gate.protocol.messages import as_run
 from agui_gate.protocol.run_input import RunInput
+from agui_gate.protocol.snapshot import as_run
 
 
 class V1:

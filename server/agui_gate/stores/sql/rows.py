@@ -6,10 +6,9 @@ from typing import cast, get_args
 import msgspec
 
 from agui_gate.core.transcript import ConversationRef
-from agui_gate.stores.base import Page, RunStatus, Thread, ThreadHead
-from agui_gate.stores.cursor import Place, to_cursor
+from agui_gate.stores.base import RunStatus, Thread, ThreadHead
 from agui_gate.stores.lease import lapsed
-from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Result, Statement
 from agui_gate.stores.sql.variant import Variant
 
 _decode_ref = msgspec.json.Decoder(ConversationRef).decode
@@ -109,18 +108,6 @@ class HeadRow(msgspec.Struct, array_like=True):
         )
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The threads that a list shows; None means any."""
-
-    principal: str
-    archived: bool | None
-    agent: str | None
-
-    def values(self) -> dict[str, str | bool]:
-        """Returns what must be equal, by column."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
-
-
 AT_ONCE = 25
 """Rows of one statement at most."""
 
@@ -139,45 +126,28 @@ _PENDING = (
     "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
 )
 _COLUMNS = ", ".join((*HeadRow.__struct_fields__[:-1], _PENDING))
-_NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT :limit"
-_START = Place(2**63 - 1, 2**63 - 1)
 
 _decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
 
 
 class Heads:
-    """The statements and steps of lists."""
+    """The statements that read heads."""
 
     def __init__(self, variant: Variant) -> None:
-        self._rows = variant.arrays(HeadRow.__struct_fields__)
+        self._columns = variant.arrays(HeadRow.__struct_fields__)
 
     def reading(self, rows: str) -> str:
         """Returns the SQL that reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""
-        return f"SELECT {self._rows}, :ticks FROM (SELECT {_COLUMNS} FROM threads {rows}) AS found"  # noqa: S608 our names
+        return f"SELECT {self._columns}, :ticks FROM (SELECT {_COLUMNS} FROM threads {rows}) AS found"  # noqa: S608 our names
 
     @staticmethod
     def heads(result: Result) -> list[ThreadHead]:
         """Returns the heads that were read."""
-        ((body, ticks),) = result.rows
-        return [row.head(ticks) for row in _decode_rows(body)]
+        rows, ticks = Heads.rows(result)
+        return [row.head(ticks) for row in rows]
 
-    def page(self, wanted: Wanted, after: Place | None, limit: int) -> Steps[Page]:
-        """Returns one page; it asks for one thread more than it shows, to know whether there is another page."""
-        equal = wanted.values()
-        conditions = " AND ".join(("tenant = :tenant", *(f"{column} = :{column}" for column in equal)))
-        which = f"WHERE {conditions} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}"
-        if wanted.archived is None:  # each part is along an index, in its order; both at once are not
-            parts = (which.replace(" AND (", f" AND archived = {archived} AND (", 1) for archived in (0, 1))
-            keys = " UNION ALL ".join(f"SELECT key FROM (SELECT key FROM threads {part}) AS part" for part in parts)  # noqa: S608 ours
-            which = f"WHERE tenant = :tenant AND key IN ({keys}) {_NEWEST}"
-        text = self.reading(which)
-        place = msgspec.structs.asdict(after or _START)
-        (found,) = yield Last([Statement(text, {**equal, **place, "limit": limit + 1})])
-        ((body, ticks),) = found.rows
-        rows = _decode_rows(body)
-        shown = rows[:limit]
-        more = len(rows) > limit
-        return Page(
-            [row.head(ticks) for row in shown],
-            to_cursor(Place(shown[-1].updated_at, shown[-1].key)) if more else None,
-        )
+    @staticmethod
+    def rows(result: Result) -> tuple[list[HeadRow], int]:
+        """Returns their rows, and the clock of leases when they were read."""
+        ((body, ticks),) = result.rows
+        return _decode_rows(body), ticks

@@ -30,14 +30,13 @@ from agui_gate.stores.base import (
     ThreadHead,
     Which,
 )
-from agui_gate.stores.cursor import from_cursor
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.sql import orphans
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
-from agui_gate.stores.sql.rows import Heads, Wanted
+from agui_gate.stores.sql.rows import Heads
 from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
 from agui_gate.stores.sql.variant import Variant
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from agui_gate.stores.sql.audit import AuditReader
     from agui_gate.stores.sql.deletions import Deletions
     from agui_gate.stores.sql.epochs import Epochs
-    from agui_gate.stores.sql.records import Records
+    from agui_gate.stores.sql.lists import Lists
     from agui_gate.stores.sql.retention import Retention
     from agui_gate.stores.tombstones import Tombstone
 
@@ -93,11 +92,11 @@ class Operations:
         return Epochs(self._variant, self.ledger)
 
     @cached_property
-    def records(self) -> "Records":
-        """Lists approvals."""
-        from agui_gate.stores.sql.records import Records
+    def lists(self) -> "Lists":
+        """Lists threads and approvals."""
+        from agui_gate.stores.sql.lists import Lists
 
-        return Records(self._variant, self.ledger)
+        return Lists(self._variant, self.ledger, self.heads)
 
     @cached_property
     def retention(self) -> "Retention":
@@ -202,9 +201,9 @@ class SQLStore(ABC):
         agent: str | None = None,
     ) -> Page:
         """See `ThreadStore`."""
-        after = None if cursor is None else from_cursor(cursor)
-        wanted = Wanted(principal=principal, archived=archived, agent=agent)
-        return await self._do("read", lambda: self._sql.heads.page(wanted, after, limit))
+        lists = self._sql.lists
+        after, equal = lists.after(cursor), {"principal": principal, "archived": archived, "agent": agent}
+        return await self._do("read", lambda: lists.threads(equal, after, limit))
 
     async def update_thread(
         self,
@@ -243,23 +242,23 @@ class SQLStore(ABC):
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
     ) -> ApprovalPage:
         """See `ApprovalStore`."""
-        after = None if cursor is None else from_cursor(cursor).key
-        page = await self._do("read", lambda: self._sql.records.page(principal, which, after, limit))
+        after = self._sql.lists.after(cursor)
+        page = await self._do("read", lambda: self._sql.lists.approvals(principal, which, after, limit))
         if page is None:
-            page = await self._do("write", lambda: self._sql.records.fresh_page(principal, which, after, limit))
+            page = await self._do("write", lambda: self._sql.lists.fresh_approvals(principal, which, after, limit))
         return page
 
     async def waiting_ids(self, principals: Collection[str], limit: int) -> Mapping[str, list[str]]:
         """See `ApprovalStore`."""
-        return await self._do("read", lambda: self._sql.records.waiting_ids(principals, limit)) if principals else {}
+        return await self._do("read", lambda: self._sql.lists.waiting_ids(principals, limit)) if principals else {}
 
     async def working_states(self, principals: Collection[str]) -> Mapping[str, State]:
         """See `WorkingStore`."""
-        return await self._do("read", lambda: self._sql.records.working_states(principals)) if principals else {}
+        return await self._do("read", lambda: self._sql.lists.working_states(principals)) if principals else {}
 
     async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
         """See `ApprovalStore`."""
-        return await self._do("read", lambda: self._sql.records.read(principal, approval_ids))
+        return await self._do("read", lambda: self._sql.lists.read(principal, approval_ids))
 
     async def expire(self, most: int = EXPIRE) -> Expired:
         """See `Expiry`."""

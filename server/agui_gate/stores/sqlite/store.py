@@ -2,22 +2,29 @@
 
 Decisions: adr/0001-sqlite-on-one-worker-thread.md. Several processes may share the file; a claim is one conditional
 update, so SQLite itself decides which of them wins. The operations are those of every store in SQL (`stores/sql`); here
-is what runs them, and what is SQLite's alone.
+is what runs them, and what is SQLite's alone: the file while it is open, with its connection, its clock and the owner
+of its leases.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
-from agui_gate.stores.clock import Clock, wall_clock
-from agui_gate.stores.sql.operations import Kind, Operation
+from agui_gate.stores.clock import Clock, StoreClock, wall_clock
+from agui_gate.stores.lease import LeaseOwner
+from agui_gate.stores.sql.operations import Kind, Operation, run
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import machine
-from agui_gate.stores.sqlite.database import Database
-from agui_gate.stores.sqlite.file import StoreFile
+from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
+from agui_gate.stores.sqlite.inode import OpenFile
+from agui_gate.stores.sqlite.statistics import write_statistics
 from agui_gate.stores.sqlite.variant import SQLiteVariant
 
 if TYPE_CHECKING:
@@ -25,19 +32,59 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+CLOSE_S = 10.0
+"""Seconds that `aclose` waits for work under way; a commit that takes longer still ends on its own."""
 
-class SQLiteStore(SQLStore, StoreFile):
+
+class SQLiteStore(SQLStore):
     """A `Store` in the file ``path``. ``clock`` is the wall clock (`stores.clock`). ``any_past``: see `open_store`.
 
     Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
     """
 
+    neighbours: Sequence[int]
+
     def __init__(
         self, path: str, *, clock: Clock = wall_clock, bounds: Bounds = NO_BOUNDS, any_past: bool = False
     ) -> None:
-        SQLStore.__init__(self, SQLiteVariant(), bounds)
-        StoreFile.__init__(self, path, clock, self._sql, any_past)
+        super().__init__(SQLiteVariant(), bounds)
+        self._path, self._any_past = path, any_past
+        self._clock = StoreClock(clock)
+        self._worker: Worker | None = None
+        self._owner: LeaseOwner | None = None
+        self._db: Database | None = None  # the worker thread's alone
+        self._file: OpenFile | None = None
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
+        self.neighbours = ()
+
+    async def start(self) -> None:
+        """Opens and migrates the file; does nothing if it is open. Raises `ConfigurationError`."""
+        if self._worker is not None:
+            return
+        worker = Worker("agui-gate-sqlite")
+        self._worker = worker
+        try:
+            await worker.submit(self._open)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def check(self) -> None:
+        """Raises `Unavailable` unless a read and a write work now."""
+        await self._run(self._check)
+
+    async def aclose(self) -> None:
+        """Gives our leases back and closes, after what is queued; waits at most `CLOSE_S`. Safe to call twice."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return
+        closed = worker.submit(self._close)
+        worker.stop()
+        await asyncio.wait([closed], timeout=CLOSE_S)
+
+    def now(self) -> int:
+        """See `StoreLifecycle`."""
+        return self._clock()
 
     async def begin_epoch(self) -> "Epoch":
         """See `EpochStore`. Raises `ConfigurationError` while others have the file open, or the one before it."""
@@ -80,6 +127,8 @@ class SQLiteStore(SQLStore, StoreFile):
 
         return await self._run(job) if run_keys else {}
 
+    # --- the driver
+
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
         return await self._submit(partial(self._job, kind, operation))
 
@@ -92,6 +141,127 @@ class SQLiteStore(SQLStore, StoreFile):
         if self._owner is None:
             raise Unavailable("The store is closed.")
         return self._owner.name
+
+    def _open(self) -> None:
+        db = open_database(self._path)
+        if not self._any_past and db.is_copy():
+            from agui_gate.stores.epochs import ANOTHER_PAST
+
+            db.close()
+            raise ConfigurationError(ANOTHER_PAST.format(f"The database {self._path} is a backup."))
+        self._db, self._file = db, OpenFile(self._path)
+        self._owner = LeaseOwner()
+        with errors_as_unavailable():
+            write_statistics(db)
+        with errors_as_unavailable(), db.transaction(durable=False):
+            overdue_by = machine.set_clock(db, self._clock)
+            if overdue_by is not None:
+                self._perform(db, lambda: self._sql.ledger.expire(at=overdue_by))
+            machine.keep_clock(db, self._clock)
+            self.neighbours = machine.enter(db, self._owner.name, self._clock())
+
+    def _check(self, db: Database) -> None:
+        self._require_file()
+        with db.transaction(durable=False):
+            db.execute("INSERT OR REPLACE INTO checks (one, checked_at) VALUES (1, ?)", (self._clock(),))
+            db.execute("SELECT checked_at FROM checks").fetchone()
+
+    def _close(self) -> None:
+        db, self._db = self._db, None
+        owner, self._owner = self._owner, None
+        if db is None or owner is None:
+            return
+        try:
+            with errors_as_unavailable(), db.transaction(durable=False):
+                self._perform(db, lambda: self._sql.threads.void_all(owner.name))
+                machine.leave(db, owner.name)
+                machine.keep_clock(db, self._clock)
+        except Unavailable:
+            pass  # the leases end with their owner
+        finally:
+            owner.close()
+            db.close()
+            if self._file is not None:
+                self._file.close()
+
+    def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
+        if self._worker is None:
+            raise Unavailable("The store is closed.")
+        return self._worker.submit(partial(self._attempt, job))
+
+    def _attempt(self, job: Callable[[Database], T]) -> T:
+        if self._db is None:
+            raise Unavailable("The store is closed.")
+        try:
+            return job(self._db)
+        except sqlite3.Error as error:
+            raise unavailable(error) from error
+
+    def _require_file(self) -> None:
+        if self._file is not None:
+            self._file.require()
+
+    def _job(self, kind: Kind, operation: Operation[T], db: Database) -> T:
+        if kind == "durable":
+            self._require_file()
+        with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
+            return self._perform(db, operation)
+
+    def _perform(self, db: Database, operation: Operation[T]) -> T:
+        """Performs an operation within a transaction."""
+        at = self._clock.moment()
+        given = {"now": at.now, "ticks": at.ticks, "tenant": ""}
+        return run(operation, partial(db.answer, given))
+
+    async def _run(self, job: Callable[[Database], T]) -> T:
+        return await self._submit(job)
+
+
+_Item = tuple[Callable[[], Any], asyncio.Future[Any]]
+
+
+class Worker:
+    """A thread that runs blocking jobs in order, and hands their results back to the event loop.
+
+    Cheaper than a pool (one queue, one wake-up of the loop per job), which matters at two jobs a run. It is a daemon: a
+    process that forgets to close its store can still exit.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._jobs: SimpleQueue[_Item | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Callable[[], T]) -> asyncio.Future[T]:
+        """Queues ``job``. Cancelling the future does not stop the job: it runs, and its result is dropped."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._jobs.put((job, future))
+        return future
+
+    def stop(self) -> None:
+        """Ends the thread after what is queued already."""
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (item := self._jobs.get()) is not None:
+            job, future = item
+            result, error = None, None
+            try:
+                result = job()
+            except BaseException as raised:  # the caller's to handle, whatever it is
+                error = raised
+            with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+                future.get_loop().call_soon_threadsafe(_resolve, future, result, error)
+            del item, job, future, result, error
+
+
+def _resolve(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
 
 
 def _forget(future: asyncio.Future[None]) -> None:

@@ -1,15 +1,16 @@
-"""Approvals as a list shows them, in SQL."""
+"""Lists of threads and of approvals in SQL, page by page."""
 
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.stores.base import ApprovalPage, Which
-from agui_gate.stores.cursor import Place, fitting, to_cursor
+from agui_gate.stores.base import ApprovalPage, Page, Which
+from agui_gate.stores.cursor import Place, fitting, from_cursor, to_cursor
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
+from agui_gate.stores.sql.rows import Heads
 from agui_gate.stores.sql.variant import Variant
 
 _LAST = 2**63 - 1
@@ -61,12 +62,17 @@ _decode_states = msgspec.json.Decoder(list[tuple[str, State]]).decode
 _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 
-class Records:
-    """The statements and steps of records."""
+_NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT :limit"
+_START = Place(2**63 - 1, 2**63 - 1)
 
-    def __init__(self, variant: Variant, ledger: Ledger) -> None:
+
+class Lists:
+    """The statements and steps of lists."""
+
+    def __init__(self, variant: Variant, ledger: Ledger, heads: Heads) -> None:
         self._variant = variant
         self._ledger = ledger
+        self._heads = heads
         self.places: Mapping[Which, str] = {
             which: f"SELECT {variant.arrays(['seq'])} FROM ({places}) AS found"  # noqa: S608 our names
             for which, places in _PLACES.items()
@@ -85,12 +91,40 @@ class Records:
         working = f"SELECT id, state FROM approvals WHERE {_WORKING} AND {variant.among('principal', 'principals')}"  # noqa: S608 ours
         self._working = f"SELECT {variant.arrays(['id', 'state'])} FROM ({working}) AS found"  # noqa: S608 our names
 
-    def page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage | None]:
-        """Returns one page; None if some of this principal's are to be expired before a list is right.
+    @staticmethod
+    def after(cursor: str | None) -> Place | None:
+        """Returns the place after which a list goes on. Raises `InvalidRequest`."""
+        return None if cursor is None else from_cursor(cursor)
+
+    def threads(self, wanted: Mapping[str, str | bool | None], after: Place | None, limit: int) -> Steps[Page]:
+        """Returns one page of threads; it asks for one more than it shows, to know whether there is another page.
+
+        ``wanted``: what must be equal, by column; None means any.
+        """
+        equal = {column: value for column, value in wanted.items() if value is not None}
+        conditions = " AND ".join(("tenant = :tenant", *(f"{column} = :{column}" for column in equal)))
+        which = f"WHERE {conditions} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}"
+        if "archived" not in equal:  # each part is along an index, in its order; both at once are not
+            parts = (which.replace(" AND (", f" AND archived = {archived} AND (", 1) for archived in (0, 1))
+            keys = " UNION ALL ".join(f"SELECT key FROM (SELECT key FROM threads {part}) AS part" for part in parts)  # noqa: S608 ours
+            which = f"WHERE tenant = :tenant AND key IN ({keys}) {_NEWEST}"
+        text = self._heads.reading(which)
+        place = msgspec.structs.asdict(after or _START)
+        (found,) = yield Last([Statement(text, {**equal, **place, "limit": limit + 1})])
+        rows, ticks = self._heads.rows(found)
+        shown = rows[:limit]
+        more = len(rows) > limit
+        return Page(
+            [row.head(ticks) for row in shown],
+            to_cursor(Place(shown[-1].updated_at, shown[-1].key)) if more else None,
+        )
+
+    def approvals(self, principal: str, which: Which, after: Place | None, limit: int) -> Steps[ApprovalPage | None]:
+        """Returns one page of approvals; None if some of this principal's are to be expired before a list is right.
 
         It asks for one more than it shows, to know whether there is.
         """
-        start = _FIRST[which] if after is None else after
+        start = _FIRST[which] if after is None else after.key
         values = {"principal": principal, "after": start, "limit": limit + 1}
         overdue, found = yield [Statement(OVERDUE, values), Statement(self.places[which], values)]
         if overdue.rows:
@@ -126,10 +160,10 @@ class Records:
         (read,) = yield Last([Statement(self._shown, {"seqs": seqs})])
         return self._ledger.approvals(read), [approval_id for _, approval_id, _ in found[fit:]]
 
-    def fresh_page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage]:
+    def fresh_approvals(self, principal: str, which: Which, after: Place | None, limit: int) -> Steps[ApprovalPage]:
         """Returns one page, after overdue ones were expired."""
         while True:
             yield from self._ledger.expire("principal = :principal", {"principal": principal})
-            page = yield from self.page(principal, which, after, limit)
+            page = yield from self.approvals(principal, which, after, limit)
             if page is not None:
                 return page

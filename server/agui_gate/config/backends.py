@@ -1,4 +1,4 @@
-"""The settings as the engine and the stores take them: the same for a server and for a command."""
+"""Makes the store and the bus that settings name, and the limits of an engine: for a server as for a command."""
 
 from typing import TYPE_CHECKING
 

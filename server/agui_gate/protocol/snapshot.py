@@ -7,7 +7,8 @@ from the ledger for gated calls and from the journal for the rest, paired as the
 the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
 says (`protocol/approval_records.py`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
 
-What a client sent is restated as it came (`protocol/message_shapes.py`). Values are JSON-ready, in camelCase and
+What a client sent is restated as it came: what came in as parts comes back as parts, text alone as a string, and the
+members that say nothing to a model are kept (`run_input.py`). Values are JSON-ready, in camelCase and
 without nulls, and of the shapes of 1.x. What of them a client is shown, and how, is its dialect's to say
 (`protocol/dialects/`).
 
@@ -32,8 +33,10 @@ from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
     CardEntry,
+    Content,
     Entry,
     KeptEntry,
+    Media,
     Output,
     ReasoningPart,
     ReplacedEntry,
@@ -46,9 +49,8 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.protocol.approval_records import metadata
 from agui_gate.protocol.cards import in_order
-from agui_gate.protocol.dialects.base import Place, View
+from agui_gate.protocol.dialects.base import Message, Place, View
 from agui_gate.protocol.dialects.v0 import VIEW
-from agui_gate.protocol.message_shapes import Message, content_of, tool_message, with_more
 
 EVERYTHING: View = VIEW
 """The view of a reader who is shown all that there is."""
@@ -58,6 +60,10 @@ PARAGRAPH = "\n\n"
 
 RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
 """The content of a message that holds such calls, for pages that know nothing of its metadata."""
+
+
+UNTYPED = "application/octet-stream"
+"""The media type of inline bytes that came without one; the schema requires it there."""
 
 
 def agui_messages(
@@ -323,3 +329,45 @@ def as_run(text: str, record: Approval) -> str:
     if issued is not None and (text == effective or canonical(issued) == effective):
         return text
     return msgspec.json.encode(in_order(effective, {"properties": issued or {}})).decode()
+
+
+def content_of(content: Sequence[Content]) -> str | list[Message]:
+    """Returns a string where text is all there is, and came as that; else parts."""
+    if not content:
+        return ""
+    first = content[0]
+    if len(content) == 1 and isinstance(first, Text) and first.more is None:
+        return first.text
+    return [_part(part) for part in content]
+
+
+def tool_message(message_id: str, call_id: str, output: Output) -> Message:
+    """Returns a result, with its error beside it where it is one."""
+    content = output.content if output.parts is None else [_part(part) for part in output.parts]
+    message: Message = {"id": message_id, "role": "tool", "toolCallId": call_id, "content": content}
+    if output.is_error:
+        message["error"] = output.error or output.content
+    return message
+
+
+def _part(part: Content) -> Message:
+    shown = (
+        {"type": "text", "text": part.text} if isinstance(part, Text) else {"type": part.kind, "source": _source(part)}
+    )
+    return shown if part.more is None else with_more(shown, part.more)
+
+
+def _source(media: Media) -> Message:
+    source = {"type": media.source, "value": media.value}
+    mime_type = media.mime_type or (UNTYPED if media.source == "data" else None)
+    if mime_type:
+        source["mimeType"] = mime_type
+    if media.provider is not None:
+        source["provider"] = media.provider
+    return source
+
+
+def with_more(item: dict[str, Any], kept: str) -> dict[str, Any]:
+    """Returns ``item`` with what was kept beside it."""
+    item.update(msgspec.json.decode(kept))
+    return item

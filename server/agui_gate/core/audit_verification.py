@@ -1,6 +1,7 @@
-"""Compares the audit trail with the ledger: somebody who can write to the one may have.
+"""Verifies the audit trail: its chains, and whether the ledger says the same.
 
 The trail alone can be whole while the ledger says something else: other arguments, another person, another result.
+Somebody who can write to the one may have.
 """
 
 from collections.abc import Iterable
@@ -9,8 +10,55 @@ from typing import Literal
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.audit import Event, digest
+from agui_gate.core.audit import Event, Head, digest, event_hash
 from agui_gate.core.json_text import parse_object
+
+Why = Literal["missing", "added", "changed", "not_the_head"]
+
+
+class Break(msgspec.Struct, frozen=True):
+    """A place where a chain is broken: events before ``seq`` are ``missing``, or that one was ``added`` or ``changed``.
+
+    ``not_the_head``: it is not the event that the head of the chain was, which was kept elsewhere; or there is none.
+    """
+
+    thread: str
+    seq: int
+    why: Why
+    tenant: str = ""
+
+
+class Chains:
+    """Checks chains, whose events come thread by thread and in order. ``heads`` were kept elsewhere, at any time.
+
+    Keeps one event, and the heads.
+    """
+
+    def __init__(self, heads: Iterable[Head] = ()) -> None:
+        self._heads = {(head.tenant, head.thread, head.seq): head.hash for head in heads if head.seq}
+        self._last = Head("")
+
+    def check(self, event: Event) -> list[Break]:
+        """Returns what is wrong with the next event. The chain is then followed from it on."""
+        if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
+            self._last = Head(event.thread, tenant=event.tenant)
+        found: list[Why] = []
+        if event.seq != self._last.seq + 1:
+            found = ["missing" if event.seq > self._last.seq else "added"]
+        elif event.prev != self._last.hash:
+            found = ["changed"]
+        if event.hash != event_hash(event):
+            found = ["changed"]
+        kept = self._heads.pop((event.tenant, event.thread, event.seq), event.hash)
+        if kept != event.hash:
+            found = [*found, "not_the_head"]
+        self._last = event.head
+        return [Break(event.thread, event.seq, why, event.tenant) for why in found]
+
+    def missing(self) -> list[Break]:
+        """Returns what is missing after the last event: the heads that were kept, and whose events were not there."""
+        return [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]
+
 
 Differs = Literal["arguments", "decision", "state", "output", "not_asked", "no_record"]
 """The part of a record that differs from what the trail says of it. ``no_record``: there is none."""
