@@ -127,7 +127,7 @@ async def test_without_the_lease_the_request_is_not_made_and_the_record_says_so(
     thread, consents = await two_agreed(store)
     await consents.of_task("").pass_on(AGENT)
     monkeypatch.setattr(thread.lease, "held_at", 0)
-    await store._do("write", lambda: store._sql.threads.void_all(store._holder))
+    await store._do("write", lambda: store._sql.leases.void_all(store._holder))
     other = await store.lease_thread("p", "t", "a", "r3")
     with pytest.raises(LeaseLost) as lost:
         await consents.of_task("").begin()

@@ -509,4 +509,4 @@ class Replay:
 async def lapse(store: FullStore, run_key: str) -> None:
     """The lease of that run ends by itself, as nobody renews it; whose it was may still renew it."""
     assert isinstance(store, SQLStore)
-    await store._do("write", lambda: store._sql.threads.void(run_key))
+    await store._do("write", lambda: store._sql.leases.void(run_key))

@@ -250,4 +250,4 @@ async def _unreadable(store: Used) -> None:
     await store._do("write", spoil)
     with pytest.raises(Unreadable):
         await store.lease_thread("alice", "x", "support", "y")
-    await store._do("write", lambda: store._sql.threads.void("y"))
+    await store._do("write", lambda: store._sql.leases.void("y"))

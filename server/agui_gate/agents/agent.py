@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
-from agui_gate.agents.model_names import adapter_for
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolSource, identity
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.extra_loader import load
@@ -116,6 +115,8 @@ class Agent:
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
         if isinstance(self.model, str):
+            from agui_gate.agents.model_names import adapter_for
+
             object.__setattr__(self, "model", adapter_for(self.model))
         if not (isinstance(self.instructions, str) or callable(self.instructions)):
             raise ConfigurationError(

@@ -1,8 +1,9 @@
 """The shapes of AG-UI 1.x that a request is made of, exactly as its schema has them.
 
-These structs are narrower forms of those in `run_input.py`, so what is decoded into them needs no copy. They refuse what
-the schema refuses: members that it doesn't know, members that are missing, null, or of another type (PROC-1). A request
-that fits is clean, in this generation and in the one before. What to do with one that doesn't is in `lenient_request.py`.
+These structs are narrower forms of those in `run_input.py`, so what is decoded into them needs no copy. They refuse
+what the schema refuses: members that it doesn't know, members that are missing, null, or of another type (PROC-1). A
+request that fits is clean, in this generation and in the one before. What to do with one that doesn't is in
+`lenient_request.py`.
 
 Three things are no part of the schema of 1.0, and are read from everybody. These are `function_approvals` of a message,
 the retired part `binary` (VER-9), and the type of a sealed value, which is of 1.1 (REAS-5).

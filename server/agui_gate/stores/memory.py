@@ -137,7 +137,7 @@ class MemoryStore(SQLStore):
         """Ends all leases."""
         if self._owner is not None:
             owner = self._owner.name
-            await self._do("write", lambda: self._sql.threads.void_all(owner))
+            await self._do("write", lambda: self._sql.leases.void_all(owner))
             self._owner.close()
             self._owner = None
 

@@ -77,7 +77,7 @@ class PostgresStore(SQLStore):
             return
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await link.run("write", lambda: self._sql.threads.void_all(owner.name))
+                await link.run("write", lambda: self._sql.leases.void_all(owner.name))
         except (Unavailable, TimeoutError):
             pass  # they end by themselves
         finally:
@@ -103,7 +103,7 @@ class PostgresStore(SQLStore):
             return await super().lease_thread(principal, thread_id, agent, run_key, known=known, **more)
         except (OutcomeUnknown, Trouble) as error:
             if isinstance(error, OutcomeUnknown) or error.committed:
-                self._later(lambda: self._sql.threads.void(run_key))
+                self._later(lambda: self._sql.leases.void(run_key))
             raise
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:

@@ -10,7 +10,7 @@ from agui_gate.stores.cursor import Place, fitting, from_cursor, to_cursor
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
-from agui_gate.stores.sql.rows import Heads
+from agui_gate.stores.sql.threads import Heads
 from agui_gate.stores.sql.variant import Variant
 
 _LAST = 2**63 - 1
@@ -69,10 +69,10 @@ _START = Place(2**63 - 1, 2**63 - 1)
 class Lists:
     """The statements and steps of lists."""
 
-    def __init__(self, variant: Variant, ledger: Ledger, heads: Heads) -> None:
+    def __init__(self, variant: Variant, ledger: Ledger) -> None:
         self._variant = variant
         self._ledger = ledger
-        self._heads = heads
+        self._heads = Heads(variant)
         self.places: Mapping[Which, str] = {
             which: f"SELECT {variant.arrays(['seq'])} FROM ({places}) AS found"  # noqa: S608 our names
             for which, places in _PLACES.items()

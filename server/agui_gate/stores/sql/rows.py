@@ -6,10 +6,9 @@ from typing import cast, get_args
 import msgspec
 
 from agui_gate.core.transcript import ConversationRef
-from agui_gate.stores.base import RunStatus, Thread, ThreadHead
+from agui_gate.stores.base import RunStatus, Thread
 from agui_gate.stores.lease import lapsed
-from agui_gate.stores.sql.operations import Result, Statement
-from agui_gate.stores.sql.variant import Variant
+from agui_gate.stores.sql.operations import Statement
 
 _decode_ref = msgspec.json.Decoder(ConversationRef).decode
 _STATUSES: frozenset[str] = frozenset(get_args(RunStatus))
@@ -75,39 +74,6 @@ class ThreadRow(msgspec.Struct, array_like=True):
         )
 
 
-class HeadRow(msgspec.Struct, array_like=True):
-    """A thread as a list reads it: its fields are the columns, in this order; ``pending`` is counted."""
-
-    id: str
-    agent: str
-    title: str | None
-    archived: int | bool
-    created_at: int
-    updated_at: int
-    key: int
-    run_key: str | None
-    run_status: str | None
-    lease_owner: str | None
-    lease_until: int
-    pending: int
-
-    def head(self, ticks: int) -> ThreadHead:
-        """Returns the thread as a list shows it."""
-        return ThreadHead(
-            id=self.id,
-            agent=self.agent,
-            title=self.title,
-            archived=bool(self.archived),
-            created_at=self.created_at,
-            updated_at=self.updated_at,
-            run_key=self.run_key,
-            run_status="interrupted"
-            if lapsed(self.run_status, self.lease_owner, self.lease_until, ticks)
-            else read_status(self.run_status),
-            pending=self.pending,
-        )
-
-
 AT_ONCE = 25
 """Rows of one statement at most."""
 
@@ -119,35 +85,3 @@ def many(text: str, rows: Sequence[Mapping[str, object]]) -> Iterator[Statement]
         listed = ", ".join(f"({', '.join(f':{name}{i}' for name in row)})" for i, row in enumerate(some))
         values = {f"{name}{i}": value for i, row in enumerate(some) for name, value in row.items()}
         yield Statement(text.format(rows=listed), values)
-
-
-_PENDING = (
-    "(SELECT count(*) FROM approvals WHERE tenant = :tenant AND thread = threads.key AND state = 'pending' "
-    "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
-)
-_COLUMNS = ", ".join((*HeadRow.__struct_fields__[:-1], _PENDING))
-
-_decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
-
-
-class Heads:
-    """The statements that read heads."""
-
-    def __init__(self, variant: Variant) -> None:
-        self._columns = variant.arrays(HeadRow.__struct_fields__)
-
-    def reading(self, rows: str) -> str:
-        """Returns the SQL that reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""
-        return f"SELECT {self._columns}, :ticks FROM (SELECT {_COLUMNS} FROM threads {rows}) AS found"  # noqa: S608 our names
-
-    @staticmethod
-    def heads(result: Result) -> list[ThreadHead]:
-        """Returns the heads that were read."""
-        rows, ticks = Heads.rows(result)
-        return [row.head(ticks) for row in rows]
-
-    @staticmethod
-    def rows(result: Result) -> tuple[list[HeadRow], int]:
-        """Returns their rows, and the clock of leases when they were read."""
-        ((body, ticks),) = result.rows
-        return _decode_rows(body), ticks

@@ -34,10 +34,9 @@ from agui_gate.stores.outbox import Notice
 from agui_gate.stores.sql import orphans
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.journal import Journal
+from agui_gate.stores.sql.leases import Leases, Wish
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
-from agui_gate.stores.sql.rows import Heads
-from agui_gate.stores.sql.threads import Threads, Wish
 from agui_gate.stores.sql.trail import Trail
 from agui_gate.stores.sql.variant import Variant
 
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from agui_gate.stores.sql.epochs import Epochs
     from agui_gate.stores.sql.lists import Lists
     from agui_gate.stores.sql.retention import Retention
+    from agui_gate.stores.sql.threads import Threads
     from agui_gate.stores.tombstones import Tombstone
 
 T = TypeVar("T")
@@ -66,8 +66,7 @@ class Operations:
         self.trail = Trail(variant)
         self.ledger = Ledger(variant, self.trail)
         self.journal = Journal(variant)
-        self.heads = Heads(variant)
-        self.threads = Threads(variant, self.ledger, self.journal, self.heads, bounds)
+        self.leases = Leases(variant, self.ledger, self.journal, bounds)
         self.changes = Changes(variant, self.ledger, self.journal, self.trail)
 
     @cached_property
@@ -96,7 +95,7 @@ class Operations:
         """Lists threads and approvals."""
         from agui_gate.stores.sql.lists import Lists
 
-        return Lists(self._variant, self.ledger, self.heads)
+        return Lists(self._variant, self.ledger)
 
     @cached_property
     def retention(self) -> "Retention":
@@ -104,6 +103,13 @@ class Operations:
         from agui_gate.stores.sql.retention import Retention
 
         return Retention(self._variant, self.ledger, self.journal, self.deletions, self._bounds)
+
+    @cached_property
+    def threads(self) -> "Threads":
+        """Reads and changes threads without a lease."""
+        from agui_gate.stores.sql.threads import Threads
+
+        return Threads(self._variant, self.ledger, self.leases, self._bounds)
 
 
 class SQLStore(ABC):
@@ -147,9 +153,9 @@ class SQLStore(ABC):
         """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
         wish = Wish(principal, thread_id, agent, run_key, self._holder, whole, create, known)
         try:
-            return await self._do("write", lambda: self._sql.threads.lease(wish))
+            return await self._do("write", lambda: self._sql.leases.lease(wish))
         except asyncio.CancelledError:
-            self._later(lambda: self._sql.threads.void(run_key))
+            self._later(lambda: self._sql.leases.void(run_key))
             raise
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
@@ -177,7 +183,7 @@ class SQLStore(ABC):
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`."""
-        return await self._do("write", lambda: self._sql.threads.renew(run_keys)) if run_keys else ()
+        return await self._do("write", lambda: self._sql.leases.renew(run_keys)) if run_keys else ()
 
     async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
         """See `ThreadStore`."""
@@ -189,7 +195,7 @@ class SQLStore(ABC):
 
     async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
         """See `ThreadStore`."""
-        return await self._do("write", lambda: self._sql.threads.take_stops(run_keys)) if run_keys else {}
+        return await self._do("write", lambda: self._sql.leases.take_stops(run_keys)) if run_keys else {}
 
     async def list_threads(
         self,

@@ -1,223 +1,106 @@
-"""Threads and their leases in SQL."""
+"""Reads and changes threads in SQL without a lease."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 
 import msgspec
 
-from agui_gate.concurrency import collector_paused
-from agui_gate.errors import NotFound, ThreadBusy, Unavailable, Unreadable
-from agui_gate.stores.base import AtWork, Bounds, Calls, JournalVersion, StopRequest, Thread, ThreadHead, new_key
-from agui_gate.stores.lease import LEASE_MS, lapsed
-from agui_gate.stores.outbox import is_run
-from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
+from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead
+from agui_gate.stores.lease import lapsed
+from agui_gate.stores.sql.journal import UNDER_LEASE
+from agui_gate.stores.sql.leases import BY_EITHER, BY_KEY, ROW, Leases
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
-from agui_gate.stores.sql.rows import Heads, ThreadRow
-from agui_gate.stores.sql.trail import ended, telling_end
+from agui_gate.stores.sql.rows import ThreadRow, read_status
 from agui_gate.stores.sql.variant import Variant
 
-_ROW = f"SELECT {', '.join(ThreadRow.__struct_fields__[:-2])}, :now, :ticks FROM threads WHERE "  # noqa: S608 our names
-_BY_KEY = "tenant = :tenant AND key = :key"
-_BY_ID = "tenant = :tenant AND principal = :principal AND id = :thread_id"
-_BY_ALIAS = (
-    "(SELECT key FROM threads WHERE tenant = :tenant AND principal = :principal AND alias = :thread_id "
-    "ORDER BY updated_at DESC LIMIT 1)"
-)
-_BY_EITHER = f"tenant = :tenant AND key = coalesce((SELECT key FROM threads WHERE {_BY_ID}), {_BY_ALIAS})"  # noqa: S608 ours
-"""Find by the client's id, else by the provider's current id (S2)."""
-
-_FREE = "(coalesce(run_status, '') <> 'running' OR run_key = :run_key)"
-_WRITTEN = (
-    "CASE WHEN key = :known_key AND run_key = :known_run AND run_status = :known_status AND entries = :known_entries "
-    "THEN entries ELSE 0 END"
-)
-"""The number of entries of a journal that the caller has already: all of them or none, see `JournalVersion.is_of`."""
-_LEFT = "run_status = 'running' AND run_key = :held AND lease_until = :until"
-"""The lease that was found, and that counts no more."""
-
-_TAKEN = f"run_key = :run_key, run_status = 'running', lease_owner = :owner, lease_until = :ticks + {LEASE_MS}"
-_CREATE = (
-    "INSERT INTO threads (tenant, key, principal, id, agent, created_at, updated_at, run_key, run_status, "  # noqa: S608 ours
-    "lease_owner, lease_until) "
-    "SELECT :tenant, :new_key, :principal, :thread_id, :agent, :now, :now, :run_key, 'running', "
-    f":owner, :ticks + {LEASE_MS} "
-    "WHERE NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND principal = :principal AND alias = :thread_id) "
-    "ON CONFLICT (tenant, principal, id) DO NOTHING"
-)
-_CREATED = "SELECT created_at FROM threads WHERE tenant = :tenant AND key = :new_key"
-"""The SQL that reads when a thread was created; not by RETURNING, for which SQLite makes a table and removes it
-again.
-"""
-
-_UNTAKE = (
-    "UPDATE threads SET run_key = :was, run_status = :status, lease_owner = NULL, lease_until = 0 "  # noqa: S608 ours
-    f"WHERE {UNDER_LEASE}"
-)
 _RUNNING = (
     "SELECT principal, id, run_key, updated_at, lease_owner, lease_until, :ticks FROM threads "
     "WHERE tenant = :tenant AND run_status = 'running'"
 )
-_VOID = "UPDATE threads SET lease_until = 0 WHERE tenant = :tenant AND run_status = 'running' AND "
 _ASK = f"UPDATE threads SET stop = :stop WHERE {UNDER_LEASE}"  # noqa: S608 our names
-_HEARD = (
-    "UPDATE threads SET stop = NULL "
-    "WHERE tenant = :tenant AND run_status = 'running' AND run_key = :run_key AND stop = :stop"
-)
-_TRIES = 3
-"""The number of tries at making a thread that somebody else makes, or deletes, at the same time."""
-
-_decode_state = msgspec.json.decode
-_encode = msgspec.json.encode
-_decode_request = msgspec.json.Decoder(StopRequest).decode
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """The arguments of `ThreadStore.lease_thread`, and who will own the lease."""
+class HeadRow(msgspec.Struct, array_like=True):
+    """A thread as a list reads it: its fields are the columns, in this order; ``pending`` is counted."""
 
-    principal: str
-    thread_id: str
+    id: str
     agent: str
-    run_key: str
-    owner: str
-    whole: bool
-    create: bool
-    known: JournalVersion | None
+    title: str | None
+    archived: int | bool
+    created_at: int
+    updated_at: int
+    key: int
+    run_key: str | None
+    run_status: str | None
+    lease_owner: str | None
+    lease_until: int
+    pending: int
+
+    def head(self, ticks: int) -> ThreadHead:
+        """Returns the thread as a list shows it."""
+        return ThreadHead(
+            id=self.id,
+            agent=self.agent,
+            title=self.title,
+            archived=bool(self.archived),
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            run_key=self.run_key,
+            run_status="interrupted"
+            if lapsed(self.run_status, self.lease_owner, self.lease_until, ticks)
+            else read_status(self.run_status),
+            pending=self.pending,
+        )
+
+
+_PENDING = (
+    "(SELECT count(*) FROM approvals WHERE tenant = :tenant AND thread = threads.key AND state = 'pending' "
+    "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
+)
+_COLUMNS = ", ".join((*HeadRow.__struct_fields__[:-1], _PENDING))
+
+_decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
+
+
+class Heads:
+    """The statements that read heads."""
+
+    def __init__(self, variant: Variant) -> None:
+        self._columns = variant.arrays(HeadRow.__struct_fields__)
+
+    def reading(self, rows: str) -> str:
+        """Returns the SQL that reads the heads of threads; ``rows``: which of them, from WHERE on. See `heads`."""
+        return f"SELECT {self._columns}, :ticks FROM (SELECT {_COLUMNS} FROM threads {rows}) AS found"  # noqa: S608 our names
+
+    @staticmethod
+    def heads(result: Result) -> list[ThreadHead]:
+        """Returns the heads that were read."""
+        rows, ticks = Heads.rows(result)
+        return [row.head(ticks) for row in rows]
+
+    @staticmethod
+    def rows(result: Result) -> tuple[list[HeadRow], int]:
+        """Returns their rows, and the clock of leases when they were read."""
+        ((body, ticks),) = result.rows
+        return _decode_rows(body), ticks
 
 
 class Threads:
     """The statements and steps of threads; see `ThreadStore`."""
 
-    def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, heads: Heads, bounds: Bounds) -> None:
+    def __init__(self, variant: Variant, ledger: Ledger, leases: Leases, bounds: Bounds) -> None:
         self._variant = variant
         self._ledger = ledger
-        self._journal = journal
-        self._heads = heads
+        self._leases = leases
+        self._heads = Heads(variant)
         self._bounds = bounds
         self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
-        self._lease_by_id = self._leasing(_BY_ID, _FREE)
-        self._lease_by_key = self._leasing(_BY_KEY, _FREE)
-        self._take_over = self._leasing(_BY_KEY, _LEFT)
-        self._tell_left = telling_end(f"{_BY_KEY} AND {_LEFT}{variant.lock}")
-        self._read_whole = [_ROW + _BY_EITHER, *self._rest(f"{_BY_EITHER} AND bytes <= :largest")]
+        self._read_whole = [ROW + BY_EITHER, *leases.rest(f"{BY_EITHER} AND bytes <= :largest")]
         self._calls = [
-            _ROW + _BY_EITHER,
-            heads.reading(f"WHERE {_BY_EITHER}"),
-            ledger.reading(f"thread = (SELECT key FROM threads WHERE {_BY_EITHER})", listed=True),  # noqa: S608 ours
+            ROW + BY_EITHER,
+            self._heads.reading(f"WHERE {BY_EITHER}"),
+            ledger.reading(f"thread = (SELECT key FROM threads WHERE {BY_EITHER})", listed=True),  # noqa: S608 ours
         ]
-
-    # --- leases
-
-    def lease(self, wish: Wish) -> Steps[Thread]:
-        """Takes the lease, and reads the thread. One batch, but for what is rare."""
-        values = msgspec.structs.asdict(wish)
-        values |= {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
-        known = wish.known
-        values["known_key"] = None if known is None else int(known.key)
-        values["known_run"] = None if known is None else known.run_key
-        values["known_status"] = None if known is None else known.status
-        values["known_entries"] = None if known is None else known.entries
-        for _ in range(_TRIES):
-            thread = yield from self._lease_or_create(wish, values)
-            if thread is not None:
-                return thread
-        raise Unavailable("The thread could not be created, because others create it too. Try again.")
-
-    def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
-        batch = _statements(self._lease_by_id, wish, values)
-        if wish.create:
-            create = len(batch)
-            batch += [Statement(_CREATE, values, unless=0), Statement(_CREATED, values, after=create)]
-        results = yield Last(batch)
-        if results[0].rows:
-            return (yield from self._leased(wish, values, results))
-        if wish.create and (created := results[-1].rows):
-            return _new_thread(wish, values["new_key"], *created[0])
-        (alias,) = yield [Statement(f"SELECT {_BY_ALIAS}", values)]
-        ((key,),) = alias.rows
-        if key is None and not wish.create:
-            raise NotFound("There is no such thread.")
-        if key is None:
-            return None
-        return (yield from self._lease_by(self._lease_by_key, wish, {**values, "key": key}))
-
-    def _lease_by(
-        self, texts: Sequence[str], wish: Wish, values: Mapping[str, object], *first: Statement
-    ) -> Steps[Thread | None]:
-        """Leases by the thread's key; returns None if it is there no more. What tells of it goes ``first``."""
-        if first:
-            yield first
-        results = yield Last(_statements(texts, wish, values))
-        return (yield from self._leased(wish, values, results)) if results[0].rows else None
-
-    def _leased(self, wish: Wish, values: Mapping[str, object], results: Sequence[Result]) -> Steps[Thread | None]:
-        """Returns the thread that was leased, from what came of trying that."""
-        row = ThreadRow(*results[0].rows[0])
-        *rest, taken = results[1 : 4 if wish.whole else 2]
-        if not taken.changed:
-            if wish.whole:
-                self._bounds.check_readable(row.bytes)
-            if "held" in values or not row.lapsed():
-                raise ThreadBusy("Another run is active on this thread.")
-            left = {"key": row.key, "held": row.run_key, "until": row.lease_until, "body": ended("interrupted")}
-            tell = [Statement(self._tell_left, {**values, **left})] if is_run(row.run_key or "") else []
-            return (yield from self._lease_by(self._take_over, wish, {**values, **left}, *tell))
-        thread = row.head()
-        if "held" in values:
-            thread.run_status = "interrupted"
-        if wish.whole:
-            thread.is_known = wish.known is not None and wish.known.is_of(thread, row.entries)
-            try:
-                self._fill(thread, row, rest)
-            except Unreadable:
-                was = {"key": row.key, "run_key": wish.run_key, "was": row.run_key, "status": thread.run_status}
-                yield Last([Statement(_UNTAKE, was)])
-                raise
-            if any(approval.overdue_at(row.now) for approval in thread.approvals):
-                thread.approvals = yield from self._ledger.fresh_of(row.key)
-        return thread
-
-    def _leasing(self, place: str, free: str) -> list[str]:
-        """Looks and locks, reads, takes. What is known of the journal is read no more: whether it is, the row says that
-        is there before it is taken.
-        """
-        mine = f"{place} AND bytes <= :largest AND {free}"
-        return [
-            f"{_ROW}{place}{self._variant.lock}",
-            *self._rest(mine, since=f"(SELECT {_WRITTEN} FROM threads WHERE {mine})"),  # noqa: S608 our names
-            f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {mine}",  # noqa: S608 our names
-        ]
-
-    def _rest(self, place: str, since: str = "") -> tuple[str, str]:
-        """Returns the SQL that reads the journal and the approvals of the thread at ``place``."""
-        key = f"(SELECT key FROM threads WHERE {place})"  # noqa: S608 our names
-        return self._journal.reading(key, since), self._ledger.reading(f"thread = {key}")
-
-    def _fill(self, thread: Thread, row: ThreadRow, results: Sequence[Result]) -> None:
-        journal, approvals = results
-        with collector_paused():
-            thread.state = None if row.state is None else _decode_state(row.state)
-            thread.entries = self._journal.entries(journal)
-            thread.approvals = self._ledger.approvals(approvals)
-
-    def renew(self, run_keys: Collection[str]) -> Steps[set[str]]:
-        """Prolongs what these runs still hold. Returns those that hold nothing."""
-        held = f"tenant = :tenant AND run_status = 'running' AND {self._variant.among('run_key', 'run_keys')}"
-        text = (
-            f"UPDATE threads SET lease_until = :ticks + {LEASE_MS} WHERE tenant = :tenant AND key IN "  # noqa: S608 ours
-            f"(SELECT key FROM threads WHERE {held} ORDER BY key{self._variant.lock}) RETURNING run_key"
-        )
-        (found,) = yield Last([Statement(text, {"run_keys": self._variant.listed(run_keys)})])
-        return set(run_keys) - {run_key for (run_key,) in found.rows}
-
-    def void(self, run_key: str) -> Steps[None]:
-        """Ends the lease of one run."""
-        yield Last([Statement(_VOID + "run_key = :run_key", {"run_key": run_key})])
-
-    def void_all(self, owner: str) -> Steps[None]:
-        """Ends all leases of one owner; their runs count as interrupted."""
-        yield Last([Statement(_VOID + "lease_owner = :owner", {"owner": owner})])
-
-    # --- reading
 
     def read(self, principal: str, thread_id: str, whole: bool) -> Steps[Thread | None]:
         """Reads without a lease. Overdue approvals are as they are."""
@@ -230,7 +113,7 @@ class Threads:
         thread = row.head()
         if whole:
             self._bounds.check_readable(row.bytes)
-            self._fill(thread, row, rest)
+            self._leases.fill(thread, row, rest)
         return thread
 
     def read_calls(self, principal: str, thread_id: str) -> Steps[tuple[ThreadRow, Calls] | None]:
@@ -251,64 +134,33 @@ class Threads:
             if (principal, thread_id) in threads and not lapsed("running", owner, until, ticks)
         }
 
-    # --- changing without a run
-
     def update(
         self, principal: str, thread_id: str, title: str | None | msgspec.UnsetType, archived: bool | msgspec.UnsetType
     ) -> Steps[ThreadHead | None]:
         """Sets what isn't UNSET."""
         values = {"principal": principal, "thread_id": thread_id}
-        (found,) = yield [Statement(f"SELECT key FROM threads WHERE {_BY_EITHER}{self._variant.lock}", values)]  # noqa: S608 ours
+        (found,) = yield [Statement(f"SELECT key FROM threads WHERE {BY_EITHER}{self._variant.lock}", values)]  # noqa: S608 ours
         if not found.rows:
             return None
         ((key,),) = found.rows
         fields = {"title": title, "archived": archived}
         batch = [
-            Statement(f"UPDATE threads SET {name} = :value WHERE {_BY_KEY}", {"key": key, "value": value})  # noqa: S608 ours
+            Statement(f"UPDATE threads SET {name} = :value WHERE {BY_KEY}", {"key": key, "value": value})  # noqa: S608 ours
             for name, value in fields.items()
             if value is not msgspec.UNSET
         ]
-        *_, head = yield Last([*batch, Statement(self._heads.reading(f"WHERE {_BY_KEY}"), {"key": key})])
+        *_, head = yield Last([*batch, Statement(self._heads.reading(f"WHERE {BY_KEY}"), {"key": key})])
         return self._heads.heads(head)[0]
 
     def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> Steps[str | None]:
         """Notes what is asked of the run that holds the lease. A later request takes an earlier one's place."""
         values = {"principal": principal, "thread_id": thread_id}
-        (found,) = yield [Statement(f"{_ROW}{_BY_EITHER}{self._variant.lock}", values)]
+        (found,) = yield [Statement(f"{ROW}{BY_EITHER}{self._variant.lock}", values)]
         if not found.rows:
             return None
         row = ThreadRow(*found.rows[0])
         if row.run_status != "running" or row.lapsed():
             return None
-        asked = {"key": row.key, "run_key": row.run_key, "stop": _encode(request).decode()}
+        asked = {"key": row.key, "run_key": row.run_key, "stop": msgspec.json.encode(request).decode()}
         yield Last([Statement(_ASK, asked)])
         return row.run_key
-
-    def take_stops(self, run_keys: Collection[str]) -> Steps[dict[str, StopRequest]]:
-        """Returns what was asked of these runs; each request is given out once."""
-        text = (
-            "SELECT run_key, stop FROM threads WHERE tenant = :tenant AND run_status = 'running' "  # noqa: S608 our names
-            f"AND stop IS NOT NULL AND {self._variant.among('run_key', 'run_keys')}"
-        )
-        (asked,) = yield Last([Statement(text, {"run_keys": self._variant.listed(run_keys)})])
-        if asked.rows:
-            yield Last([Statement(_HEARD, {"run_key": run_key, "stop": stop}) for run_key, stop in asked.rows])
-        return {run_key: _decode_request(stop) for run_key, stop in asked.rows}
-
-
-def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> list[Statement]:
-    look, *rest, take = texts
-    later = [*rest, take] if wish.whole else [take]
-    return [Statement(look, values), *(Statement(text, values, after=0) for text in later)]
-
-
-def _new_thread(wish: Wish, key: object, now: int) -> Thread:
-    return Thread(
-        key=str(key),
-        principal=wish.principal,
-        id=wish.thread_id,
-        agent=wish.agent,
-        created_at=now,
-        updated_at=now,
-        now=now,
-    )

@@ -100,7 +100,7 @@ class SQLiteStore(SQLStore):
 
         def job(db: Database) -> set[str]:
             with db.transaction(durable=False):
-                lost = self._perform(db, lambda: self._sql.threads.renew(run_keys))
+                lost = self._perform(db, lambda: self._sql.leases.renew(run_keys))
                 machine.keep_clock(db, self._clock)
             return lost
 
@@ -121,7 +121,7 @@ class SQLiteStore(SQLStore):
         def job(db: Database) -> Mapping[str, StopRequest]:
             if not (db.changed_elsewhere() or self._asked):
                 return {}
-            found = self._job("write", lambda: self._sql.threads.take_stops(run_keys), db)
+            found = self._job("write", lambda: self._sql.leases.take_stops(run_keys), db)
             self._asked = False
             return found
 
@@ -173,7 +173,7 @@ class SQLiteStore(SQLStore):
             return
         try:
             with errors_as_unavailable(), db.transaction(durable=False):
-                self._perform(db, lambda: self._sql.threads.void_all(owner.name))
+                self._perform(db, lambda: self._sql.leases.void_all(owner.name))
                 machine.leave(db, owner.name)
                 machine.keep_clock(db, self._clock)
         except Unavailable:
