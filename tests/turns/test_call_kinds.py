@@ -14,8 +14,8 @@ from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CallPart, HandedOffEntry, Output, ResultEntry, TurnEntry
 from agui_gate.errors import ProviderUnavailable
 from agui_gate.extras.teams.members import Members
-from agui_gate.protocol.snapshot import result_id
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs import run as runs
 from agui_gate.runs.agent_loop import Cast, MakeConsents, MakeTurns, cast_of
 from agui_gate.runs.engine import Engine

@@ -38,8 +38,8 @@ from agui_gate.errors import AguiGateError, Internal, Interrupted
 from agui_gate.protocol import cards
 from agui_gate.protocol.cards import already_ran
 from agui_gate.protocol.dialects.base import Shapes, Told
-from agui_gate.protocol.snapshot import result_id
 from agui_gate.protocol.run_input import RunInput
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.stores.base import Thread
 from agui_gate.stores.outbox import is_run
 from agui_gate.threads.budget import Reservation

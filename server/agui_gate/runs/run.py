@@ -28,8 +28,8 @@ from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextP
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError
 from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Shapes
-from agui_gate.protocol.snapshot import result_id
 from agui_gate.protocol.run_input import MAX_ANSWERS, RunInput
+from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.agent_loop import AgentLoop, cast_of
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.runs.run_context import Clock, Rest, RunContext

@@ -49,8 +49,8 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.protocol.snapshot import with_more
 from agui_gate.protocol.run_input import FunctionCall, Message, RunInput, check_depth, parts, says_nothing
+from agui_gate.protocol.snapshot import with_more
 
 UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
 
