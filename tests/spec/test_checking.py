@@ -6,13 +6,14 @@ import asyncio
 import json
 import shlex
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from agui_gate_adapters.testkit.check import SCENARIOS, CantCheck, Report, check
+from agui_gate_adapters.testkit.check import SCENARIOS, CantCheck, Report, check, peer
 from agui_gate_adapters.testkit.check.peer import Peer
 from agui_gate_adapters.testkit.spec import RULES, judge
 from agui_gate_adapters.testkit.spec.frames import BINARY
@@ -23,6 +24,32 @@ from tests.spec.wire import RUN_FINISHED, RUN_STARTED, TEXT_CONTENT, TEXT_END, T
 pytestmark = pytest.mark.anyio
 
 Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+
+
+_bounds: list[asyncio.Timeout] = []
+"""Those within which an answer is being read, the widest first."""
+
+
+@asynccontextmanager
+async def _bounded(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
+    async with asyncio.timeout(seconds) as bound:
+        _bounds.append(bound)
+        try:
+            yield bound
+        finally:
+            _bounds.remove(bound)
+
+
+@pytest.fixture(autouse=True)
+def _time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer, "asyncio", SimpleNamespace(timeout=_bounded))
+
+
+def time_is_up() -> None:
+    """An answer's time is over soon, not after as long as a busy machine may need for those that come."""
+    soon = asyncio.get_running_loop().time() + 0.2
+    if (_bounds[0].when() or soon) > soon:
+        _bounds[0].reschedule(soon)
 
 
 async def checked(answer: Answering, seconds: float = 60.0) -> Report:
@@ -199,7 +226,7 @@ async def test_a_request_has_a_connection_of_its_own() -> None:
 
     async with listening(kept) as url:
         try:
-            report = await check(url, seconds=3.0)
+            report = await check(url, seconds=60.0)
         finally:
             over.set()
     assert (report.broken, report.stopped) == ([], "")
@@ -327,6 +354,7 @@ def saying(data: bytes) -> Answering:
 
 
 async def silent(_: bytes, writer: asyncio.StreamWriter) -> None:
+    time_is_up()
     await asyncio.Event().wait()
 
 
@@ -335,6 +363,7 @@ async def pinging(_: bytes, writer: asyncio.StreamWriter) -> None:
     while True:
         writer.write(b": ping\n\n")
         await writer.drain()
+        time_is_up()
         await asyncio.sleep(0.02)
 
 
@@ -356,7 +385,7 @@ NO_SERVER: dict[str, tuple[Answering, str]] = {
     "refuses": (saying(head("422 No", "application/json") + b'{"detail": "no"}'), 'status 422: {"detail": "no"}'),
     "no HTTP": (saying(b"\x00\x01garbage\r\n\r\n"), "can't be checked"),
     "nothing": (saying(b""), "can't be checked"),
-    "silence": (silent, "no answer within 0.5 s"),
+    "silence": (silent, "no answer within 300 s"),
     "only pings": (pinging, "no event can be read"),
     "an empty stream": (saying(head()), "no event can be read"),
     "megabytes": (gushing, "no event can be read"),
@@ -372,10 +401,10 @@ async def test_what_is_no_server_ends_in_one_line_and_in_time(name: str) -> None
     answer, sentence = NO_SERVER[name]
     begun = time.monotonic()
     with pytest.raises(CantCheck) as told:
-        await checked(answer, seconds={"silence": 0.5, "only pings": 3.0}.get(name, 120.0))
+        await checked(answer, seconds=300.0)
     assert sentence in str(told.value)
     assert "\n" not in str(told.value).strip()
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < 150
 
 
 async def test_nobody_there() -> None:
@@ -393,9 +422,10 @@ async def test_a_run_that_never_ends_is_judged_as_far_as_it_came() -> None:
     async def endless(body: bytes, writer: asyncio.StreamWriter) -> None:
         given = json.loads(body)
         writer.write(head() + sse({**started(), "threadId": given["threadId"], "runId": given["runId"]}, {"type": "X"}))
+        time_is_up()
         await asyncio.Event().wait()
 
-    report = await checked(endless, seconds=1.5)
+    report = await checked(endless)
     assert {line.id for line in report.broken} == {"TR-1", "EVT-1"}
     assert report.stopped == "not tried: the first run had no end"
 
@@ -406,9 +436,10 @@ async def test_a_frame_in_whose_middle_one_leaves_is_not_held_against_the_server
 
     async def cut(body: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(head() + sse(started()) + b'data: {"type": "RUN_FIN')
+        time_is_up()
         await asyncio.Event().wait()
 
-    async with listening(cut) as url, Peer(url, {}, timeout=60.0 if leave_at else 1.5) as peer:
+    async with listening(cut) as url, Peer(url, {}, timeout=60.0) as peer:
         answer = await peer.post({}, leave_at=leave_at)
     assert (answer.end, answer.body) == ("left" if leave_at else "late", sse(started()))
 
@@ -443,20 +474,26 @@ async def test_of_a_stream_that_breaks_a_rule_in_every_frame_the_first_are_told(
         given = json.loads(body)
         ids = {"threadId": given["threadId"], "runId": given["runId"]}
         writer.write(head() + sse({**started(), **ids}, *[strange] * 5) + b"data: [\n\n" * 5_000)
+        time_is_up()
         await asyncio.Event().wait()
 
-    report = await checked(endless, seconds=4.0)
+    report = await checked(endless)
     assert {line.id: len(line.seen) for line in report.broken} == {"EVT-1": 100, "SSE-1": 100, "TR-1": 1}
     assert len(json.dumps(report.told())) < 500_000
 
 
-@pytest.mark.parametrize("seconds", [4.0, 1.5])
-async def test_a_body_that_stays_open_after_the_end_is_told(seconds: float) -> None:
+@pytest.mark.parametrize("linger", [0.1, 60.0])
+async def test_a_body_that_stays_open_after_the_end_is_told(linger: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever time is over first: that after an end, or that of an answer."""
+    monkeypatch.setattr(peer, "LINGER", linger)
+
     async def lingering(body: bytes, writer: asyncio.StreamWriter) -> None:
         await Fake()(body, writer)
+        if linger == 60.0:
+            time_is_up()
         await asyncio.Event().wait()
 
-    report = await checked(lingering, seconds=seconds)
+    report = await checked(lingering)
     assert "SSE-3" in {line.id for line in report.broken}
 
 
@@ -468,6 +505,6 @@ async def test_a_server_that_stops_answering_is_given_up() -> None:
         requests += 1
         await (fake(body, writer) if requests < 5 else silent(body, writer))
 
-    report = await checked(tiring, seconds=1.0)
-    assert report.stopped == "not tried: 3 answers did not come within 1 s"
+    report = await checked(tiring)
+    assert report.stopped == "not tried: 3 answers did not come within 60 s"
     assert requests <= 4 + 3, "three answers, not all that it would ask for"
