@@ -16,7 +16,7 @@ from agui_gate.core.secrets import MAX_WORDS, masked, traceback_of
 from tests.cli.support import call
 from tests.cli.test_serve import run_input, serving
 from tests.support.servers import Valkey
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 LINE = re.compile(r"timestamp=\S+ level=\w+ event=.*")
 PLANTED = {
@@ -146,7 +146,7 @@ def test_what_looks_like_a_credential_is_masked(text: str, left: str) -> None:
 )
 def test_masking_takes_one_walk_whatever_is_in_a_line(like: str) -> None:
     small, large = like * 500, like * 4_000
-    assert growth(lambda: masked(small), lambda: masked(large), rounds=3) < 24
+    assert grows_less(24, lambda: masked(small), lambda: masked(large))
 
 
 def test_an_error_that_quotes_much_is_told_in_part() -> None:

@@ -33,7 +33,7 @@ from agui_gate.core.transcript import (
 )
 from tests.core.histories import CHECKED, PROVEN, Choices, history, turn_entry
 from tests.requirements import shows
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 RUNNERS: tuple[Runner, ...] = ("here", "provider")
 CARDS = ("card_1", "card_2", "card_3")
@@ -347,7 +347,7 @@ def test_b20_thirty_thousand_calls_are_read_in_linear_time_and_asked_about_in_no
         return [entry for pair in pairs for entry in pair]
 
     small, large = thread(15_000), thread(30_000)
-    assert growth(lambda: Journal(small), lambda: Journal(large)) < 3
+    assert grows_less(3, lambda: Journal(small), lambda: Journal(large))
     few, many = Journal(small[:100]), Journal(large)
 
     def asked(journal: Journal) -> None:
@@ -356,4 +356,4 @@ def test_b20_thirty_thousand_calls_are_read_in_linear_time_and_asked_about_in_no
             assert not journal.waits
             assert not journal.open_calls()
 
-    assert growth(lambda: asked(few), lambda: asked(many)) < 3
+    assert grows_less(3, lambda: asked(few), lambda: asked(many))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agui_gate.core.json_text import MAX_DEPTH, canonical, has_more, is_deeper, is_text_deeper, parse_object
 from tests.core.histories import CHECKED
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -133,6 +133,6 @@ def test_marks_are_counted_in_one_walk_also_where_a_string_of_escapes_never_ends
         return b'[[{"a": "' + b'\\"[' * escapes + ends
 
     small, large = text(1_000), text(8_000)
-    assert growth(lambda: has_more(small, 2, b"{["), lambda: has_more(large, 2, b"{["), rounds=3) < 24
+    assert grows_less(24, lambda: has_more(small, 2, b"{["), lambda: has_more(large, 2, b"{["))
     assert has_more(large, 2, b"{[")
     assert not has_more(large, 3, b"{[")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.registry import PendingApprovalRegistry
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 KEYS = ("thread-1:call-1", "conv-1:call-1")
 ARGUMENTS = {"order": "o1", "amount": 50}
@@ -278,4 +278,4 @@ def test_b20_ten_thousand_pending_cost_no_more_each_than_a_hundred() -> None:
         for _ in range(100):
             used(100)
 
-    assert growth(few, lambda: used(10_000), rounds=5) < 4
+    assert grows_less(4, few, lambda: used(10_000))

@@ -40,7 +40,7 @@ from tests.core.histories import CHECKED, PROVEN, conversations, histories, sett
 from tests.core.loosening import edits, loosen
 from tests.core.rules import violations
 from tests.requirements import shows
-from tests.support.timing import effort, growth
+from tests.support.timing import grows_less, takes_less
 
 SYNTHESIZED = (NOT_EXECUTED, NOT_ANSWERED, NO_RESULT, MALFORMED)
 
@@ -436,14 +436,14 @@ def alternating(messages: int) -> list[Entry]:
 @shows("B20")
 def test_b20_five_thousand_messages_take_less_than_50_ms() -> None:
     entries = ordinary(5_000)
-    assert effort(lambda: sanitize(entries, {})) < 0.050
+    assert takes_less(0.050, lambda: sanitize(entries, {}))
 
 
 @shows("B20")
 @pytest.mark.parametrize("shape", [ordinary, one_id, alternating])
 def test_b20_twice_the_messages_take_twice_the_time(shape: Callable[[int], list[Entry]]) -> None:
     small, large = shape(5_000), shape(10_000)
-    assert growth(lambda: sanitize(small, {}), lambda: sanitize(large, {})) < 3
+    assert grows_less(3, lambda: sanitize(small, {}), lambda: sanitize(large, {}))
 
 
 def test_what_the_provider_ran_stays_said_in_a_turn_that_was_cut() -> None:

@@ -26,7 +26,7 @@ from tests.product.inprocess import Parrot, calls, request, run, run_body, says,
 from tests.product.kit import Chat, Json, Product, Stream, client_of, running
 from tests.product.shop import SEARCH, Shop, refund, say
 from tests.requirements import shows
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 pytestmark = [pytest.mark.anyio, shows("B19", "B24")]
 DONE = adapter.TurnDone()
@@ -419,4 +419,4 @@ def test_an_answer_of_nearly_empty_lines_is_looked_through_once() -> None:
         with suppress(Unfit):
             form.fitted("```" + "\n" * lines + "x")
 
-    assert growth(lambda: look(100), lambda: look(800), rounds=3) < 24
+    assert grows_less(24, lambda: look(100), lambda: look(800))

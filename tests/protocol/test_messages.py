@@ -35,7 +35,7 @@ from agui_gate.threads.history import Conversation
 from tests.conforming import conforms
 from tests.core.histories import CHECKED, conversations, histories
 from tests.requirements import shows
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 OFFICIAL = TypeAdapter(list[OfficialMessage])
 
@@ -312,7 +312,7 @@ def test_many_calls_with_one_id_on_one_message_keep_their_results() -> None:
 
 def test_twice_the_messages_take_twice_the_time() -> None:
     small, large = _conversation(5_000), _conversation(10_000)
-    assert growth(lambda: agui_messages(small, ()), lambda: agui_messages(large, ())) < 3
+    assert grows_less(3, lambda: agui_messages(small, ()), lambda: agui_messages(large, ()))
 
 
 def _conversation(messages: int) -> list[Entry]:

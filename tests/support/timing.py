@@ -16,22 +16,26 @@ def seconds(work: Callable[[], object]) -> float:
         gc.enable()
 
 
-def effort(work: Callable[[], object], rounds: int = 9) -> float:
-    """CPU seconds that ``work`` takes on a machine where `_yardstick` takes 10 ms, by the quickest round of both.
+def takes_less(limit: float, work: Callable[[], object], rounds: int = 20) -> bool:
+    """Whether ``work`` takes less CPU seconds on a machine where `_yardstick` takes 10 ms: by the quickest of both.
 
     They take turns, so that a machine that is slow, or slow for a while, is so for both.
     """
-    both = [(seconds(work), seconds(_yardstick)) for _ in range(rounds)]
-    return 0.010 * min(one for one, _ in both) / min(other for _, other in both)
+    quickest, yardstick = float("inf"), float("inf")
+    for _ in range(rounds):
+        quickest, yardstick = min(quickest, seconds(work)), min(yardstick, seconds(_yardstick))
+        if 0.010 * quickest / yardstick < limit:
+            return True
+    return False
 
 
-def growth(small: Callable[[], object], large: Callable[[], object], rounds: int = 9) -> float:
-    """How many times as long ``large`` takes: in the best of some rounds, each of which takes both in turn.
+def grows_less(times: float, small: Callable[[], object], large: Callable[[], object], rounds: int = 20) -> bool:
+    """Whether ``large`` takes less than so many times as long: in one of some rounds, each of which takes both in turn.
 
     So a machine that slows down in between spoils a round and not the comparison; what really grows faster than its
-    input does so in every round.
+    input does so in every round. Nearly always the first one is enough.
     """
-    return min(seconds(large) / seconds(small) for _ in range(rounds))
+    return any(seconds(large) < times * seconds(small) for _ in range(rounds))
 
 
 def _yardstick() -> None:

@@ -6,7 +6,7 @@ from agui_gate_adapters.anthropic_messages.failures import API as messages
 from agui_gate_adapters.common.failures import Api, ErrorReply, classify_status
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_responses.failures import API as responses
-from tests.support.timing import growth
+from tests.support.timing import grows_less
 
 API = Api("API", "KEY")
 TOOLS = ["search", "refund"]
@@ -51,4 +51,4 @@ def test_what_a_provider_says_is_looked_through_once_however_long_it_is(status: 
         for api in apis:
             classify_status(status, ErrorReply("", like * length, like * length), api, tools=TOOLS)
 
-    assert growth(lambda: look(500), lambda: look(4_000), rounds=3) < 24
+    assert grows_less(24, lambda: look(500), lambda: look(4_000))

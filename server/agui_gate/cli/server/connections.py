@@ -109,7 +109,6 @@ class Door:
         self.limits = limits
         self.all: set[Connection] = set()
         self.silent: dict[Connection, None] = {}
-        self.looks = 0
 
     def enter(self, connection: "Connection") -> bool:
         """Lets a new connection in, instead of another one if need be. False if there is no room."""
@@ -130,7 +129,6 @@ class Door:
 
     def sweep(self, now: float) -> None:
         """Closes what has taken too long."""
-        self.looks += 1
         for connection in list(self.all):
             connection.check_time(now)
 
