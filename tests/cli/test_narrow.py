@@ -28,7 +28,7 @@ def check(process: Running, width: int, copied: str = "") -> None:
     assert [line for line in long if " " in line and line != copied] == []
 
 
-@WIDTHS
+@pytest.mark.parametrize("width", [46, pytest.param(80, marks=pytest.mark.spare)])
 def test_help(tmp_path: Path, width: int) -> None:
     for words in ((), *ENDS):
         with running(tmp_path, *words, "-h", terminal=True, columns=width) as process:

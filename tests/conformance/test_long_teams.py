@@ -9,6 +9,7 @@ from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from agui_gate_adapters.testkit.conformance.ground import Shop, call, refund, say, search, think, turn
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
+from tests.support.pairwise import turns
 
 pytestmark = pytest.mark.anyio
 
@@ -18,8 +19,7 @@ ROUNDS = 67
 NOTES = turn(say("Much was found."), when={"user": "What came then:"}, repeat=True)
 
 
-@pytest.mark.parametrize("history", [Summary(over=400, keep=100), LastTokens(200)], ids=["summaries", "tokens"])
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(("provider", "history"), turns(PROVIDERS, [Summary(over=400, keep=100), LastTokens(200)]))
 @shows("S18", "S19", "S22", "S28", "B24")
 async def test_two_hundred_turns_of_three_agents(provider: str, history: History) -> None:
     shop, script = Shop(), [NOTES]

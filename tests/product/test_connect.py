@@ -78,7 +78,7 @@ def the_same(chat: Chat, stream: Stream, clients: list[Stream]) -> None:
         assert not state or [e["snapshot"] for e in client.of("STATE_SNAPSHOT")][-1:] == state
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [MODES[0], *(pytest.param(mode, marks=pytest.mark.spare) for mode in MODES[1:])])
 async def test_at_every_event_of_two_turns_with_tools(mode: str) -> None:
     async with product([*Shop().tools, note], two_turns(40), mode=mode) as p:
         chat = p.chat()

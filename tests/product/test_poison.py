@@ -14,10 +14,11 @@ from tests.product import poison
 from tests.product.inprocess import run, run_body, started
 from tests.product.shop import Shop, call, say
 from tests.requirements import shows
+from tests.support.chance import seeds
 
 pytestmark = pytest.mark.anyio
 
-THREADS = 40
+THREADS = len(seeds(20))
 ADAPTERS = {
     "chain": lambda url: OpenAIResponses("m", mode="chain", base_url=url, api_key="k"),
     "conversation": lambda url: OpenAIResponses("m", mode="conversation", base_url=url, api_key="k"),

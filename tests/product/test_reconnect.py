@@ -16,6 +16,7 @@ from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.live import cancel, frame_id, frames, over, quiet, rest, resuming, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say
 from tests.requirements import shows
+from tests.support.pairwise import turns
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 
@@ -67,8 +68,7 @@ RUNS: dict[str, tuple[list[Json], str, Record]] = {
 CLIENT_TOOL = {"name": "colour", "description": "Colour.", "parameters": {"type": "object", "properties": {}}}
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize(("kind", "mode"), turns(RUNS, MODES))
 @conforms("PROC-6")
 async def test_cut_at_every_event_and_resumed(kind: str, mode: str) -> None:
     turns, marker, record = RUNS[kind]

@@ -25,6 +25,17 @@ def covering(cases: Sequence[Collection[Hashable]]) -> list[int]:
     return chosen
 
 
+def turns(*axes: Iterable[Any]) -> list[Any]:
+    """The product of the lists as parameters of a test, where what they do has nothing to do with one another.
+
+    Each value comes up at least once, the lists taking turns; what is more than that is spare.
+    """
+    lists = [list(enumerate(axis)) for axis in axes]
+    chosen = {tuple(n % len(one) for one in lists) for n in range(max(map(len, lists)))}
+    cases = [tuple(zip(*case, strict=True)) for case in product(*lists)]
+    return [pytest.param(*values, marks=() if at in chosen else pytest.mark.spare) for at, values in cases]
+
+
 def pairs(*axes: Iterable[Any]) -> list[Any]:
     """The product of the lists as parameters of a test; those that bring no new pair of values are spare."""
     cases = list(product(*map(list, axes)))

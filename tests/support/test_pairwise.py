@@ -2,7 +2,7 @@
 
 from itertools import combinations, product
 
-from tests.support.pairwise import covering, pairs
+from tests.support.pairwise import covering, pairs, turns
 
 AXES = ("abcd", range(3), (True, False), ("x", "y", "z"))
 
@@ -19,6 +19,14 @@ def test_each_pair_of_values_is_in_a_case_that_is_not_spare() -> None:
 
 def test_of_two_lists_nothing_is_spare() -> None:
     assert not any(case.marks for case in pairs("abc", "xyz"))
+
+
+def test_lists_that_take_turns_show_each_value() -> None:
+    cases = turns(*AXES)
+    assert [case.values for case in cases] == list(product(*AXES))
+    kept = [case.values for case in cases if not case.marks]
+    assert [set(values) for values in zip(*kept, strict=True)] == [set(axis) for axis in AXES]
+    assert len(kept) == 4
 
 
 def test_who_shows_most_is_taken_first_and_nobody_for_nothing() -> None:

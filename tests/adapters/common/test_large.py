@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agui_gate_adapters.common import large_requests
 from agui_gate_adapters.common.large_requests import PIECE, Pieces, in_pieces
 from tests.requirements import shows
+from tests.support.chance import examples
 
 pytestmark = [pytest.mark.anyio, shows("T15")]
 
@@ -19,6 +20,7 @@ JSON = st.recursive(
 )
 
 
+@examples(25)
 @given(body=st.dictionaries(st.text(), JSON), piece=st.integers(1, 9), many=st.integers(0, 3))
 def test_pieces_are_the_json_that_the_encoder_makes(body: dict[str, Any], piece: int, many: int) -> None:
     """However small the pieces are: texts are cut anywhere, also between characters that are escaped."""
