@@ -11,6 +11,7 @@ import pytest
 
 from agui_gate.runs.warm_up import frozen
 from agui_gate.threads import leased_thread
+from agui_gate_adapters.common import large_requests
 from tests.interop.replay import unavailable
 from tests.support import chance
 
@@ -37,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported."""
     chance.begin(config.getoption("explore"))
-    leased_thread.CHECKED = True
+    leased_thread.CHECKED = large_requests.CHECKED = True
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ from agui_gate.core.open_questions import ANSWER, open_question
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
+    Beginning,
     CallPart,
     Content,
     ConversationRef,
@@ -67,6 +68,7 @@ __all__ = [
     "Activity",
     "Adapter",
     "AssistantTurn",
+    "Beginning",
     "CallDelta",
     "CallEnd",
     "CallHeld",
@@ -310,7 +312,8 @@ class TurnRequest(msgspec.Struct, frozen=True):
     each request and unlike any other's. It says who and where, so nobody is told it as it is; () is a new one.
     ``output`` is the form that the answer has to have, where the adapter said that its provider can be told
     (`TellsOutput`). Else it is None, and in the instructions. ``state`` is the shared state, where the agent has a
-    model of it and the adapter has ``shares_state = True``; else None.
+    model of it and the adapter has ``shares_state = True``; else None. ``beginning`` is what an adapter need not make
+    again.
     """
 
     transcript: Transcript
@@ -322,6 +325,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     conversation: tuple[str, ...] = ()
     output: OutputSpec | None = None
     state: Any = None
+    beginning: Beginning | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):

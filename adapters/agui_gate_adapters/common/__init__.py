@@ -8,7 +8,7 @@
 | `transport`, `openai_transport` | requests through a vendor's SDK; the bytes are read here |
 | `http` | requests without an SDK |
 | `wire`, `sockets` | the connections of these: HTTP/1.1 on httptools |
-| `large_requests` | large requests: processed off the event loop, written and sent in pieces |
+| `large_requests` | large requests: processed off the event loop, written and sent in pieces, and not made twice |
 | `json_decoder` | a provider's JSON as structs |
 | `names` | tools' names and call ids that a provider accepts |
 | `decisions` | what a provider is told of people's decisions |

@@ -5,6 +5,10 @@ and meanwhile nobody else's stream would move. So what goes through a whole requ
 one of the functions here. Which requests are large the server says: `TurnRequest.large`.
 
 The JSON encoder lets nobody else work while it is at work, so a large body is encoded piece by piece.
+
+What is made of the turns that later requests of a thread have, too, is made once: see `agui_gate.adapter.Beginning`. It
+may depend on the turns before each and on the settings, and on nothing else. Where anything is otherwise than it was,
+nothing of it is used. So a request has the same bytes with it and without.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from agui_gate.adapter import TurnRequest, off_loop
+from agui_gate.adapter import AssistantTurn, TurnRequest, UserTurn, off_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,6 +85,38 @@ class _Gathered:
         return Pieces(self._pieces)
 
 
+class Items:
+    """A list that is JSON already: ``pieces`` of what is between its brackets."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: tuple[bytes, ...]) -> None:
+        self.pieces = pieces
+
+    def joined(self) -> msgspec.Raw:
+        """Returns the list."""
+        return msgspec.Raw(b"".join((b"[", *self.pieces, b"]")))
+
+
+def _as_json(value: object) -> msgspec.Raw:
+    if isinstance(value, Items):
+        return value.joined()
+    raise TypeError(f"This is not JSON: {type(value).__name__}")
+
+
+encode = msgspec.json.Encoder(enc_hook=_as_json).encode
+"""Encodes a body, which may have `Items`. Raises `TypeError` or `ValueError` for what JSON can't hold."""
+
+
+def encoded_items(items: list[Any], *, large: bool) -> bytes:
+    """Returns the JSON of ``items`` without brackets, encoded piece by piece if they are ``large``."""
+    if not large:
+        return _encode(items)[1:-1]
+    gathered = _Gathered()
+    _write_list(items, 0, gathered.put)
+    return gathered.pieces().joined()[1:-1]
+
+
 Put = Callable[[bytes], None]
 
 
@@ -99,6 +135,11 @@ def _write(value: Any, levels: int, put: Put) -> None:
         _write_object(value, levels - 1, put)
     elif isinstance(value, list):
         _write_list(value, levels - 1, put)
+    elif isinstance(value, Items):
+        put(b"[")
+        for piece in value.pieces:
+            put(piece)
+        put(b"]")
     else:
         put(_encode(value))
 
@@ -124,7 +165,7 @@ def _write_list(value: list[Any], levels: int, put: Put) -> None:
     between = b"["
     for place in range(0, len(value), TOGETHER):
         items = value[place : place + TOGETHER]
-        if levels <= 0 and not any(map(_is_long, items)):
+        if levels <= 0 and _are_short(items):
             put(between + _encode(items)[1:-1])
             between = b","
             continue
@@ -142,9 +183,18 @@ def _write_inner(value: Any, levels: int, put: Put) -> None:
         put(_encode(value))
 
 
+def _are_short(items: list[Any]) -> bool:
+    """Whether none of them is long. Nearly all are objects of short texts, which are looked at without a call."""
+    try:
+        parts = [part for item in items for part in item.values() if part.__class__ is not str or len(part) > PIECE]
+    except AttributeError:
+        parts = items
+    return not any(map(_is_long, parts))
+
+
 def _is_long(value: Any) -> bool:
     """Whether there is a long text or a long list in it."""
-    if isinstance(value, list) and len(value) > MANY:
+    if isinstance(value, Items) or (isinstance(value, list) and len(value) > MANY):
         return True
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else (value,):
         if isinstance(part, str):
@@ -153,3 +203,79 @@ def _is_long(value: Any) -> bool:
         elif isinstance(part, _CONTAINERS) and _is_long(part):
             return True
     return False
+
+
+# --- what later requests have, too ---
+CHECKED = False
+"""True in tests: what is kept is made anew as well, and both are compared."""
+
+Turns = Sequence[UserTurn | AssistantTurn]
+Body = dict[str, Any]
+
+
+def new_turns(request: TurnRequest) -> Turns:
+    """Returns the turns that don't stay, in which alone something can be agreed to; all, if nobody knows."""
+    beginning, transcript = request.beginning, request.transcript
+    return transcript if beginning is None or beginning.transcript is not transcript else transcript[beginning.turns :]
+
+
+def made_of(request: TurnRequest, name: str, nothing: T, add: Callable[[T, Turns], T]) -> tuple[T, Turns]:
+    """Returns what ``add`` makes of the turns that stay, beginning with ``nothing``, and the other turns.
+
+    ``add`` returns another object each time, whose `len` is about its size. ``name`` tells it from all others.
+    """
+    beginning, transcript = request.beginning, request.transcript
+    if beginning is None or beginning.transcript is not transcript:
+        return nothing, transcript
+    turns, made = beginning.made.get(name, (0, nothing))
+    if turns > beginning.turns:  # a later request was made meanwhile
+        return nothing, transcript
+    if turns < beginning.turns:
+        made = add(made, transcript[turns : beginning.turns])
+        beginning.made[name] = (beginning.turns, made)
+    if CHECKED:
+        anew = add(nothing, transcript[: beginning.turns])
+        assert _whole(made) == _whole(anew)
+    return made, transcript[beginning.turns :]
+
+
+class _Replayed(msgspec.Struct, frozen=True):
+    """The ``pieces`` of JSON that turns were replayed as, and the ``state`` that the next turn goes on from."""
+
+    pieces: tuple[bytes, ...]
+    state: Any
+
+    def __len__(self) -> int:
+        return sum(map(len, self.pieces))
+
+
+def _whole(made: Any) -> Any:
+    return (b"".join(made.pieces), made.state) if isinstance(made, _Replayed) else made
+
+
+def replayed(
+    request: TurnRequest, name: str, state: T, replay: Callable[[Turns, T], tuple[list[Body], T]]
+) -> list[Body] | Items:
+    """Returns what ``replay`` makes of the transcript's turns, beginning with ``state``, which it doesn't change.
+
+    It returns the items of some turns, and the state behind them.
+    """
+
+    def add(done: _Replayed, turns: Turns) -> _Replayed:
+        items, after = replay(turns, done.state)
+        return _Replayed(_with(done.pieces, encoded_items(items, large=request.large)), after)
+
+    try:
+        done, rest = made_of(request, name, _Replayed((), state), add)
+        return Items(add(done, rest).pieces) if done.pieces else replay(rest, state)[0]
+    except (TypeError, ValueError):  # JSON can't hold something of it, which is said where all of it is encoded
+        return replay(request.transcript, state)[0]
+
+
+def _with(pieces: tuple[bytes, ...], more: bytes) -> tuple[bytes, ...]:
+    """Returns the pieces with ``more``, and never many short ones."""
+    if not more or not pieces:
+        return (more,) if more else pieces
+    if len(pieces[-1]) < PIECE:
+        return (*pieces[:-1], pieces[-1] + b"," + more)
+    return (*pieces, b"," + more)

@@ -25,6 +25,7 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
+from agui_gate_adapters.common.large_requests import Turns, made_of
 from agui_gate_adapters.common.provider_turn import Batches, prepared
 
 # Call ids for a provider that would not accept the ones a transcript has.
@@ -108,10 +109,15 @@ class Names:
 
 
 def _all(request: TurnRequest) -> dict[str, None]:
-    """Yields every name in the request, once, in order."""
-    parts = (part for turn in request.transcript if isinstance(turn, AssistantTurn) for part in turn.parts)
-    called = [part.part.name for part in parts if isinstance(part, SettledCall) and part.part.local]
-    return dict.fromkeys([*(tool.name for tool in request.tools), *called])
+    """Returns every name in the request, once, in order."""
+    called, rest = made_of(request, "names", dict[str, None](), _with_called)
+    return dict.fromkeys([tool.name for tool in request.tools]) | _with_called(called, rest)
+
+
+def _with_called(names: dict[str, None], turns: Turns) -> dict[str, None]:
+    """Returns ``names``, and then those of the calls in these turns."""
+    parts = [part for turn in turns if isinstance(turn, AssistantTurn) for part in turn.parts]
+    return names | dict.fromkeys([p.part.name for p in parts if isinstance(p, SettledCall) and p.part.local])
 
 
 def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:

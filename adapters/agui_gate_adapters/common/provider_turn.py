@@ -13,7 +13,7 @@ from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.retries import Ladder
 
 from .failures import Failure, Kind, unreachable
-from .large_requests import Pieces, in_pieces, work_through
+from .large_requests import Items, Pieces, encode, in_pieces, work_through
 from .transport import read
 
 if TYPE_CHECKING:
@@ -233,8 +233,12 @@ async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]
         return await transport.open(written.content, written.tools)
     except Failure as failure:
         if failure.place:
-            failure.point_at(await work_through(request, make))
+            failure.point_at(await work_through(request, lambda: _plain(make())))
         raise
+
+
+def _plain(body: Body) -> Body:
+    return {name: msgspec.json.decode(one.joined()) if isinstance(one, Items) else one for name, one in body.items()}
 
 
 def _whole(make: Callable[[], Body]) -> Written:
@@ -250,12 +254,12 @@ def _in_pieces(make: Callable[[], Body]) -> Written:
 
 def encoded(body: Body) -> bytes:
     """Encodes the request. Raises `Failure` for what JSON can't hold: lone surrogates, an invalid schema."""
-    return _encoded(body, msgspec.json.encode)
+    return _encoded(body, encode)
 
 
-def _encoded(body: Body, encode: Callable[[Body], T]) -> T:
+def _encoded(body: Body, written: Callable[[Body], T]) -> T:
     try:
-        return encode(body)
+        return written(body)
     except (TypeError, ValueError) as error:
         raise Failure(ProviderRejected("The request can't be written as JSON.")) from error
 

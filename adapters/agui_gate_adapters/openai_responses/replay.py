@@ -191,21 +191,27 @@ _Asked = Mapping[str, Sequence[Body]]
 
 
 def replay(
-    transcript: Transcript, *, origin: str, sealed: frozenset[str] = frozenset(), answers: bool = False
+    transcript: Transcript,
+    *,
+    origin: str,
+    sealed: frozenset[str] | None = frozenset(),
+    answers: bool = False,
+    used: set[str] | None = None,
 ) -> list[Body]:
-    """Replays the whole transcript. ``sealed`` has the ids of turns that may be verbatim.
+    """Replays turns. ``sealed`` has the ids of those that may be verbatim; None: all.
 
-    ``answers``: held calls get the answers that this request has for them.
+    ``answers``: held calls get the answers that this request has for them. ``used`` are ids of calls that occurred
+    before; those of these turns are added.
     """
     items: list[Body] = []
-    used: set[str] = set()
+    used = set() if used is None else used
     for turn in transcript:
         if isinstance(turn, UserTurn):
             items.append(user_message(turn))
         else:
             ours = turn.origin == origin
             asked = approval_requests(turn, transcript) if ours and answers else {}
-            items += _assistant(turn, used, asked, ours=ours, sealed=turn.id in sealed)
+            items += _assistant(turn, used, asked, ours=ours, sealed=sealed is None or turn.id in sealed)
     return items
 
 

@@ -30,6 +30,7 @@ from agui_gate.adapter import (
 )
 from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.decisions import output_text
+from agui_gate_adapters.common.large_requests import Items, Turns, new_turns, replayed
 from agui_gate_adapters.common.output_schemas import strict_schema
 
 from .replay import approval_responses, approves_calls, held_calls, output, replay, result, user_message
@@ -94,7 +95,7 @@ class Plan(msgspec.Struct, frozen=True):
         if self.shape is Shape.CONTINUED:
             body["input"] = _new_items(self.request.transcript)
         else:
-            body["input"] = _all_items(self.request.transcript, self.settings, sealed=self.shape is Shape.SEALED)
+            body["input"] = _all_items(self.request, self.settings, sealed=self.shape is Shape.SEALED)
         if self.settings.mode != "stateless" and self.conversation_id is None:
             body["store"] = True
         if self.continues_response and self.request.ref is not None:
@@ -110,7 +111,7 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
     new = None if plain else _since_ref(request, settings, now_ms)
     if new is not None:
         return _continued(msgspec.structs.replace(request, transcript=new), settings)
-    agrees = approves_calls(request.transcript, settings.hosted_tools)
+    agrees = approves_calls(new_turns(request), settings.hosted_tools)
     stateless = settings.mode == "stateless" and not plain
     if agrees and not stateless:
         raise ConsentLost("The provider no longer has what was approved, so it was not run.")
@@ -188,16 +189,18 @@ def _new_items(transcript: Transcript) -> list[Body]:
     return items
 
 
-def _all_items(transcript: Transcript, settings: Settings, *, sealed: bool) -> list[Body]:
-    if not sealed:
-        return replay(transcript, origin=settings.origin)
-    turns = _sealed_turns(transcript, settings)
-    return replay(transcript, origin=settings.origin, sealed=turns, answers=True)
+def _all_items(request: TurnRequest, settings: Settings, *, sealed: bool) -> list[Body] | Items:
+    if sealed and settings.newest_sealed_only:
+        turns = [turn.id for turn in request.transcript if isinstance(turn, AssistantTurn)]
+        return replay(request.transcript, origin=settings.origin, sealed=frozenset(turns[-1:]), answers=True)
+    verbatim = None if sealed else frozenset[str]()
 
+    def items(turns: Turns, before: frozenset[str]) -> tuple[list[Body], frozenset[str]]:
+        used = set(before)
+        made = replay(turns, origin=settings.origin, sealed=verbatim, answers=sealed, used=used)
+        return made, frozenset(used)
 
-def _sealed_turns(transcript: Transcript, settings: Settings) -> frozenset[str]:
-    turns = [turn.id for turn in transcript if isinstance(turn, AssistantTurn)]
-    return frozenset(turns[-1:] if settings.newest_sealed_only else turns)
+    return replayed(request, f"{settings.origin} {sealed}", frozenset[str](), items)
 
 
 def _common(request: TurnRequest, settings: Settings) -> Body:

@@ -17,7 +17,7 @@ Calls can be open in the newest turn alone: of the conversation, and of each tas
 is a matter of the conversation.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from typing import NamedTuple
 
 from agui_gate.core.agent_view import Viewpoint
@@ -401,6 +401,10 @@ class Journal:
     def result(self, call_id: str) -> ResultEntry | None:
         """Returns the result that the journal has for this call."""
         return self._results.get(call_id)
+
+    def returned_calls(self) -> Set[str | None]:
+        """Returns the calls that have a result, and of which nobody was asked: nothing that is said of them is news."""
+        return (self._calls.keys() & self._results.keys()) - self.approvals.keys() - self.cards.approvals.keys()
 
     def has_outcome(self, call_id: str) -> bool:
         """Returns whether it is known what came of this call, or at least what was decided. Not so of a task at

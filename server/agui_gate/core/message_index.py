@@ -86,7 +86,8 @@ class MessageIndex:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
-        self._users: dict[str, int] = {}
+        self.users: dict[str | None, int] = {}
+        """The places in the journal of users' messages, by id: the latest one of each."""
         self._unnamed: dict[tuple[Content, ...], list[int]] = {}
         self.unnamed = 0
         """The number of users' messages that came without an id."""
@@ -98,7 +99,7 @@ class MessageIndex:
     def note_user(self, entry: UserEntry, place: int) -> None:
         """Takes a user's message that is the journal's entry number ``place``."""
         self._ids.add(entry.id)
-        self._users[entry.id] = place
+        self.users[entry.id] = place
         if entry.minted:
             self._unnamed.setdefault(entry.content, []).append(self.unnamed)
             self.unnamed += 1
@@ -112,7 +113,7 @@ class MessageIndex:
 
     def place_of(self, message_id: str) -> int | None:
         """Returns the place in the journal of the user's message with this id, the latest one."""
-        return self._users.get(message_id)
+        return self.users.get(message_id)
 
     def places_of(self, content: tuple[Content, ...]) -> Sequence[int]:
         """Returns the places, among users' messages that came without an id, of those that say just this."""

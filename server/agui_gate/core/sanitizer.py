@@ -34,6 +34,7 @@ of it is settled anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -44,6 +45,7 @@ from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
     AssistantTurn,
+    Beginning,
     CallPart,
     Content,
     Entry,
@@ -388,6 +390,10 @@ class TranscriptPrefix:
         self._turns: list[UserTurn | AssistantTurn] = []
         self._names: set[str] = set()
         self._outcomes: dict[tuple[str, str], Outcome] = {}
+        self.made: dict[str, tuple[int, Any]] = {}
+        """What adapters have made of the turns: see `Beginning`."""
+        self.beginning: Beginning | None = None
+        """The beginning of the transcript that `extend` returned last."""
 
     def fits(self, entries: Sequence[Entry], outcomes: Outcomes) -> bool:
         """Returns whether the beginning is the same in ``entries``, to which the journal has grown."""
@@ -399,7 +405,9 @@ class TranscriptPrefix:
         if self.size and not self.fits(entries, outcomes):
             self._forget()
         self._go_on(entries, outcomes, place)
-        return (*self._turns, *sanitize(entries[self.size :], outcomes, self._vendor))
+        transcript = (*self._turns, *sanitize(entries[self.size :], outcomes, self._vendor))
+        self.beginning = Beginning(transcript, len(self._turns), self.made)
+        return transcript
 
     def _go_on(self, entries: Sequence[Entry], outcomes: Outcomes, place: int) -> None:
         """Adds the entries before ``place`` to the beginning, unless something behind them is about them."""

@@ -15,6 +15,8 @@ All structs are frozen and encode to JSON with msgspec, which is how stores keep
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from agui_gate.core.content import CallKind as CallKind
 from agui_gate.core.content import CallPart as CallPart
 from agui_gate.core.content import Content as Content
@@ -370,3 +372,16 @@ class AssistantTurn(Struct, tag="assistant", tag_field="type"):
 
 Transcript = Sequence[UserTurn | AssistantTurn]
 """A settled conversation, oldest first."""
+
+
+class Beginning(msgspec.Struct, frozen=True, eq=False):
+    """The beginning of a thread's transcript that later requests have, too: its first ``turns``.
+
+    ``made`` is where adapters keep what they make of these turns, by names that say all that it depends on besides: of
+    how many turns it is, and the thing itself. That is never changed, and its `len` is about what it takes in bytes.
+    Only a request with this very ``transcript`` may use it.
+    """
+
+    transcript: Transcript
+    turns: int
+    made: dict[str, tuple[int, Any]]

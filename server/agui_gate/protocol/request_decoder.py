@@ -18,6 +18,7 @@ from agui_gate.protocol.run_input import MAX_DEPTH, Message, RunInput, check_dep
 
 _exactly = msgspec.json.Decoder(InputShape)
 _PARTS = list[PartShape]
+_OPEN = (list, dict)
 
 SHOWN = 40
 """Characters of a declared version that are told."""
@@ -63,13 +64,18 @@ def decode_json(body: bytes) -> Any:
 def _clean(body: bytes) -> RunInput | None:
     """Returns the request, if it is exactly as the specification has it."""
     try:
-        sent = _exactly.decode(body)
-        for place, message in enumerate(sent.messages):
-            if message.tool_calls:
-                for call in message.tool_calls:
-                    if call.metadata is not None:
-                        check_depth(call.metadata)
-            if not isinstance(message.content, str) or message.function_approvals or message.metadata is not None:
+        sent: RunInput = _exactly.decode(body)
+        odd = [  # few of a history, which this goes through without a call for each
+            (place, m)
+            for place, m in enumerate(sent.messages)
+            if m.tool_calls or m.function_approvals or m.metadata is not None
+            or (m.content.__class__ is not str and m.content is not None)
+        ]  # fmt: skip
+        for place, message in odd:
+            for call in message.tool_calls or ():
+                if call.metadata is not None:
+                    check_depth(call.metadata)
+            if message.content.__class__ in _OPEN or message.function_approvals or message.metadata is not None:
                 _look_into(message, place)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -253,8 +253,8 @@ class RunSteps:
         Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
         """
         told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
-        shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
-        return any(call_id not in told and self._is_over(call_id) for call_id in shown)
+        shown = {call.id for message in self._input.messages if message.tool_calls for call in message.tool_calls}
+        return any(self._is_over(call_id) for call_id in shown - told)
 
     def _is_over(self, call_id: str) -> bool:
         """Returns whether a stream has told the end of this call of ours, or of this card."""

@@ -24,7 +24,7 @@ from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
-from agui_gate.core.transcript import CardClosedEntry, Entry, Output, Transcript, TurnEntry
+from agui_gate.core.transcript import Beginning, CardClosedEntry, Entry, Output, Transcript, TurnEntry
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.snapshot import agui_messages
@@ -56,11 +56,14 @@ class History:
     def rest(self) -> None:
         """Forgets what is made anew when it is used again."""
         self._transcripts.clear()
+        for prefix in self._prefixes.values():
+            prefix.beginning = None
 
     @property
     def held(self) -> int:
         """Bytes of memory that it takes, about."""
-        return HELD + HELD_PER_BYTE * self.capacity.size + HELD_PER_ENTRY * len(self.journal.entries)
+        made = sum(len(one) for prefix in self._prefixes.values() for _, one in prefix.made.values())
+        return HELD + HELD_PER_BYTE * self.capacity.size + HELD_PER_ENTRY * len(self.journal.entries) + made
 
     def check(self, entries: Sequence[Entry]) -> None:
         """Raises `AssertionError` unless a history that is made anew of ``entries``, as the store has them, is the
@@ -115,6 +118,11 @@ class History:
         if to not in self._transcripts:
             self._transcripts[to] = self._settled(to)
         return self._transcripts[to]
+
+    def beginning(self, to: Audience) -> Beginning | None:
+        """Returns what adapters have made of the beginning of the transcript that was settled last for ``to``."""
+        prefix = self._prefixes.get(to.vendor)
+        return None if prefix is None else prefix.beginning
 
     def _settled(self, to: Audience) -> Transcript:
         entries, known = self.journal.entries, self._outcomes()

@@ -124,10 +124,13 @@ class _Comparison:
         command = an.from_command(props.get("command")) if isinstance(props, dict) else None
         if command is not None:
             self._answer(command)
-        for message in self.run.messages:
-            if message.role == "tool":
-                self._tool(message)
-            elif message.role in ("user", "system", "developer"):
+        known, users = self.journal.returned_calls(), self.journal.messages.users
+        for message in self.run.messages:  # nearly all of a history says nothing new, so it is left out first
+            role = message.role
+            if role == "tool":
+                if message.tool_call_id not in known:
+                    self._tool(message)
+            elif role in ("user", "system", "developer") and (message.id not in users or message.function_approvals):
                 self._user(message)
         self._branch()
         return self.intake

@@ -160,6 +160,7 @@ class Turns:
             self._conversation,
             draft.output,
             draft.state,
+            history.beginning(self._member.to),
         )
 
     def _holds_back(self, call: CallStart) -> bool:

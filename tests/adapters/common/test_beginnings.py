@@ -1,0 +1,88 @@
+"""What is kept of a conversation's beginning is never seen: a request has the same bytes with it and without."""
+
+import itertools
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from agui_gate.adapter import (
+    AssistantTurn,
+    Beginning,
+    CallPart,
+    Output,
+    SettledCall,
+    Text,
+    TextPart,
+    TurnRequest,
+    UserTurn,
+)
+from agui_gate_adapters.common import large_requests
+from agui_gate_adapters.common.large_requests import encode, in_pieces
+from agui_gate_adapters.common.names import Names
+from agui_gate_adapters.openai_responses.request import Settings, plan
+from tests.support.chance import seeds
+
+SETTINGS = Settings(model="m", mode="stateless", origin="here")
+
+
+def _turns(chance: random.Random) -> list[Any]:
+    """A conversation in which call ids occur again, and names that no provider takes."""
+    made: list[Any] = []
+    for number in range(chance.randrange(30)):
+        if chance.random() < 0.5:
+            made.append(UserTurn(f"u{number}", (Text("é" * chance.randrange(9)),)))
+            continue
+        calls = [
+            SettledCall(
+                CallPart(f"c{number}", f"w{chance.randrange(9)}", chance.choice(["a", "b"]), "{}", "p"),
+                Output("o"),
+                "{}",
+            )
+            for _ in range(chance.randrange(3))
+        ]
+        made.append(AssistantTurn(f"a{number}", (TextPart("t", "said"), *calls), chance.choice(["here", ""])))
+    return made
+
+
+def _body(request: TurnRequest) -> Any:
+    return plan(request, SETTINGS, now_ms=0).body
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_a_growing_conversation_is_sent_as_if_nothing_was_kept(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setattr(large_requests, "PIECE", chance.choice([40, 10_000]))
+    turns, made, settled = _turns(chance), dict[str, Any](), 0
+    for size in sorted(chance.choices(range(len(turns) + 1), k=4)):
+        transcript = tuple(turns[:size])
+        settled = chance.randint(settled, size)
+        large = chance.random() < 0.5
+        bare = TurnRequest(transcript, large=large)
+        kept = TurnRequest(transcript, large=large, beginning=Beginning(transcript, settled, made))
+        whole = msgspec.json.encode(_body(bare))
+        assert encode(_body(kept)) == whole
+        assert in_pieces(_body(kept)).joined() == whole
+        assert vars(Names(kept)) == vars(Names(bare))
+        assert {of for of, _ in made.values()} == ({settled} if settled else set())
+
+
+def test_nothing_is_taken_from_another_transcript() -> None:
+    turns = (UserTurn("u", (Text("a"),)), UserTurn("v", (Text("b"),)))
+    made: dict[str, Any] = {}
+    _body(TurnRequest(turns, beginning=Beginning(turns, 1, made)))
+    other = (UserTurn("u", (Text("other"),)), *turns[1:])
+    for beginning in (Beginning(turns, 1, made), Beginning(other, 0, made)):  # another's, and one from before
+        body = _body(TurnRequest(other, beginning=beginning))
+        assert encode(body) == msgspec.json.encode(_body(TurnRequest(other)))
+
+
+def test_what_json_can_not_hold_is_told_as_without() -> None:
+    turns = (UserTurn("u", (Text("\ud800"),)), UserTurn("v", (Text("b"),)))
+    kept = _body(TurnRequest(turns, beginning=Beginning(turns, 1, {})))
+    assert kept == _body(TurnRequest(turns))
+    with pytest.raises(ValueError, match="surrogates"):
+        encode(kept)
+    with pytest.raises(TypeError):
+        encode({"a": itertools})
