@@ -59,7 +59,8 @@ from tests.product.inprocess import Parrot, request, run_body, started
 
 def loaded():
     names = {name.split(".")[2] for name in sys.modules if name.startswith("agui_gate.extras.")}
-    return sorted(names & {"copilotkit", "failpoints", "inbox", "page", "replicas", "retention_job", "suggestions"})
+    asked = {"copilotkit", "failpoints", "inbox", "page", "replica_signals", "retention_job", "suggestions"}
+    return sorted(names & asked)
 
 async def main():
     said = [loaded()]

@@ -1,4 +1,4 @@
-"""Imports an extra where it is needed: an agent declares it, or a thread has its entries.
+"""Imports an extra where it is needed: an agent declares it, a thread has its entries, or a setting or a request asks.
 
 The trunk imports nothing of `agui_gate.extras`, so a server in which nobody declares an extra never loads its code.
 """

@@ -18,7 +18,7 @@ from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice
 from agui_gate.stores.sqlite import SQLiteStore
-from tests.extras.test_replicas import Mute, replicas
+from tests.extras.test_replica_signals import Mute, replicas
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
 from tests.support.house import DONE, LOOKS, PAYS

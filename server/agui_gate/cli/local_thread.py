@@ -13,7 +13,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
-from agui_gate.config.backends import bus_from, engine_limits, store_from
+from agui_gate.config.backends import bus_from, store_from
 from agui_gate.config.settings import load_settings
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.events import PROTOCOL_VERSION
@@ -24,6 +24,7 @@ from agui_gate.protocol.dialects.base import Deployment, stopped
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput, check_id
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Thread
+from agui_gate.threads.limits import Limits
 
 STOP_SECONDS = 8.0
 """Seconds that a stopped run may take to say so."""
@@ -44,7 +45,7 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
                 engine: Engine = state.engine
                 return engine
     settings = load_settings(config, options={"store": store})
-    deployment, limits = Deployment(settings.dialect), engine_limits(settings)
+    deployment, limits = Deployment(settings.dialect), Limits.from_settings(settings)
     return Engine(target.agents, store_from(settings), deployment, bus_from(settings), limits=limits)
 
 

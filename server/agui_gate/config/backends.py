@@ -1,4 +1,4 @@
-"""Makes the store and the bus that settings name, and the limits of an engine: for a server as for a command."""
+"""Makes the store and the bus that settings name: for a server as for a command."""
 
 from typing import TYPE_CHECKING
 
@@ -12,16 +12,11 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
 
 
-def engine_limits(settings: "Settings") -> Limits:
-    """Returns the limits of an engine."""
-    return Limits(**{name: getattr(settings, name) for name in Limits.__struct_fields__})
-
-
 def store_from(settings: "Settings", url: str | None = None) -> Store:
     """Returns the store at ``url``, or the one that the settings name, within their bounds. Raises
     `ConfigurationError`.
     """
-    readable = engine_limits(settings).readable_bytes
+    readable = Limits.from_settings(settings).readable_bytes
     return open_store(url or settings.store, Bounds(readable, settings.principal_bytes, settings.principal_threads))
 
 

@@ -15,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.config.backends import bus_from, engine_limits, store_from
+from agui_gate.config.backends import bus_from, store_from
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
 from agui_gate.extra_loader import load
@@ -28,6 +28,7 @@ from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities
+from agui_gate.threads.limits import Limits
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
@@ -64,7 +65,7 @@ def create_app(
     ensure_configured(settings.log_level)
     _check(agents)
     _check_extensions(extensions)
-    limits = engine_limits(settings)
+    limits = Limits.from_settings(settings)
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:

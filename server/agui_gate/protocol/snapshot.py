@@ -180,7 +180,7 @@ class _Shown:
         place = self._users.setdefault(entry.id, len(self._groups))
         if place == len(self._groups):
             self._groups.append(shown)
-        else:  # changed while a call waited, so that the model was told both (`approvals/pending_policy.py`)
+        else:  # changed while a call waited, so that the model was told both (`approvals/unanswered_calls.py`)
             self._groups[place] = shown
 
     def _said(self, part: TextPart | ReasoningPart, turn: TurnEntry) -> None:

@@ -17,7 +17,8 @@ from agui_gate.agents.tool import Tool
 from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Verdict, validate_answers
 from agui_gate.approvals.execution import GatedCalls, HeldCalls, held_calls_of
-from agui_gate.approvals.presentation import ApprovalPrompter, OutcomeEvents
+from agui_gate.approvals.outcomes import OutcomeEvents
+from agui_gate.approvals.questions import ApprovalPrompter
 from agui_gate.core.agent_view import Audience
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.journal import Journal

@@ -13,7 +13,7 @@ from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
 from agui_gate.approvals.expiry_job import ExpiryJob
 from agui_gate.approvals.orphan_job import OrphanJob
 from agui_gate.approvals.outbox import Courier
-from agui_gate.approvals.pending_policy import refuse, refuse_early
+from agui_gate.approvals.unanswered_calls import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.concurrency import stop_tasks, undisturbed
@@ -101,7 +101,7 @@ class Engine:
                 raise ConfigurationError("This store can't forget what is old: leave AGUI_GATE_RETENTION_… unset.")
             self.extensions.add(load("retention_job").RetentionJob(self.offers.retention, ages))
         if not (isinstance(self._bus, MemoryBus) and self._bus.is_private):
-            self.extensions.add(load("replicas").Replicas(self._bus, self._hear))
+            self.extensions.add(load("replica_signals").Replicas(self._bus, self._hear))
 
     # A run needs none of these, so each is imported with the first request that does.
 

@@ -18,7 +18,7 @@ import structlog
 from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
-from agui_gate.approvals.pending_policy import PendingPolicy, not_gone_back
+from agui_gate.approvals.unanswered_calls import UnansweredPolicy, not_gone_back
 from agui_gate.concurrency import if_large, to_the_end
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
@@ -197,7 +197,7 @@ class RunSteps:
         self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect
-        self._policy = PendingPolicy(self._agent.on_unanswered, scope.dialect.style)
+        self._policy = UnansweredPolicy(self._agent.on_unanswered, scope.dialect.style)
 
     async def go(self) -> None:
         """Takes all steps, in order."""

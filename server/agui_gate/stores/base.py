@@ -328,7 +328,7 @@ class ThreadStore(Protocol):
 
         ``archived`` None: both. ``agent``: only threads of the agent of that name.
         ``cursor`` is the `next_cursor` of a page before; raises `InvalidRequest` if it can't be. It stays right while
-        threads change (`stores.paging`).
+        threads change (`stores/cursor.py`).
         """
         ...
 

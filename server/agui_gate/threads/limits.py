@@ -1,6 +1,6 @@
 """Limits what a run, a thread and a principal may take. Every number is a setting of the same name."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -8,6 +8,7 @@ from agui_gate.config import defaults
 from agui_gate.errors import TooLarge
 
 if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
     from agui_gate.stores.retention import Ages
 
 
@@ -39,6 +40,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     principal_runs: int = defaults.PRINCIPAL_RUNS
     retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
     retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
+
+    @classmethod
+    def from_settings(cls, settings: "Settings") -> Self:
+        """Returns the limits that settings say: each is a setting of the same name."""
+        return cls(**{name: getattr(settings, name) for name in cls.__struct_fields__})
 
     @property
     def ages(self) -> "Ages | None":

@@ -14,7 +14,7 @@ WIDTH = 160
 """Characters of a tool's arguments or result that are shown."""
 
 CARD_ID = "card_"
-"""The beginning of the ids of cards, also of those that an earlier run showed (`approvals/presentation.py`)."""
+"""The beginning of the ids of cards, also of those that an earlier run showed (`approvals/questions.py`)."""
 
 _PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT"})
 

@@ -38,7 +38,7 @@ from agui_gate.threads.reconciliation import Intake, admitted, take
 NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversation are still pending."
 
 
-class PendingPolicy:
+class UnansweredPolicy:
     """Decides what becomes of unanswered calls in one run. ``policy`` is the agent's; ``asks``: the style in which it
     asks.
     """
