@@ -168,7 +168,10 @@ def written(case: str) -> str:
 
     with patch.object(engine, "new_id", fresh):
         made = asyncio.run(requests_of(CASES[case]))
-    return "".join(json.dumps(msgspec.to_builtins(request), ensure_ascii=False) + "\n" for request in made)
+    told = [msgspec.to_builtins(request) for request in made]
+    for request in told:
+        del request["beginning"]  # what adapters need not make again: no part of what a model is sent
+    return "".join(json.dumps(request, ensure_ascii=False) + "\n" for request in told)
 
 
 @pytest.mark.parametrize("case", CASES)
