@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.anyio, shows("B22")]
 
 STAR = Settings(cors_origins=("*",))
 PAGE = {"origin": "https://evil.example", "cookie": "session=alice"}
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @tool(gate=True)

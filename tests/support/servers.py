@@ -176,7 +176,7 @@ class Postgres(Server):
 
     def execute(self, statement: sql.Composed | str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Run one statement in a connection of its own, outside of a transaction; its rows, if it has any."""
-        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=START_SECONDS) as connection:
             cursor = connection.execute(statement.encode() if isinstance(statement, str) else statement)
             return cursor.fetchall() if cursor.description else []
 
@@ -190,7 +190,7 @@ class Postgres(Server):
 
     def empty(self, name: str) -> None:
         """Remove all rows that a store has written, whoever is connected."""
-        with psycopg.connect(self.url(name), connect_timeout=5) as connection:
+        with psycopg.connect(self.url(name), connect_timeout=START_SECONDS) as connection:
             connection.execute(_EMPTY)
 
     def drop(self, name: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CARD_TOOL = {"name": "confirm_changes", "description": "Confirm.", "parameters": {"type": "object", "properties": {}}}
 """What a page advertises that draws confirm cards itself; without it gated calls come as interrupts."""
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 """Seconds for each read of a run."""
 
 MEMBERS = frozenset(

@@ -35,7 +35,7 @@ from agui_gate.errors import ProviderError
 from agui_gate_adapters.testkit.conformance.ground import Suite, call, say, think, turn
 from agui_gate_adapters.testkit.server import serve
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 WEATHER = ToolSpec("weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 ASK = TurnRequest((UserTurn("u1", (Text("What is the weather?"),)),), "Be brief.", (WEATHER,))
 FORM = OutputSpec(
