@@ -115,6 +115,6 @@ sick = Agent(name="sick", model=SickModel())
 silent = Agent(name="silent", model=SilentModel())
 toolless = Agent(name="toolless", model=RuleModel(), tools=[MCPTools.stdio("no-such-command", name="docs")])
 both = [agent, cards]
-app = create_app(agent, settings=Settings(store="memory://"))
+app = create_app(agent, settings=Settings(store="memory://", drain_seconds=0))
 outer = Starlette(routes=[Mount("/gate", app)])
 number = 3
