@@ -1,4 +1,6 @@
-"""Routes of extras: imported with the first request to one, and matched as if they stood in the table themselves."""
+"""Routes whose handlers are imported with the first request to one; those of extras are matched as if they stood in the
+table themselves.
+"""
 
 import re
 from typing import Any
@@ -61,3 +63,24 @@ async def test_one_is_found_below_a_mount_too() -> None:
 def test_one_has_no_name() -> None:
     with pytest.raises(NoMatchFound):
         app().url_path_for("info")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/agents", b"", 200),
+        ("GET", "/agents/support/capabilities", b"", 200),
+        ("POST", "/threads/none/cancel", b"", 404),
+        ("GET", "/approvals", b"", 200),
+        ("GET", "/approvals/none", b"", 404),
+        ("POST", "/approvals/none", b'{"approved": true}', 404),
+        ("GET", "/threads", b"", 200),
+        ("GET", "/threads/none", b"", 404),
+        ("PATCH", "/threads/none", b'{"title": "New"}', 404),
+        ("DELETE", "/threads/none", b"", 404),
+    ],
+)
+async def test_a_route_beside_runs_has_its_handler(method: str, path: str, body: bytes, status: int) -> None:
+    """A new application has looked up no handler yet: a module that can't be imported, or lacks one, shows here."""
+    async with started(app()) as served:
+        assert (await request(served, method, path, body)).status == status
