@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from agui_gate.client import Fold
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.reducer import apply, folded, held
 from agui_gate_adapters.testkit.agui.stream import Json, Stream, parse
 
 if TYPE_CHECKING:
@@ -77,11 +76,11 @@ class AGUIClient:
     async def answer(self, *answers: tuple[str, Any], **more: Any) -> Stream:
         """Answer cards (or real calls) with tool messages."""
         _check(more)
-        fold = Fold(self.messages)
+        fold = folded(self.messages)
         for call_id, payload in answers:
             content = payload if isinstance(payload, str) else json.dumps(payload)
             fold.add({"id": f"a{next(_ids)}", "role": "tool", "toolCallId": call_id, "content": content})
-        self.messages[:] = fold.messages
+        self.messages[:] = held(fold)
         return await self.go(**more)
 
     async def decide(self, asked: Stream, *payloads: Any, approved: bool | None = None, **more: Any) -> Stream:

@@ -11,16 +11,36 @@ from agui_gate.client.event_decoder import Reader
 Json = dict[str, Any]
 
 
+_NAMELESS = "nameless-"
+"""The beginning of the ids that messages without one have while they are folded."""
+
+
+def folded(messages: Sequence[Json]) -> Fold:
+    """Returns what a client has that holds these messages. They need no ids."""
+    return Fold([{"id": f"{_NAMELESS}{number}"} | message for number, message in enumerate(messages)])
+
+
+def held(fold: Fold) -> list[Json]:
+    """Returns the messages that the client holds."""
+    return [dict(m) if not m["id"].startswith(_NAMELESS) else _without_id(m) for m in fold.messages]
+
+
+def _without_id(message: Json) -> Json:
+    return {name: value for name, value in message.items() if name != "id"}
+
+
 def apply(messages: list[Json], stream: Sequence[Json], *, snapshots: bool = True) -> list[Json]:
     """Changes ``messages`` as the events say, and returns them. Without ``snapshots``: by the streamed pieces alone.
 
-    Raises `ClientError` for an event that can't be read.
+    Raises `ClientError` for an event that can't be read; those before it count.
     """
-    fold, reader, chunks = Fold(messages), Reader(), Chunks()
-    for told in stream:
-        event = reader.read(json.dumps(told).encode())
-        if event is not None and (snapshots or told["type"] != "MESSAGES_SNAPSHOT"):
-            for one in chunks.unfolded(event):
-                fold.apply(one)
-    messages[:] = fold.messages
+    fold, reader, chunks = folded(messages), Reader(), Chunks()
+    try:
+        for told in stream:
+            event = reader.read(json.dumps(told).encode())
+            if event is not None and (snapshots or told["type"] != "MESSAGES_SNAPSHOT"):
+                for one in chunks.unfolded(event):
+                    fold.apply(one)
+    finally:
+        messages[:] = held(fold)
     return messages

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
+from agui_gate.client import ClientError
 from agui_gate_adapters.testkit.agui.reducer import apply
 from agui_gate_adapters.testkit.check.peer import MAX_BYTES, Answer, Peer, Unreachable
 from agui_gate_adapters.testkit.spec.items import Chunks
@@ -156,7 +157,7 @@ class Talk:
         """Returns the messages that a page has afterwards."""
         messages = [dict(message) for message in listed(self.input.get("messages"))]
         plain = [{"parentMessageId": event.get("toolCallId"), **event} for event in self.plain]
-        with suppress(KeyError, TypeError, AttributeError, IndexError):  # malformed, which has been told
+        with suppress(ClientError, KeyError, TypeError, AttributeError, IndexError):  # malformed, which has been told
             apply(messages, plain)
         return listed(messages)  # a snapshot may hold anything
 
