@@ -21,8 +21,9 @@ def folded(messages: Sequence[Json]) -> Fold:
 
 
 def held(fold: Fold) -> list[Json]:
-    """Returns the messages that the client holds."""
-    return [dict(m) if not m["id"].startswith(_NAMELESS) else _without_id(m) for m in fold.messages]
+    """Returns the messages that the client holds, and sends back: no client sends activities."""
+    told = [message for message in fold.messages if message["role"] != "activity"]
+    return [dict(m) if not m["id"].startswith(_NAMELESS) else _without_id(m) for m in told]
 
 
 def _without_id(message: Json) -> Json:
