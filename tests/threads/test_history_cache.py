@@ -16,8 +16,9 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.approvals import execution, orphan_job
 from agui_gate.config.settings import Settings
+from agui_gate.core.agent_view import Audience, Viewpoint
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
+from agui_gate.core.transcript import Beginning, Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ProviderUnavailable, Unavailable
 from agui_gate.runs import heartbeat
 from agui_gate.stores.base import Change, JournalVersion, Thread
@@ -391,6 +392,33 @@ def test_the_cache_is_bounded_and_drops_the_oldest() -> None:
     cache.drop(("p", "b"))
     assert cache.size == one.held
     HistoryCache(0).put(("p", "a"), history(), known, 0.0)
+
+
+def used(name: str) -> tuple[History, Beginning]:
+    """A history of which an adapter has made something of 1,000 bytes, in a request."""
+    one, to = history(name), Audience(Viewpoint(""), "openai")
+    one.transcript(to)
+    beginning = one.beginning(to)
+    assert beginning is not None
+    beginning.made["items"] = (1, b"x" * 1000)
+    return one, beginning
+
+
+def test_what_adapters_made_counts_and_goes_first() -> None:
+    known, least = JournalVersion("1", "r", "finished", 1), history().held
+    for limit, size in ((least + 1000, least + 1000), (least + 999, least), (least - 1, 0)):
+        cache = HistoryCache(limit)
+        cache.put(("p", "a"), used("a")[0], known, 0.0)
+        assert cache.size == size
+
+
+def test_what_a_request_makes_that_was_left_is_not_kept() -> None:
+    """It is made on another thread, which goes on when its run is stopped."""
+    one, beginning = used("a")
+    cache = HistoryCache(1 << 30)
+    cache.put(("p", "a"), one, JournalVersion("1", "r", "finished", 1), 0.0)
+    beginning.made["more"] = (1, b"x" * 1000)
+    assert one.held == cache.size
 
 
 def test_the_cache_has_only_so_many_however_small(monkeypatch: pytest.MonkeyPatch) -> None:

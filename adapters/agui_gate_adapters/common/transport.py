@@ -44,6 +44,8 @@ MAX_BODY = 64 * 1024
 MAX_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
 _ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
+_UNREADABLE = frozenset({"br", "zstd"})
 
 
 async def bound(response: "httpx2.Response") -> None:
@@ -53,9 +55,11 @@ async def bound(response: "httpx2.Response") -> None:
     stream = response.stream
     if response.status_code >= 300 and isinstance(stream, httpx2.AsyncByteStream):
         body = await _beginning(stream)
-        if "content-encoding" in response.headers:  # not requested; httpx2 would unpack it to any size
+        encoding = response.headers.pop("content-encoding", "").strip().lower()
+        if encoding in _ENCODINGS:  # it was not requested, and httpx2 would unpack it to any size
             body = _unpacked(body)
-            del response.headers["content-encoding"]
+        elif encoding in _UNREADABLE:
+            body = b""
         response.stream = httpx2.ByteStream(body)
 
 
@@ -75,11 +79,13 @@ async def _beginning(stream: "httpx2.AsyncByteStream") -> bytes:
 
 
 def _unpacked(body: bytes) -> bytes:
-    """Returns the beginning of a body that came by gzip or deflate; of another encoding nothing."""
-    try:
-        return zlib.decompressobj(_ZLIB_OR_GZIP).decompress(body, MAX_BODY)
-    except zlib.error:
-        return b""
+    """Returns the beginning of a body that came by gzip or deflate, which some send without zlib's header."""
+    for bits in (_ZLIB_OR_GZIP, -zlib.MAX_WBITS):
+        try:
+            return zlib.decompressobj(bits).decompress(body, MAX_BODY)
+        except zlib.error:
+            continue
+    return b""
 
 
 CONNECT_SECONDS = 5.0

@@ -218,7 +218,7 @@ class Tool:
 
     @cached_property
     def spec(self) -> ToolSpec:
-        """The tool as the model sees it."""
+        """The tool as the model sees it, made once: a tool isn't changed after it was used."""
         return ToolSpec(self.name, self.description, of_arguments(self.parameters))
 
     @cached_property

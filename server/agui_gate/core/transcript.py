@@ -378,8 +378,8 @@ class Beginning(msgspec.Struct, frozen=True, eq=False):
     """The beginning of a thread's transcript that later requests have, too: its first ``turns``.
 
     ``made`` is where adapters keep what they make of these turns, by names that say all that it depends on besides: of
-    how many turns it is, and the thing itself. That is never changed, and its `len` is about what it takes in bytes.
-    Only a request with this very ``transcript`` may use it.
+    how many turns it is, and the thing itself. That is never changed, and its `len` is about the bytes that it takes,
+    besides some for each turn. Only a request with this very ``transcript`` may use it.
     """
 
     transcript: Transcript

@@ -58,6 +58,12 @@ class History:
         self._transcripts.clear()
         for prefix in self._prefixes.values():
             prefix.beginning = None
+            prefix.made = prefix.made.copy()  # a request that was left may add to the other one, on its own thread
+
+    def forget_made(self) -> None:
+        """Forgets also what adapters have made of it."""
+        for prefix in self._prefixes.values():
+            prefix.made = {}
 
     @property
     def held(self) -> int:
@@ -368,6 +374,9 @@ class HistoryCache:
         self.drop(place)
         history.rest()
         size = history.held
+        if size > self._limit:
+            history.forget_made()
+            size = history.held
         if size <= self._limit:
             self._kept[place] = CachedHistory(history, known, size, now)
             self.size += size

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -190,9 +191,14 @@ PACKED = gzip.compress(b'{"error": {"message": "no"}}')
         (b"gzip", PACKED[:-8], b'{"error": {"message": "no"}}'),
         (b"gzip", gzip.compress(b"no" * 10**7), b"no" * (MAX_BODY // 2)),
         (b"gzip", b"not packed", b""),
+        (b"deflate", zlib.compress(b"no"), b"no"),
+        (b"deflate", zlib.compress(b"no", wbits=-15), b"no"),
         (b"br", b"\x8b\x00", b""),
+        (b"identity", b"no", b"no"),
+        (b"", b"no", b"no"),
+        (b"utf-8", b"no", b"no"),
     ],
-    ids=["whole", "cut", "large", "not packed", "another encoding"],
+    ids=["whole", "cut", "large", "not packed", "deflate", "raw", "brotli", "identity", "none", "unknown"],
 )
 async def test_no_more_of_an_error_is_unpacked_than_is_read(encoding: bytes, sent: bytes, read: bytes) -> None:
     answer = b"HTTP/1.1 500 No\r\ncontent-encoding: %b\r\ncontent-length: %d\r\n\r\n%b" % (encoding, len(sent), sent)
