@@ -14,6 +14,9 @@ Json = dict[str, Any]
 _NAMELESS = "nameless-"
 """The beginning of the ids that messages without one have while they are folded."""
 
+_STATE = frozenset({"STATE_SNAPSHOT", "STATE_DELTA"})
+"""Events that change no message, and may be large."""
+
 
 def folded(messages: Sequence[Json]) -> Fold:
     """Returns what a client has that holds these messages. They need no ids."""
@@ -36,10 +39,13 @@ def apply(messages: list[Json], stream: Sequence[Json], *, snapshots: bool = Tru
     Raises `ClientError` for an event that can't be read; those before it count.
     """
     fold, reader, chunks = folded(messages), Reader(), Chunks()
+    left_out = _STATE if snapshots else {*_STATE, "MESSAGES_SNAPSHOT"}
     try:
         for told in stream:
+            if told["type"] in left_out:
+                continue
             event = reader.read(json.dumps(told).encode())
-            if event is not None and (snapshots or told["type"] != "MESSAGES_SNAPSHOT"):
+            if event is not None:
                 for one in chunks.unfolded(event):
                     fold.apply(one)
     finally:
