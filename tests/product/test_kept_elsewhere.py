@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.threads import lease as durable_save
+from agui_gate.threads import lease
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.shop import call, outputs, script
 from tests.product.test_kept_results import RECEIPT, YES, Shop, ask, at_work, tried, until
@@ -93,7 +93,7 @@ async def test_a_result_is_saved_once_that_is_possible_and_the_run_goes_on(
 async def test_a_run_that_could_not_wait_says_so_and_the_next_one_tells_the_result(
     postgres: Postgres, database: str, trouble: Trouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0.5)
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0.5)
     async with paying(database) as (p, chat, shop):
         asked = await ask(chat, shop)
         running = await at_work(shop, chat.resume((asked, YES)))

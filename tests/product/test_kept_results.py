@@ -13,7 +13,7 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.stores.sqlite import SQLiteStore, database
-from agui_gate.threads import lease as durable_save
+from agui_gate.threads import lease
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, starting
 from tests.product.shop import call, outputs, script
@@ -35,7 +35,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable_save, "KEEP_SECONDS", 0.5)
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0.5)
 
 
 class Shop:
