@@ -168,7 +168,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 # What the browser tests need besides Python, and those with clients of others.
 .PHONY: .browser
-.browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop/foreign)
+.browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
@@ -242,4 +242,5 @@ clean: ## Remove everything that make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	rm -rf tests/interop/node_modules tests/interop/foreign/node_modules tests/e2e/node_modules tests/e2e/next tests/e2e/shots
 	rm -rf frontend-demo/node_modules frontend-demo/runtime/node_modules frontend-demo/dist
+	rm -rf components/node_modules components/dist components/types
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

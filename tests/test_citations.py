@@ -10,7 +10,7 @@ import pytest
 from tests.test_structure import ROOT, tracked_files
 from tools.citations import Repository, dangling, lost_links
 
-FOLDERS = ("server/", "adapters/", "tests/", "tools/", "examples/", "frontend-demo/", "docs/")
+FOLDERS = ("server/", "adapters/", "tests/", "tools/", "examples/", "frontend-demo/", "components/", "docs/")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ADDRESS: str = PROJECT["urls"]["Homepage"]
 

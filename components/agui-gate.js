@@ -1,0 +1,27 @@
+/**
+ * The elements and what they stand on. Importing this defines nothing; `defineAguiGate()` does, in a browser.
+ */
+
+/** The version of these elements. */
+export const VERSION = "0.1.0";
+
+/**
+ * The elements by their tags.
+ *
+ * @type {Record<string, CustomElementConstructor>}
+ */
+export const ELEMENTS = {};
+
+/**
+ * Defines the elements, once for a page. Where another version has defined one, that one stays, and the console says so:
+ * a page can have an element only once. Without a DOM it does nothing.
+ */
+export function defineAguiGate() {
+  if (typeof window === "undefined" || !window.customElements) return;
+  for (const [tag, constructor] of Object.entries(ELEMENTS)) {
+    const there = /** @type {{ version?: string } | undefined} */ (customElements.get(tag));
+    if (!there) customElements.define(tag, Object.assign(constructor, { version: VERSION }));
+    else if (there.version !== VERSION)
+      console.warn(`agui-gate: <${tag}> of ${there.version ?? "another package"} is in use here, not that of ${VERSION}.`);
+  }
+}

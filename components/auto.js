@@ -1,0 +1,4 @@
+/** For a script tag: defines the elements. */
+import { defineAguiGate } from "./agui-gate.js";
+
+defineAguiGate();
