@@ -2,6 +2,17 @@
  * The elements and what they stand on. Importing this defines nothing; `defineAguiGate()` does, in a browser.
  */
 
+import { ConfirmCard } from "./elements/confirm-card.js";
+import { DecisionLine } from "./elements/decision-line.js";
+
+export { ConfirmCard, DecisionLine };
+export * from "./core/asks.js";
+export { createCard } from "./core/card.js";
+export { fromText, makeFields, readFields, toText } from "./core/fields.js";
+export { hasRun, isClosed, recordText } from "./core/records.js";
+export { reveal } from "./core/reveal.js";
+export { ENGLISH, GERMAN, stringsFor } from "./core/strings.js";
+
 /** The version of these elements. */
 export const VERSION = "0.1.0";
 
@@ -10,7 +21,7 @@ export const VERSION = "0.1.0";
  *
  * @type {Record<string, CustomElementConstructor>}
  */
-export const ELEMENTS = {};
+export const ELEMENTS = { "agui-confirm-card": ConfirmCard, "agui-decision-line": DecisionLine };
 
 /**
  * Defines the elements, once for a page. Where another version has defined one, that one stays, and the console says so:

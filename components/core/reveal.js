@@ -1,0 +1,95 @@
+/**
+ * Characters that can't be seen, or that change what is seen around them, drawn as what they are: `⟦U+202E⟧`. What a
+ * person approves has to be what it looks like. Pure.
+ *
+ * Left alone are line breaks and tabs, what joins the parts of an emoji, and joiners between letters of scripts that
+ * are written with them (Persian, Hindi, …).
+ */
+
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const EVERY = new RegExp(HIDDEN.source, "gu");
+const JOINERS = "\u200c\u200d";
+const SELECTORS = /[\ufe0e\ufe0f\u200d]/u;
+const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\u20e3\ufe0f]$/u;
+const SYMBOL = /\p{Extended_Pictographic}$/u; // no digit, though digits are part of some emoji
+const KEY = /[\d#*]$/;
+const CAP = "\u20e3"; // 1️⃣
+const JOINED =
+  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]$/u;
+
+/** @type {Record<string, string>} */
+const NAMES = {
+  "\u00ad": "soft hyphen",
+  "\u061c": "Arabic letter mark",
+  "\u200b": "zero-width space",
+  "\u200c": "zero-width non-joiner",
+  "\u200d": "zero-width joiner",
+  "\u200e": "left-to-right mark",
+  "\u200f": "right-to-left mark",
+  "\u2028": "line separator",
+  "\u2029": "paragraph separator",
+  "\u202a": "left-to-right embedding",
+  "\u202b": "right-to-left embedding",
+  "\u202c": "end of a direction",
+  "\u202d": "left-to-right override",
+  "\u202e": "right-to-left override",
+  "\u2060": "word joiner",
+  "\u2066": "left-to-right isolate",
+  "\u2067": "right-to-left isolate",
+  "\u2068": "isolate",
+  "\u2069": "end of an isolate",
+  "\ufeff": "zero-width no-break space",
+};
+
+/**
+ * `text` in pieces: `[{text}, {text: "⟦U+202E⟧", name: "right-to-left override"}, …]`.
+ * @param {string} text
+ * @returns {{text: string, name?: string}[]}
+ */
+export function pieces(text) {
+  if (!HIDDEN.test(text)) return [{ text }];
+  /** @type {{text: string, name?: string}[]} */
+  const found = [];
+  let from = 0;
+  for (const { 0: character, index } of text.matchAll(EVERY)) {
+    if (isOrdinary(text, character, index)) continue;
+    if (index > from) found.push({ text: text.slice(from, index) });
+    found.push({ text: `⟦${code(character)}⟧`, name: NAMES[character] ?? "invisible character" });
+    from = index + character.length;
+  }
+  return from < text.length || from === 0 ? [...found, { text: text.slice(from) }] : found;
+}
+
+/**
+ * `text` as one string in which nothing is hidden.
+ * @param {string} text
+ */
+export const reveal = (text) => (HIDDEN.test(text) ? pieces(text).map((piece) => piece.text).join("") : text);
+
+/**
+ * Whether `text` has something to reveal.
+ * @param {string} text
+ */
+export const hides = (text) => HIDDEN.test(text) && reveal(text) !== text;
+
+/** @param {string} character */
+const code = (character) => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+/**
+ * @param {string} text
+ * @param {string} character
+ * @param {number} index
+ */
+function isOrdinary(text, character, index) {
+  if (character === "\n" || character === "\t") return true;
+  if (character === "\r") return text[index + 1] === "\n";
+  const before = text.slice(Math.max(0, index - 2), index);
+  const after = text.slice(index + 1, index + 3);
+  if (JOINERS.includes(character) && JOINED.test(before) && JOINED.test(first(after))) return true;
+  if (!SELECTORS.test(character)) return false;
+  if (character === "\u200d") return PICTURE.test(before) && SYMBOL.test(first(after));
+  return SYMBOL.test(before) || (KEY.test(before) && after.startsWith(CAP));
+}
+
+/** @param {string} text */
+const first = (text) => (text ? String.fromCodePoint(text.codePointAt(0) ?? 0) : "");

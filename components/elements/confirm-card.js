@@ -1,0 +1,362 @@
+/**
+ * `<agui-confirm-card>`: what would run, with which arguments, and the person's decision. It sends nothing: the page
+ * hears `agui-decide` and sends it in the way in which it was asked.
+ */
+
+import { html, nothing } from "lit";
+import { createCard } from "../core/card.js";
+import { endOf, everySecond, formatLeft } from "../core/countdown.js";
+import { earlierText } from "../core/earlier.js";
+import { isLate } from "../core/records.js";
+import { reveal } from "../core/reveal.js";
+import { fill } from "../core/strings.js";
+import { unitsFor } from "../core/units.js";
+import { humanize, isObject, summary } from "../core/values.js";
+import { GateElement } from "./base.js";
+import { recordLine } from "./decision-line.js";
+import { fieldRows } from "./form.js";
+import { icon } from "./icons.js";
+import { argumentTable, shown } from "./text.js";
+
+/**
+ * @import { Ask, CallRecord, Decision, Strings } from "../core/types.js"
+ * @import { Card, Mode } from "../core/card.js"
+ */
+
+const FIELD = "input, select, textarea, [contenteditable]";
+const OPEN = ["view", "edit", "reject", "question"];
+const SOON = 60; // seconds
+
+export class ConfirmCard extends GateElement {
+  /** @type {import("lit").PropertyDeclarations} */
+  static properties = {
+    ask: { attribute: false },
+    record: { attribute: false },
+    draft: { attribute: false },
+    mode: { noAccessor: true },
+    density: { reflect: true },
+  };
+
+  /** @type {Card | null} */
+  #card = null;
+  /** @type {() => void} */
+  #stopClock = () => {};
+  /** @type {Mode | null} */
+  #drawn = null;
+  #isMoved = false; // by the person: the focus follows
+
+  constructor() {
+    super();
+    /** @type {Ask | null} What is asked. */
+    this.ask = null;
+    /** @type {CallRecord | null} What the server says of the call. One that is closed closes the card. */
+    this.record = null;
+    /** @type {Decision | null} What was decided and is not sent yet: it can be taken back. */
+    this.draft = null;
+    /** @type {"compact" | null} `compact`, where there is little room. */
+    this.density = null;
+  }
+
+  /** What the card shows; setting it to `view`, `edit` or `reject` opens that. */
+  get mode() {
+    return this.#card?.state.mode ?? "view";
+  }
+
+  set mode(wanted) {
+    if (!this.#card || wanted === this.mode) return;
+    if (wanted === "edit") this.#card.edit();
+    if (wanted === "reject") this.#card.reject();
+    if (wanted === "view") this.#card.back();
+  }
+
+  /** Whether the person is in the middle of an answer. */
+  get isAtWork() {
+    return this.#card?.isAtWork() ?? false;
+  }
+
+  /** Put the focus on the card, from where one key decides. */
+  focus() {
+    if (!this.hasUpdated || this.isUpdatePending) this.performUpdate();
+    const node = /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".card"));
+    node?.focus();
+  }
+
+  /**
+   * The answer wasn't taken, or didn't arrive: it can be given again.
+   * @param {string} [why]
+   */
+  reopen(why) {
+    this.#card?.reopen(why);
+  }
+
+  /**
+   * Do what a key does while the focus is on the card: `a` approves, `e` edits, `r` rejects. False where there is no such
+   * button now.
+   * @param {string} key
+   */
+  press(key) {
+    if (this.mode !== "view" || !this.#card?.isOpen()) return false;
+    const act = { a: this.#approve, e: this.#edit, r: this.#reject }[key.toLowerCase()];
+    if (!act || (act === this.#edit && this.#card.state.ask.fields.length === 0)) return false;
+    act();
+    return true;
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.#watch();
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.#stopClock();
+    this.#stopClock = () => {};
+    queueMicrotask(() => this.isConnected || this.#card?.leave()); // it may only move
+  }
+
+  /** @param {Map<string, unknown>} changed */
+  willUpdate(changed) {
+    if (changed.has("ask")) this.#take();
+    if (changed.has("record") && this.#card) this.#card.setRecord(this.record ?? null);
+    if (changed.has("draft") && this.#card) this.#card.setDraft(this.draft ?? null);
+  }
+
+  #take() {
+    const ask = asAsk(this.ask);
+    if (!ask) this.#card = null;
+    else if (this.#card) this.#card.setAsk(ask);
+    else {
+      this.#card = createCard(ask, {
+        strings: () => this.words,
+        onDecide: (decision, about) => this.say("agui-decide", { ask: about, decision }),
+        onUndo: (about) => this.say("agui-undo", { ask: about }),
+        onLeave: (about) => this.say("agui-leave", { ask: about }),
+        onMode: (mode, about) => this.say("agui-mode", { ask: about, mode }),
+      });
+      this.#card.subscribe(() => this.requestUpdate());
+    }
+    this.#watch();
+  }
+
+  #watch() {
+    this.#stopClock();
+    const isTimed = this.isConnected && this.#card && endOf(this.#card.state.ask.expiresAt) !== null;
+    this.#stopClock = isTimed ? everySecond(() => OPEN.includes(this.mode) && this.#card?.tick()) : () => {};
+  }
+
+  updated() {
+    const { mode } = this;
+    const before = this.#drawn;
+    this.#drawn = mode;
+    if (this.#card && this.getAttribute("mode") !== mode) this.setAttribute("mode", mode);
+    if (before === null || before === mode || !this.#isMoved) return;
+    this.#isMoved = false;
+    const field = /** @type {HTMLInputElement | null} */ (["edit", "reject"].includes(mode) ? this.renderRoot.querySelector(".card :is(input, select, textarea)") : null);
+    const card = /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".card"));
+    (field ?? card)?.focus();
+    if (mode === "edit") field?.select?.();
+    if (card && card.offsetHeight < innerHeight * 0.7) card.scrollIntoView({ block: "nearest" }); // down to its buttons
+  }
+
+  /** The focus goes with what the person does, if it was here. */
+  #move() {
+    this.#isMoved = this.matches(":focus-within") || this.shadowRoot?.activeElement !== null;
+  }
+
+  #approve = () => this.#card?.approve();
+  #edit = () => {
+    this.#isMoved = true;
+    this.#card?.edit();
+  };
+  #reject = () => {
+    this.#isMoved = true;
+    this.#card?.reject();
+  };
+  #back = () => {
+    this.#move();
+    this.#card?.back();
+  };
+  #decline = () => this.#card?.reject({ now: true });
+  #undo = () => {
+    this.#move();
+    this.#card?.undo();
+  };
+
+  /** @param {Event} event */
+  #submit = async (event) => {
+    event.preventDefault();
+    if (this.#card?.submit() !== false) return;
+    await this.updateComplete;
+    const wrong = /** @type {HTMLElement | null} */ (this.renderRoot.querySelector("[aria-invalid]"));
+    wrong?.focus();
+  };
+
+  /** @param {KeyboardEvent} event */
+  #pressed = (event) => {
+    if (event.defaultPrevented) return;
+    if (event.key === "Escape" && !event.isComposing && ["edit", "reject"].includes(this.mode)) {
+      event.preventDefault();
+      this.#back();
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    if (/** @type {Element} */ (event.target).closest(FIELD)) return;
+    if (this.press(event.key)) event.preventDefault(); // the letter is not typed into the field that opens
+  };
+
+  render() {
+    const strings = this.words;
+    if (!this.#card) return this.ask === null || this.ask === undefined ? nothing : html`<section class="card" part="card"><p class="refused" role="alert">${icon("warning")}<span>${fill(strings, "cantShow")}</span></p></section>`;
+    const { ask, mode } = this.#card.state;
+    const name = fill(strings, "approvalNeeded", { title: reveal(whole(ask, strings)) });
+    return html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode=${mode} @keydown=${this.#pressed}>
+      ${OPEN.includes(mode) ? this.#open(strings) : this.#line(strings)}
+    </section>`;
+  }
+
+  /** @param {Strings} strings */
+  #open(strings) {
+    const { ask, mode, refused } = /** @type {Card} */ (this.#card).state;
+    const earlier = earlierText(ask, strings);
+    return html`${this.#header(strings)}
+      ${refused ? html`<p class="refused" role="alert">${icon("warning")}<span>${shown(refused)}</span></p>` : nothing}
+      ${earlier
+        ? html`<div class="earlier" data-same=${String(earlier.isSame)}>${icon(earlier.isSame ? "warning" : "clock")}
+            <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`
+        : nothing}
+      <slot name="before"></slot>
+      ${mode === "view" ? this.#view(strings) : html`<form novalidate @submit=${this.#submit}>${mode === "reject" ? this.#rejecting(strings) : this.#filling(strings)}</form>`}
+      <slot name="after"></slot>`;
+  }
+
+  /** @param {Strings} strings */
+  #header(strings) {
+    const { ask, mode, left } = /** @type {Card} */ (this.#card).state;
+    const isOver = left === 0;
+    const said = isOver ? fill(strings, "over") : mode === "edit" ? fill(strings, "changeThenApprove") : mode === "reject" ? fill(strings, "wontRun") : purpose(ask, strings);
+    return html`<header class="header" part="header">
+      <span class="badge">${icon("gate")}</span>
+      <div class="heading">
+        ${ask.agent ? html`<p class="agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : nothing}
+        <h2 class="title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}>${shown(titleOf(ask, strings))}</h2>
+        <p class="said" dir="auto">${shown(said)}</p>
+      </div>
+      ${left === null ? nothing : html`<span class="expiry" part="expiry" data-soon=${String(left < SOON)} role=${isOver ? "status" : "timer"}>${isOver ? fill(strings, "expired") : fill(strings, "expiresIn", { left: formatLeft(left) })}</span>`}
+    </header>`;
+  }
+
+  get #isOver() {
+    return this.#card?.state.left === 0;
+  }
+
+  /**
+   * @param {Strings} strings
+   * @param {Map<string, unknown>} [rows]
+   */
+  #table(strings, rows) {
+    const { ask } = /** @type {Card} */ (this.#card).state;
+    return html`<slot name="arguments">${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}</slot>`;
+  }
+
+  /** @param {Strings} strings */
+  #view(strings) {
+    const { ask } = /** @type {Card} */ (this.#card).state;
+    return html`${this.#table(strings)}
+      <div class="actions" part="actions">
+        ${this.#button("approve", { look: "primary", symbol: "check", key: "A", act: this.#approve }, strings)}
+        <slot name="actions"></slot>
+        ${ask.fields.length > 0 ? this.#button("edit", { symbol: "edit", key: "E", act: this.#edit }, strings) : nothing}
+        ${this.#button("reject", { look: "danger", symbol: "cross", key: "R", act: this.#reject }, strings)}
+      </div>`;
+  }
+
+  /** @param {Strings} strings */
+  #filling(strings) {
+    const card = /** @type {Card} */ (this.#card);
+    const { ask, mode } = card.state;
+    const rows = fieldRows(card.state, { strings, unit: unitsFor(ask.arguments, ask), disabled: this.#isOver, type: card.type });
+    if (mode === "question")
+      return html`${argumentTable({}, { strings, rows })}
+        <div class="actions" part="actions">
+          ${this.#button("send", { look: "primary", symbol: "check" }, strings)}<slot name="actions"></slot>
+          ${this.#button("decline", { look: "danger", symbol: "cross", act: this.#decline }, strings)}
+        </div>`;
+    return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}
+      <div class="actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: "check" }, strings)}${this.#button("back", { act: this.#back }, strings)}</div>`;
+  }
+
+  /** @param {Strings} strings */
+  #rejecting(strings) {
+    const card = /** @type {Card} */ (this.#card);
+    /** @param {{target: HTMLInputElement}} event */
+    const typed = ({ target }) => card.typeReason(target.value);
+    return html`${this.#table(strings)}
+      <div class="reason field" part="field">
+        <label for="reason">${fill(strings, "reason")}</label>
+        <input type="text" id="reason" name="reason" autocomplete="off" maxlength="500" ?disabled=${this.#isOver} .value=${card.state.reason} @input=${typed}>
+      </div>
+      <div class="actions" part="actions">${this.#button("reject", { look: "reject", symbol: "cross" }, strings)}${this.#button("back", { act: this.#back }, strings)}</div>`;
+  }
+
+  /**
+   * A button; without `act` it submits its form. The second click of a double click may meet another card, which moved
+   * there: it decides nothing.
+   * @param {string} word
+   * @param {{look?: string, symbol?: string, key?: string, act?: () => unknown}} as
+   * @param {Strings} strings
+   */
+  #button(word, { look = "plain", symbol, key, act }, strings) {
+    /** @param {MouseEvent} event */
+    const clicked = (event) => (event.detail > 1 ? event.preventDefault() : act?.());
+    return html`<button class="button ${look}" part="button" type=${act ? "button" : "submit"} ?disabled=${this.#isOver} aria-keyshortcuts=${key ?? nothing} @click=${clicked}>${symbol ? icon(symbol) : nothing}${fill(strings, word)}${key ? html`<kbd aria-hidden="true">${key}</kbd>` : nothing}</button>`;
+  }
+
+  /** @param {Strings} strings */
+  #line(strings) {
+    const { ask, mode, decision, record } = /** @type {Card} */ (this.#card).state;
+    if (mode === "closed" && record)
+      return recordLine(record, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision) }) ?? nothing;
+    const { approved = true, edits } = decision ?? {};
+    const call = shown(`${titleOf(ask, strings).toLowerCase()} · ${summary({ ...ask.arguments, ...edits }, unitsFor(ask.arguments, ask))}`);
+    const isQuestion = ask.kind === "question";
+    if (mode === "sending") {
+      const answer = fill(strings, isQuestion ? (approved ? "toAnswer" : "toDecline") : approved ? "toApprove" : "toReject");
+      return html`<p class="line" part="line" data-state="answered" role="status">${icon("send")}<span dir="auto">${fill(strings, "yourAnswer", { answer })} · ${call}${decision?.reason ? html` · “${shown(decision.reason)}”` : nothing}</span></p>`;
+    }
+    const verb = fill(strings, isQuestion ? (approved ? "willAnswer" : "willDecline") : approved ? "willApprove" : "willReject");
+    return html`<p class="line" part="line" data-approved=${String(approved)}>${icon(approved ? "check" : "cross")}<span dir="auto"><strong>${verb}</strong> ${call}</span>
+      <button class="ghost" part="button" type="button" @click=${this.#undo}>${fill(strings, "change")}</button></p>`;
+  }
+}
+
+/**
+ * What was given, if it is an ask at all.
+ * @param {unknown} value
+ * @returns {Ask | null}
+ */
+function asAsk(value) {
+  if (!isObject(value) || typeof value.tool !== "string" || !isObject(value.arguments)) return null;
+  const ask = /** @type {Ask} */ (/** @type {unknown} */ (value));
+  return { ...ask, key: ask.key ?? ask.id ?? "", kind: ask.kind ?? "approval", fields: ask.fields ?? [] };
+}
+
+/**
+ * @param {Ask} ask
+ * @param {Strings} strings
+ */
+const titleOf = ({ tool }, strings) => (tool ? humanize(tool) : fill(strings, "question"));
+
+/**
+ * @param {Ask} ask
+ * @param {Strings} strings
+ */
+const whole = (ask, strings) => (ask.agent ? fill(strings, "asksFor", { agent: humanize(ask.agent), title: titleOf(ask, strings) }) : titleOf(ask, strings));
+
+/**
+ * @param {Ask} ask
+ * @param {Strings} strings
+ */
+function purpose(ask, strings) {
+  if (ask.message) return ask.message;
+  const who = ask.agent ? humanize(ask.agent) : fill(strings, "theAssistant");
+  return fill(strings, ask.kind === "question" ? "asksYou" : "wantsThis", { who });
+}

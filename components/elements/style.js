@@ -1,0 +1,568 @@
+/**
+ * The look of the elements. Every colour and size is a variable with a default, light and dark by the page's
+ * `color-scheme`, so that they fit into any page; parts are for what variables can't do.
+ */
+
+import { css } from "lit";
+
+export const style = css`
+  :host {
+    --_surface: var(--agui-gate-surface, light-dark(#ffffff, #20201e));
+    --_page: var(--agui-gate-page, light-dark(#fbfaf8, #171716));
+    --_sunken: var(--agui-gate-sunken, light-dark(#f4f2ee, #262623));
+    --_border: var(--agui-gate-line, light-dark(#e5e1d9, #31302d));
+    --_border-strong: var(--agui-gate-line-strong, light-dark(#d3cdc2, #45433e));
+    --_text: var(--agui-gate-text, light-dark(#1f1d1a, #eceae5));
+    --_quiet: var(--agui-gate-quiet, light-dark(#6b665e, #a19c92));
+    --_accent: var(--agui-gate-accent, light-dark(#0f766e, #2aa596));
+    --_accent-strong: var(--agui-gate-accent-strong, light-dark(#0b5d57, #4cbcae));
+    --_on-accent: var(--agui-gate-on-accent, light-dark(#ffffff, #06201d));
+    --_wait: var(--agui-gate-wait, light-dark(#8a5109, #eab95c));
+    --_wait-soft: var(--agui-gate-wait-soft, light-dark(#fdf3df, #2b2416));
+    --_wait-line: var(--agui-gate-wait-line, light-dark(#f0d9a8, #4f4020));
+    --_bad: var(--agui-gate-bad, light-dark(#b3261e, #f28b82));
+    --_bad-soft: var(--agui-gate-bad-soft, light-dark(#fcecea, #2f1c1a));
+    --_bad-line: var(--agui-gate-bad-line, light-dark(#f2c8c4, #5a2f2b));
+    --_shadow: var(--agui-gate-shadow, 0 1px 2px rgb(40 35 25 / 5%), 0 4px 16px rgb(40 35 25 / 6%));
+    --_radius: var(--agui-gate-radius, 14px);
+    --_control-radius: var(--agui-gate-control-radius, 9px);
+    --_sans: var(--agui-gate-font, Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif);
+    --_mono: var(--agui-gate-mono, ui-monospace, "SF Mono", "JetBrains Mono", "Cascadia Code", Menlo, Consolas, monospace);
+    --_inset: 18px;
+    display: block;
+    color: var(--_text);
+    font: 400 var(--agui-gate-font-size, 15px)/1.6 var(--_sans);
+    container-type: inline-size;
+    -webkit-font-smoothing: antialiased;
+    text-size-adjust: 100%;
+  }
+
+  :host([hidden]) {
+    display: none;
+  }
+
+  :host(agui-decision-line) {
+    container-type: normal;
+  }
+
+  * {
+    box-sizing: border-box;
+  }
+
+  h2,
+  p,
+  ul,
+  dl,
+  dd,
+  pre {
+    margin: 0;
+    padding: 0;
+  }
+
+  ul {
+    list-style: none;
+  }
+
+  button,
+  input,
+  select,
+  textarea {
+    font: inherit;
+    color: inherit;
+  }
+
+  button {
+    cursor: pointer;
+  }
+
+  button:disabled {
+    cursor: default;
+  }
+
+  :focus-visible {
+    outline: 2px solid var(--agui-gate-focus, var(--_accent));
+    outline-offset: 2px;
+  }
+
+  .icon {
+    width: 1.15em;
+    height: 1.15em;
+    flex: none;
+    fill: none;
+    stroke: currentColor;
+    stroke-width: 1.8;
+    stroke-linecap: round;
+    stroke-linejoin: round;
+  }
+
+  .quiet,
+  .was {
+    color: var(--_quiet);
+  }
+
+  .hidden-character {
+    padding: 0 3px;
+    border-radius: 4px;
+    background: var(--_bad-soft);
+    color: var(--_bad);
+    font-family: var(--_mono);
+    font-size: 0.85em;
+    unicode-bidi: isolate;
+  }
+
+  /* The card */
+
+  .card {
+    scroll-margin-block: 14px;
+    border: 1px solid var(--_wait-line);
+    border-radius: var(--_radius);
+    background: var(--_surface);
+    box-shadow: var(--_shadow);
+    overflow: hidden;
+  }
+
+  .card:focus-visible {
+    outline-offset: 3px;
+  }
+
+  .header {
+    display: flex;
+    align-items: flex-start;
+    gap: 12px;
+    padding: 14px var(--_inset) 12px;
+    background: var(--_wait-soft);
+  }
+
+  .badge {
+    display: grid;
+    place-items: center;
+    flex: none;
+    width: 34px;
+    height: 34px;
+    border-radius: 10px;
+    background: color-mix(in srgb, var(--_wait) 16%, transparent);
+    color: var(--_wait);
+    font-size: 18px;
+  }
+
+  .heading {
+    flex: 1;
+    min-width: 0;
+    overflow-wrap: anywhere;
+  }
+
+  .heading p {
+    color: color-mix(in srgb, var(--_text) 80%, var(--_quiet));
+    font-size: 14px;
+    line-height: 1.45;
+  }
+
+  .heading .agent {
+    color: var(--_wait);
+    font-size: 13px;
+    font-weight: 550;
+  }
+
+  .title {
+    font-size: 16px;
+    font-weight: 650;
+    line-height: 1.35;
+  }
+
+  .expiry {
+    flex: none;
+    padding: 2px 9px;
+    border-radius: 99px;
+    background: color-mix(in srgb, var(--_wait) 10%, transparent);
+    color: var(--_wait);
+    font-size: 12.5px;
+    font-variant-numeric: tabular-nums;
+  }
+
+  .expiry[data-soon="true"] {
+    background: var(--_bad-soft);
+    color: var(--_bad);
+  }
+
+  .refused,
+  .earlier {
+    display: flex;
+    gap: 8px;
+    padding: 10px var(--_inset);
+    font-size: 14px;
+    overflow-wrap: anywhere;
+  }
+
+  .refused {
+    background: var(--_bad-soft);
+    color: var(--_bad);
+  }
+
+  .refused .icon,
+  .earlier > .icon {
+    margin-top: 0.2em;
+  }
+
+  .earlier {
+    border-bottom: 1px solid var(--_wait-line);
+    background: color-mix(in srgb, var(--_wait-soft) 55%, var(--_surface));
+  }
+
+  .earlier > .icon {
+    color: var(--_wait);
+  }
+
+  .earlier strong {
+    font-weight: 550;
+  }
+
+  .earlier[data-same="true"] {
+    border-color: var(--_bad-line);
+    background: color-mix(in srgb, var(--_bad) 12%, var(--_surface));
+  }
+
+  .earlier[data-same="true"] :is(.icon, strong) {
+    color: var(--_bad);
+  }
+
+  /* Arguments */
+
+  .arguments {
+    display: grid;
+    grid-template-columns: fit-content(40%) minmax(0, 1fr);
+    gap: 7px 24px;
+    font-size: 14.5px;
+  }
+
+  .card .arguments:not(.arguments *),
+  .card .quiet[part="arguments"] {
+    padding: 12px var(--_inset) 2px;
+  }
+
+  .arguments dt {
+    min-width: 6rem;
+    color: var(--_quiet);
+    overflow-wrap: anywhere;
+  }
+
+  .arguments dd {
+    min-width: 0;
+    overflow-wrap: anywhere;
+    white-space: pre-wrap;
+    font-variant-numeric: tabular-nums;
+  }
+
+  /* A value that has parts of its own */
+  .arguments .arguments {
+    gap: 4px 18px;
+    padding: 7px 12px;
+    border-radius: 8px;
+    background: var(--_sunken);
+    font-size: 1em;
+    white-space: normal;
+  }
+
+  .arguments .arguments dt {
+    min-width: 4rem;
+  }
+
+  .arguments .nested > div + div {
+    margin-top: 6px;
+  }
+
+  /* Fields */
+
+  .of-field {
+    padding-top: 6px;
+  }
+
+  .arguments .of-field {
+    color: var(--_text);
+    font-weight: 550;
+  }
+
+  .arguments .field {
+    white-space: normal;
+  }
+
+  .field :is(input:not([type="checkbox"]), select, textarea) {
+    width: 100%;
+    min-height: 36px;
+    padding: 6px 11px;
+    border: 1px solid var(--_border-strong);
+    border-radius: var(--_control-radius);
+    background: var(--_page);
+    line-height: 1.45;
+  }
+
+  .field textarea {
+    display: block;
+    min-height: 5.2em;
+    max-height: 18em;
+    field-sizing: content;
+    resize: vertical;
+  }
+
+  .field textarea[data-kind="json"] {
+    font-family: var(--_mono);
+    font-size: 0.88em;
+  }
+
+  .field input[type="checkbox"] {
+    width: 18px;
+    height: 18px;
+    margin: 9px 0;
+    accent-color: var(--_accent);
+  }
+
+  .field [aria-invalid] {
+    border-color: var(--_bad) !important;
+  }
+
+  .field > p:not(:empty) {
+    margin-top: 4px;
+    font-size: 13px;
+    overflow-wrap: anywhere;
+  }
+
+  .field-error {
+    color: var(--_bad);
+  }
+
+  .field-help {
+    color: var(--_quiet);
+  }
+
+  .reason {
+    display: grid;
+    gap: 5px;
+    padding: 12px var(--_inset) 0;
+  }
+
+  .reason label {
+    font-size: 14px;
+    font-weight: 550;
+  }
+
+  /* Buttons */
+
+  .actions {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 8px;
+    padding: 14px var(--_inset) 16px;
+  }
+
+  .actions .danger {
+    margin-inline-start: auto;
+  }
+
+  .button,
+  .ghost {
+    display: inline-flex;
+    align-items: center;
+    gap: 7px;
+    min-height: 36px;
+    padding: 0 14px;
+    border: 1px solid transparent;
+    border-radius: var(--_control-radius);
+    background: none;
+    font-size: 14px;
+    font-weight: 550;
+    transition:
+      background-color 120ms,
+      border-color 120ms,
+      color 120ms;
+  }
+
+  .primary {
+    background: var(--_accent);
+    color: var(--_on-accent);
+  }
+
+  .primary:hover {
+    background: var(--_accent-strong);
+  }
+
+  :is(.plain, .danger) {
+    background: var(--_surface);
+    border-color: var(--_border-strong);
+  }
+
+  .plain:hover {
+    background: var(--_sunken);
+  }
+
+  .danger:hover,
+  .button.reject {
+    color: var(--_bad);
+    border-color: var(--_bad-line);
+    background: var(--_bad-soft);
+  }
+
+  .button.reject:hover {
+    border-color: var(--_bad);
+  }
+
+  .button:disabled {
+    opacity: 0.45;
+    pointer-events: none;
+  }
+
+  .ghost {
+    min-height: 30px;
+    padding: 0 9px;
+    color: var(--_quiet);
+    font-size: 13px;
+  }
+
+  .ghost:hover {
+    background: var(--_sunken);
+    color: var(--_text);
+  }
+
+  kbd {
+    display: none;
+    min-width: 1.5em;
+    padding: 0 4px;
+    border: 1px solid color-mix(in srgb, currentcolor 45%, transparent);
+    border-radius: 5px;
+    font: 500 11px/1.5 var(--_mono);
+    text-align: center;
+  }
+
+  @media (hover: hover) and (min-width: 701px) {
+    kbd {
+      display: inline-block;
+    }
+  }
+
+  /* What was decided, in one line */
+
+  .line {
+    display: flex;
+    align-items: flex-start;
+    gap: 6px;
+    color: var(--_quiet);
+    font-size: 13px;
+    overflow-wrap: anywhere;
+  }
+
+  .line > .icon {
+    margin-top: 0.25em;
+  }
+
+  .line strong {
+    color: var(--_text);
+    font-weight: 550;
+  }
+
+  .line[data-approved="true"] > .icon {
+    color: var(--_accent);
+  }
+
+  .line[data-approved="false"]:not([data-state]) > .icon,
+  .line[data-state="rejected"] > .icon {
+    color: var(--_bad);
+  }
+
+  .card:is([data-mode="decided"], [data-mode="sending"], [data-mode="closed"]) {
+    border-color: var(--_border);
+    box-shadow: none;
+  }
+
+  .card > .line {
+    align-items: center;
+    gap: 9px;
+    min-height: 42px;
+    padding: 6px 8px 6px 14px;
+    padding-inline: 14px 8px;
+    font-size: 14px;
+  }
+
+  .card > .line > .icon {
+    margin: 0;
+  }
+
+  .card > .line > span {
+    flex: 1;
+    min-width: 0;
+  }
+
+  .card[data-mode="decided"] > .line > span {
+    white-space: nowrap;
+    overflow: hidden;
+    text-overflow: ellipsis;
+  }
+
+  /* Little room */
+
+  :host([density="compact"]) {
+    --_inset: 14px;
+  }
+
+  @container (max-width: 430px) {
+    .header {
+      flex-wrap: wrap;
+      padding: 12px 14px 10px;
+    }
+
+    .heading {
+      flex-basis: calc(100% - 46px);
+    }
+
+    .expiry {
+      margin-inline-start: 46px;
+    }
+
+    .actions {
+      padding: 12px 14px 14px;
+    }
+
+    .card .arguments:not(.arguments *),
+    .card .quiet[part="arguments"],
+    .reason,
+    .refused,
+    .earlier {
+      padding-inline: 14px;
+    }
+
+    .actions .button {
+      flex: 1 0 auto;
+      min-height: 42px;
+      padding: 0 10px;
+      justify-content: center;
+    }
+
+    .actions .danger {
+      margin-inline-start: 0;
+    }
+
+    /* What needs the width gets it, below its name. */
+    .arguments > :is(.nested, .of-field, .field) {
+      grid-column: 1 / -1;
+    }
+
+    .arguments > .field {
+      margin-top: -5px;
+    }
+  }
+
+  @media (forced-colors: active) {
+    .card,
+    .button {
+      border: 1px solid CanvasText;
+    }
+
+    .icon {
+      forced-color-adjust: auto;
+    }
+  }
+
+  @media (prefers-reduced-motion: reduce) {
+    .button,
+    .ghost {
+      transition: none;
+    }
+  }
+`;
