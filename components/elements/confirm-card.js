@@ -15,7 +15,7 @@ import { humanize, isObject, summary } from "../core/values.js";
 import { GateElement } from "./base.js";
 import { recordLine } from "./decision-line.js";
 import { fieldRows } from "./form.js";
-import { icon } from "./icons.js";
+import { ICONS } from "./icons.js";
 import { argumentTable, shown } from "./text.js";
 
 /**
@@ -176,7 +176,12 @@ export class ConfirmCard extends GateElement {
     this.#move();
     this.#card?.back();
   };
-  #decline = () => this.#card?.reject({ now: true });
+  #clickApprove = once(this.#approve);
+  #clickEdit = once(this.#edit);
+  #clickReject = once(this.#reject);
+  #clickBack = once(this.#back);
+  #clickDecline = once(() => this.#card?.reject({ now: true }));
+  #clickSubmit = once(() => {});
   #undo = () => {
     this.#move();
     this.#card?.undo();
@@ -205,7 +210,7 @@ export class ConfirmCard extends GateElement {
 
   render() {
     const strings = this.words;
-    if (!this.#card) return this.ask === null || this.ask === undefined ? nothing : html`<section class="card" part="card"><p class="refused" role="alert">${icon("warning")}<span>${fill(strings, "cantShow")}</span></p></section>`;
+    if (!this.#card) return this.ask === null || this.ask === undefined ? nothing : html`<section class="card" part="card"><p class="refused" role="alert">${ICONS.warning}<span>${fill(strings, "cantShow")}</span></p></section>`;
     const { ask, mode } = this.#card.state;
     const name = fill(strings, "approvalNeeded", { title: reveal(whole(ask, strings)) });
     return html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode=${mode} @keydown=${this.#pressed}>
@@ -218,9 +223,9 @@ export class ConfirmCard extends GateElement {
     const { ask, mode, refused } = /** @type {Card} */ (this.#card).state;
     const earlier = earlierText(ask, strings);
     return html`${this.#header(strings)}
-      ${refused ? html`<p class="refused" role="alert">${icon("warning")}<span>${shown(refused)}</span></p>` : nothing}
+      ${refused ? html`<p class="refused" role="alert">${ICONS.warning}<span>${shown(refused)}</span></p>` : nothing}
       ${earlier
-        ? html`<div class="earlier" data-same=${String(earlier.isSame)}>${icon(earlier.isSame ? "warning" : "clock")}
+        ? html`<div class="earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
             <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`
         : nothing}
       <slot name="before"></slot>
@@ -234,7 +239,7 @@ export class ConfirmCard extends GateElement {
     const isOver = left === 0;
     const said = isOver ? fill(strings, "over") : mode === "edit" ? fill(strings, "changeThenApprove") : mode === "reject" ? fill(strings, "wontRun") : purpose(ask, strings);
     return html`<header class="header" part="header">
-      <span class="badge">${icon("gate")}</span>
+      <span class="badge">${ICONS.gate}</span>
       <div class="heading">
         ${ask.agent ? html`<p class="agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : nothing}
         <h2 class="title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}>${shown(titleOf(ask, strings))}</h2>
@@ -257,15 +262,20 @@ export class ConfirmCard extends GateElement {
     return html`<slot name="arguments">${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}</slot>`;
   }
 
-  /** @param {Strings} strings */
+  /**
+   * All in one template: forty cards are drawn at once.
+   * @param {Strings} strings
+   */
   #view(strings) {
     const { ask } = /** @type {Card} */ (this.#card).state;
+    const isOver = this.#isOver;
+    const edit = html`<button class="button plain" part="button" type="button" aria-keyshortcuts="E" ?disabled=${isOver} @click=${this.#clickEdit}>${ICONS.edit}${fill(strings, "edit")}<kbd aria-hidden="true">E</kbd></button>`;
     return html`${this.#table(strings)}
       <div class="actions" part="actions">
-        ${this.#button("approve", { look: "primary", symbol: "check", key: "A", act: this.#approve }, strings)}
+        <button class="button primary" part="button" type="button" aria-keyshortcuts="A" ?disabled=${isOver} @click=${this.#clickApprove}>${ICONS.check}${fill(strings, "approve")}<kbd aria-hidden="true">A</kbd></button>
         <slot name="actions"></slot>
-        ${ask.fields.length > 0 ? this.#button("edit", { symbol: "edit", key: "E", act: this.#edit }, strings) : nothing}
-        ${this.#button("reject", { look: "danger", symbol: "cross", key: "R", act: this.#reject }, strings)}
+        ${ask.fields.length > 0 ? edit : nothing}
+        <button class="button danger" part="button" type="button" aria-keyshortcuts="R" ?disabled=${isOver} @click=${this.#clickReject}>${ICONS.cross}${fill(strings, "reject")}<kbd aria-hidden="true">R</kbd></button>
       </div>`;
   }
 
@@ -277,11 +287,11 @@ export class ConfirmCard extends GateElement {
     if (mode === "question")
       return html`${argumentTable({}, { strings, rows })}
         <div class="actions" part="actions">
-          ${this.#button("send", { look: "primary", symbol: "check" }, strings)}<slot name="actions"></slot>
-          ${this.#button("decline", { look: "danger", symbol: "cross", act: this.#decline }, strings)}
+          ${this.#button("send", { look: "primary", symbol: ICONS.check }, strings)}<slot name="actions"></slot>
+          ${this.#button("decline", { look: "danger", symbol: ICONS.cross, clicked: this.#clickDecline }, strings)}
         </div>`;
     return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}
-      <div class="actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: "check" }, strings)}${this.#button("back", { act: this.#back }, strings)}</div>`;
+      <div class="actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: ICONS.check }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
   }
 
   /** @param {Strings} strings */
@@ -294,20 +304,17 @@ export class ConfirmCard extends GateElement {
         <label for="reason">${fill(strings, "reason")}</label>
         <input type="text" id="reason" name="reason" autocomplete="off" maxlength="500" ?disabled=${this.#isOver} .value=${card.state.reason} @input=${typed}>
       </div>
-      <div class="actions" part="actions">${this.#button("reject", { look: "reject", symbol: "cross" }, strings)}${this.#button("back", { act: this.#back }, strings)}</div>`;
+      <div class="actions" part="actions">${this.#button("reject", { look: "reject", symbol: ICONS.cross }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
   }
 
   /**
-   * A button; without `act` it submits its form. The second click of a double click may meet another card, which moved
-   * there: it decides nothing.
+   * A button of a form; without `clicked` it sends the form.
    * @param {string} word
-   * @param {{look?: string, symbol?: string, key?: string, act?: () => unknown}} as
+   * @param {{look?: string, symbol?: unknown, clicked?: (event: MouseEvent) => void}} as
    * @param {Strings} strings
    */
-  #button(word, { look = "plain", symbol, key, act }, strings) {
-    /** @param {MouseEvent} event */
-    const clicked = (event) => (event.detail > 1 ? event.preventDefault() : act?.());
-    return html`<button class="button ${look}" part="button" type=${act ? "button" : "submit"} ?disabled=${this.#isOver} aria-keyshortcuts=${key ?? nothing} @click=${clicked}>${symbol ? icon(symbol) : nothing}${fill(strings, word)}${key ? html`<kbd aria-hidden="true">${key}</kbd>` : nothing}</button>`;
+  #button(word, { look = "plain", symbol = nothing, clicked }, strings) {
+    return html`<button class="button ${look}" part="button" type=${clicked ? "button" : "submit"} ?disabled=${this.#isOver} @click=${clicked ?? this.#clickSubmit}>${symbol}${fill(strings, word)}</button>`;
   }
 
   /** @param {Strings} strings */
@@ -320,13 +327,19 @@ export class ConfirmCard extends GateElement {
     const isQuestion = ask.kind === "question";
     if (mode === "sending") {
       const answer = fill(strings, isQuestion ? (approved ? "toAnswer" : "toDecline") : approved ? "toApprove" : "toReject");
-      return html`<p class="line" part="line" data-state="answered" role="status">${icon("send")}<span dir="auto">${fill(strings, "yourAnswer", { answer })} · ${call}${decision?.reason ? html` · “${shown(decision.reason)}”` : nothing}</span></p>`;
+      return html`<p class="line" part="line" data-state="answered" role="status">${ICONS.send}<span dir="auto">${fill(strings, "yourAnswer", { answer })} · ${call}${decision?.reason ? html` · “${shown(decision.reason)}”` : nothing}</span></p>`;
     }
     const verb = fill(strings, isQuestion ? (approved ? "willAnswer" : "willDecline") : approved ? "willApprove" : "willReject");
-    return html`<p class="line" part="line" data-approved=${String(approved)}>${icon(approved ? "check" : "cross")}<span dir="auto"><strong>${verb}</strong> ${call}</span>
+    return html`<p class="line" part="line" data-approved=${String(approved)}>${approved ? ICONS.check : ICONS.cross}<span dir="auto"><strong>${verb}</strong> ${call}</span>
       <button class="ghost" part="button" type="button" @click=${this.#undo}>${fill(strings, "change")}</button></p>`;
   }
 }
+
+/**
+ * The second click of a double click may meet another card, which moved there: it decides nothing.
+ * @param {() => void} act
+ */
+const once = (act) => (/** @type {MouseEvent} */ event) => (event.detail > 1 ? event.preventDefault() : act());
 
 /**
  * What was given, if it is an ask at all.

@@ -7,7 +7,7 @@ import { fill } from "../core/strings.js";
 import { unitsFor } from "../core/units.js";
 import { humanize } from "../core/values.js";
 import { GateElement } from "./base.js";
-import { icon } from "./icons.js";
+import { ICONS } from "./icons.js";
 import { shown } from "./text.js";
 
 /**
@@ -28,7 +28,7 @@ export function recordLine(record, { strings, args, schema, withCall = false, ag
   if (!said) return null;
   const approved = record.decision?.approved ?? null;
   return html`<p class="line" part="line" data-state=${record.state} data-approved=${String(approved ?? false)} data-late=${String(late || unsent)} role=${late || unsent ? "alert" : nothing}>
-    ${icon(approved === null ? "clock" : approved ? "check" : "cross")}<span dir="auto">${shown(said.text)}${said.note ? html`. <strong>${said.note}</strong>` : nothing}</span>
+    ${approved === null ? ICONS.clock : approved ? ICONS.check : ICONS.cross}<span dir="auto">${shown(said.text)}${said.note ? html`. <strong>${said.note}</strong>` : nothing}</span>
   </p>`;
 }
 

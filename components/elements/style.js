@@ -3,7 +3,24 @@
  * `color-scheme`, so that they fit into any page; parts are for what variables can't do.
  */
 
-import { css } from "lit";
+import { css, unsafeCSS } from "lit";
+
+/**
+ * What changes where there is little room: what needs the width gets it.
+ * @param {string} host
+ */
+const narrow = (host) =>
+  unsafeCSS(`
+    ${host} { --_inset: 14px; }
+    ${host} .header { flex-wrap: wrap; padding-block: 12px 10px; }
+    ${host} .heading { flex-basis: calc(100% - 46px); }
+    ${host} .expiry { margin-inline-start: 46px; }
+    ${host} .actions { padding-block: 12px 14px; }
+    ${host} .actions .button { flex: 1 0 auto; min-height: 42px; padding: 0 10px; justify-content: center; }
+    ${host} .actions .danger { margin-inline-start: 0; }
+    ${host} .arguments > :is(.nested, .of-field, .field) { grid-column: 1 / -1; }
+    ${host} .arguments > .field { margin-top: -5px; }
+  `);
 
 export const style = css`
   :host {
@@ -32,17 +49,12 @@ export const style = css`
     display: block;
     color: var(--_text);
     font: 400 var(--agui-gate-font-size, 15px)/1.6 var(--_sans);
-    container-type: inline-size;
     -webkit-font-smoothing: antialiased;
     text-size-adjust: 100%;
   }
 
   :host([hidden]) {
     display: none;
-  }
-
-  :host(agui-decision-line) {
-    container-type: normal;
   }
 
   * {
@@ -95,8 +107,11 @@ export const style = css`
     stroke-linejoin: round;
   }
 
-  .quiet,
-  .was {
+  [dir="auto"] {
+    text-align: match-parent;
+  }
+
+  .quiet {
     color: var(--_quiet);
   }
 
@@ -497,55 +512,10 @@ export const style = css`
 
   /* Little room */
 
-  :host([density="compact"]) {
-    --_inset: 14px;
-  }
+  ${narrow(":host([density=compact])")}
 
-  @container (max-width: 430px) {
-    .header {
-      flex-wrap: wrap;
-      padding: 12px 14px 10px;
-    }
-
-    .heading {
-      flex-basis: calc(100% - 46px);
-    }
-
-    .expiry {
-      margin-inline-start: 46px;
-    }
-
-    .actions {
-      padding: 12px 14px 14px;
-    }
-
-    .card .arguments:not(.arguments *),
-    .card .quiet[part="arguments"],
-    .reason,
-    .refused,
-    .earlier {
-      padding-inline: 14px;
-    }
-
-    .actions .button {
-      flex: 1 0 auto;
-      min-height: 42px;
-      padding: 0 10px;
-      justify-content: center;
-    }
-
-    .actions .danger {
-      margin-inline-start: 0;
-    }
-
-    /* What needs the width gets it, below its name. */
-    .arguments > :is(.nested, .of-field, .field) {
-      grid-column: 1 / -1;
-    }
-
-    .arguments > .field {
-      margin-top: -5px;
-    }
+  @media (max-width: 560px) {
+    ${narrow(":host")}
   }
 
   @media (forced-colors: active) {

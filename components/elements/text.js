@@ -1,6 +1,6 @@
 /** Text and values for reading, as templates: nothing in them is hidden, and none of it is markup. */
 
-import { html, nothing } from "lit";
+import { html } from "lit";
 import { hides, pieces } from "../core/reveal.js";
 import { fill } from "../core/strings.js";
 import { emptiness, isObject, labelsOf, showValue, withUnit } from "../core/values.js";
@@ -40,8 +40,8 @@ export function argumentTable(args, { strings, unit, schema, rows }) {
  * @param {{strings: Strings, unit?: string | null, schema?: Schema}} options
  */
 function valueRow(label, value, options) {
-  const nested = isNested(value) ? "nested" : nothing;
-  return html`<dt class=${nested}>${shown(label)}</dt><dd class=${nested} dir="auto">${valueOf(value, options)}</dd>`;
+  if (!isNested(value)) return html`<dt>${shown(label)}</dt><dd dir="auto">${valueOf(value, options)}</dd>`;
+  return html`<dt class="nested">${shown(label)}</dt><dd class="nested" dir="auto">${valueOf(value, options)}</dd>`;
 }
 
 /**
