@@ -1,5 +1,6 @@
 """Routes that list, show and decide approvals: always those of the principal who asks, and of nobody else."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from starlette.datastructures import QueryParams
@@ -7,7 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agui_gate.core.answers import Way
+from agui_gate.core.approvals import Approval
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
+from agui_gate.http.approval_cards import card_views, number_fitting
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import limit_of
@@ -28,24 +31,37 @@ class ApprovalRoutes:
         self._server, self._engine, self._guard = server, server.engine, server.guard
 
     async def page(self, request: Request) -> Response:
-        """`GET /approvals?state=&limit=&cursor=`: what waits, oldest first; anything else newest first."""
+        """`GET /approvals?state=&limit=&cursor=&view=`: what waits, oldest first; anything else newest first."""
         principal = await self._guard.principal(request)
         query = request.query_params
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
+        is_cards = _is_cards(query)
         await self._engine.start()
-        page = await self._engine.store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
-        approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
+        list_approvals = partial(self._engine.store.list_approvals, principal, cursor=cursor, which=which)
+        page = await list_approvals(limit=limit)
+        if is_cards:
+            approvals = await self._cards(principal, page.approvals)
+            if (number := number_fitting(approvals)) < len(approvals):
+                page, approvals = await list_approvals(limit=number), approvals[:number]
+        else:
+            approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
 
+    async def _cards(self, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
+        return await card_views(self._engine.store, self._engine.members, approvals, principal)
+
     async def show(self, request: Request) -> Response:
-        """`GET /approvals/{id}`: its record. Of one whose thread was deleted: 410, with what is kept."""
+        """`GET /approvals/{id}?view=`: its record. Of one whose thread was deleted: 410, with what is kept."""
         principal = await self._guard.principal(request)
+        is_card = _is_cards(request.query_params)
         approval_id: str = request.path_params["id"]
         check_id(approval_id, "id")
         await self._engine.start()
         approval = await self._engine.store.approval(principal, approval_id)
         if approval is None:
             return await self._what_is_left(principal, approval_id)
+        if is_card:
+            return json_response((await self._cards(principal, [approval]))[0])
         return json_response(approval_view(approval, self._engine.members))
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:
@@ -92,6 +108,13 @@ def _which(query: QueryParams) -> Which:
     if state not in get_args(Which):
         raise InvalidRequest(f"state must be one of: {', '.join(get_args(Which))}.", well_formed=True)
     return cast(Which, state)
+
+
+def _is_cards(query: QueryParams) -> bool:
+    view = query.get("view", "all")
+    if view not in ("all", "card"):
+        raise InvalidRequest("view must be all or card.", well_formed=True)
+    return view == "card"
 
 
 def _way(payload: Any) -> Way:
