@@ -96,6 +96,22 @@ tests/e2e/next/.stamp: $(PAGE) tests/e2e/next.config.mjs tests/interop/node_modu
 	@cd frontend-demo && npm run --silent build -- --logLevel error --config ../tests/e2e/next.config.mjs
 	@touch $@
 
+# The components and the built-in page, a file each (server/agui_gate/extras/components/bundle.py). The server takes the
+# bundle as long as it is of the sources that are there.
+BUNDLED = components/package.json $(wildcard components/build/*.js components/*.js) \
+	$(shell find components/core components/elements components/vendor server/agui_gate/extras/page/files -type f 2>/dev/null)
+
+components/dist/made.json: components/node_modules/.stamp $(BUNDLED)
+	@echo 'set-up: the components and the built-in page, bundled'
+	@cd components && npm run --silent build
+
+.PHONY: bundle
+bundle: .node components/dist/made.json ## Bundle the components and the built-in page, as a wheel has them
+
+.PHONY: wheel
+wheel: $(VENV)/.runtime $(if $(NODE),components/dist/made.json) ## Build the wheel into dist/, with the bundle where there is Node
+	@$(BIN)/python -m pip wheel --disable-pip-version-check -qq --no-build-isolation --no-deps --wheel-dir dist .
+
 # The demo has its built-in page anyway, and doesn't wait for this one: it is served as /copilot/ as soon as it is built.
 # A machine without Node, or without a way to the packages, does without it. What the build says goes into a file: the
 # demo's own output is on the screen by then.
@@ -168,7 +184,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 # What the browser tests need besides Python, and those with clients of others.
 .PHONY: .browser
-.browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
+.browser: .node components/dist/made.json frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e

@@ -1,6 +1,6 @@
 /**
  * Makes `vendor/lit.js`: what the elements use of the pinned lit, in one file. A checkout without Node serves it, and so
- * does a bundle's page; `test/vendor.test.js` says that it is what the pinned package gives.
+ * does a bundle's page; `components/test/package.test.js` says that it is what the pinned package gives.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";

@@ -48,6 +48,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         Route("/threads/{id:path}", later(lambda: of.threads.change), methods=["PATCH"]),
         Route("/threads/{id:path}", later(lambda: of.threads.delete), methods=["DELETE"]),
         ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
+        ExtraRoutes(server, "components.assets", "/components"),
         Route("/healthz", health.healthy),
         Route("/readyz", health.ready),
         *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot")] if page else ()),

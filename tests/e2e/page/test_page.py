@@ -13,10 +13,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from agui_gate.extras.page.assets import BUILT_HEADERS, HEADERS, KEPT, PAGE, HashedFiles, page_routes
+from agui_gate.extras.components.bundle import PAGE
+from agui_gate.extras.page.assets import BUILT_HEADERS, HEADERS, KEPT, PageIndex, page_routes
+from tests.support.unbundled import Unbundled
 
 HERE = Path(__file__).parent
-FILES = f"/page/{HashedFiles(PAGE).hash}"
+FILES = f"/page/{PageIndex(Unbundled()).files.hash}"
 MODULES = sorted(PAGE.glob("*.js"))
 IMPORT = re.compile(r'^import .*? from "\./([^"]+)";$', re.MULTILINE | re.DOTALL)
 # Namespaces are names, not addresses; in markdown.js the scheme is what links are checked for.
@@ -41,7 +43,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def client() -> TestClient:
-    return TestClient(Starlette(routes=page_routes()))
+    return TestClient(Starlette(routes=page_routes(bundle=Unbundled())))
 
 
 @pytest.fixture

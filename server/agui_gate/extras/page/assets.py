@@ -3,7 +3,8 @@
 The page holds approve buttons, so no other page may frame it: a click on what lies under it would be a decision. It
 loads nothing that we did not ship. What the pages load is kept for good: its address has the hash of what is in it. The
 built-in page's has that of all its files, since modules of two versions must never run together; the page itself is
-asked for on every load, and names all of them, so that a browser needn't read one to know of the next. What is text
+asked for on every load, and names all of them, so that a browser needn't read one to know of the next. Where they were
+bundled they are two (`extras/components/bundle.py`). What is text
 goes out compressed where the browser takes that. Streams of events are none of this module's, and never compressed.
 
 In a checkout there may be a second page, `frontend-demo/`, built with CopilotKit. Where it has been built it is
@@ -11,9 +12,9 @@ served as `/copilot/`, and the two pages link to each other.
 """
 
 import gzip
-import hashlib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import anyio.to_thread
@@ -25,7 +26,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-PAGE = Path(__file__).parent / "files"
+from agui_gate.extras.components.bundle import Bundle, Files, components, named
+
 BUILT = Path(__file__).parents[4] / "frontend-demo" / "dist"
 LINK = '<a class="sidebar-note" href="copilot/">The CopilotKit page</a>'
 """Stands in the built-in page's sidebar, for which it is a comment where there is no other page."""
@@ -51,6 +53,8 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
+UNNAMED = frozenset({"components/auto.js", "theme.js"})
+"""Scripts that the page's modules don't import."""
 SMALL = 1024
 """Bytes below which compressing gains nothing."""
 
@@ -60,14 +64,14 @@ def routes(server: object) -> list[BaseRoute]:
     return page_routes()
 
 
-def page_routes(built: Path = BUILT, page: Path = PAGE) -> list[BaseRoute]:
+def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseRoute]:
     """`GET /` and what the page loads; the page in ``built`` too, from the moment it is there (the demo builds it while
     it serves already). They hold no data, so anybody may have them.
     """
-    files = HashedFiles(page)
+    page = PageIndex(bundle or Bundle())
 
     async def index(request: Request) -> Response:
-        text = files.index()
+        text = page.text()
         if (built / "index.html").is_file():
             text = text.replace("<!-- other page -->", LINK)
         headers = HEADERS | {"vary": "Accept-Encoding"}
@@ -77,7 +81,7 @@ def page_routes(built: Path = BUILT, page: Path = PAGE) -> list[BaseRoute]:
 
     return [
         Route("/", index),
-        Mount("/page", files),
+        Mount("/page", page.files),
         Mount("/copilot/assets", PageFiles(directory=built / "assets", headers=BUILT_HEADERS | KEPT)),
         Mount("/copilot", PageFiles(directory=built, html=True, headers=BUILT_HEADERS)),
     ]
@@ -128,47 +132,78 @@ class PageFiles(StaticFiles):
             return response
         written, body = self._packed.get(file, (0.0, b""))
         if written != stat.st_mtime:
-            body = await anyio.to_thread.run_sync(_packed, file)
+            body = await anyio.to_thread.run_sync(self._pack, file)
             self._packed[file] = stat.st_mtime, body
-        same = {
-            name: value for name, value in response.headers.items() if name not in ("content-length", "accept-ranges")
-        }
-        return Response(body, response.status_code, same | {"content-encoding": "gzip"})
+        return Response(body, response.status_code, _of_body(response.headers) | {"content-encoding": "gzip"})
+
+    def _pack(self, file: Path) -> bytes:
+        return gzip.compress(file.read_bytes(), mtime=0)
 
 
-def _packed(file: Path) -> bytes:
-    return gzip.compress(file.read_bytes(), mtime=0)
+def _of_body(headers: Headers) -> dict[str, str]:
+    """Returns the headers that a file's body has, also where that is another one than the file's."""
+    return {name: value for name, value in headers.items() if name not in ("content-length", "accept-ranges")}
 
 
 class HashedFiles(PageFiles):
-    """The built-in page's files, below the hash of them all. In a checkout they may change; then so does the hash."""
+    """Named files below the hash of them all: modules of two versions never run together.
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory=directory, headers=HEADERS | KEPT)
-        self._folder = directory
-        self._seen: list[tuple[Path, int, int]] = []
-        self._hash = ""
+    ``found`` returns where they are. In a checkout they may change; then so does the hash.
+    """
+
+    def __init__(self, found: Callable[[], Mapping[str, Path]], headers: Mapping[str, str]) -> None:
+        super().__init__(directory=Path(__file__).parent, headers={**headers, **KEPT})
+        self._found, self._files = found, Files()
 
     @property
     def hash(self) -> str:
         """The hash of the files as they are now."""
-        stats = [(file, file.stat()) for file in sorted(self._folder.iterdir())]
-        seen = [(file, stat.st_mtime_ns, stat.st_size) for file, stat in stats]
-        if seen != self._seen:
-            parts = (f"{file.name}\0{size}\0".encode() + file.read_bytes() for file, _, size in seen)
-            self._seen, self._hash = seen, hashlib.sha256(b"".join(parts)).hexdigest()[:16]
-        return self._hash
+        return self._files.hash_of(*self._found().items())[:16]
 
-    def index(self) -> str:
-        """Returns the page, which names every module."""
-        text = (self._folder / "index.html").read_text(encoding="utf-8")
-        modules = sorted(file.name for file in self._folder.glob("*.js") if file.name != "theme.js")
-        links = "\n    ".join(f'<link rel="modulepreload" href="page/{name}">' for name in modules)
-        return text.replace("<!-- modules -->", links).replace('"page/', f'"page/{self.hash}/')
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Returns where a file is; nothing else that lies beside it is found."""
+        file = self._found().get(Path(path).as_posix())
+        return ("", None) if file is None else (str(file), file.stat())
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Returns a file of this hash. One of another is not there: it may not fit to the others."""
         folder, _, name = Path(path).as_posix().partition("/")
         if folder != self.hash:
             raise HTTPException(404)
-        return await super().get_response(name, scope)
+        response = await super().get_response(name, scope)
+        if isinstance(response, FileResponse) and Path(response.path).parent.name == "elements":
+            return Response(with_lit(Path(response.path)), response.status_code, _of_body(response.headers))
+        return response
+
+    def _pack(self, file: Path) -> bytes:
+        return gzip.compress(with_lit(file), mtime=0)
+
+
+_LIT = re.compile(rb'from "lit(?:/[^"]*)?"')
+
+
+def with_lit(file: Path) -> bytes:
+    """Returns a module, in which lit is the file that is vendored: browsers know no packages."""
+    body = file.read_bytes()
+    return _LIT.sub(b'from "../vendor/lit.js"', body) if file.parent.name == "elements" else body
+
+
+class PageIndex:
+    """The built-in page and what it loads: bundled, or its own modules and those of the components that they import."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self.files = HashedFiles(self._found, HEADERS)
+
+    def _found(self) -> dict[str, Path]:
+        if (folder := self._bundle.folder) is not None:
+            return dict(named(folder / "page", "", "*"))
+        return {**dict(named(self._bundle.page, "", "*")), **dict(components(self._bundle.sources))}
+
+    def text(self) -> str:
+        """Returns the page, which names every module."""
+        found = self._found()
+        text = found["index.html"].read_text(encoding="utf-8")
+        modules = sorted(name for name in found if name.endswith(".js") and name not in UNNAMED)
+        links = "\n    ".join(f'<link rel="modulepreload" href="page/{name}">' for name in modules)
+        return text.replace("<!-- modules -->", links).replace('"page/', f'"page/{self.files.hash}/')
