@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agui_gate.protocol import sent_messages
 from agui_gate.runs.warm_up import frozen
 from agui_gate.threads import leased_thread
 from agui_gate_adapters.common import large_requests
@@ -38,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported."""
     chance.begin(config.getoption("explore"))
-    leased_thread.CHECKED = large_requests.CHECKED = True
+    leased_thread.CHECKED = large_requests.CHECKED = sent_messages.CHECKED = True
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agui_gate.protocol import sent_messages
 from agui_gate.threads import leased_thread
 from agui_gate_adapters.common import large_requests
 from tests.bench.counting import Counted, answered, counting, least
@@ -26,7 +27,7 @@ RUNS = 5
 @pytest.fixture(autouse=True)
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept is taken as it is, as it is where nothing is tested."""
-    for module in (leased_thread, large_requests):
+    for module in (leased_thread, large_requests, sent_messages):
         monkeypatch.setattr(module, "CHECKED", False)
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import weakref
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -20,6 +21,8 @@ from agui_gate.core.agent_view import Audience, Viewpoint
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Beginning, Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ProviderUnavailable, Unavailable
+from agui_gate.protocol import sent_messages
+from agui_gate.protocol.sent_messages import SentMessages, decode_known
 from agui_gate.runs import heartbeat
 from agui_gate.stores.base import Change, JournalVersion, Thread
 from agui_gate.stores.sql.store import SQLStore
@@ -28,6 +31,7 @@ from agui_gate.threads import history as histories
 from agui_gate.threads import leased_thread
 from agui_gate.threads.history import IDLE_SECONDS, History, HistoryCache
 from agui_gate.threads.limits import DEFAULTS
+from tests.bench.work import history as history_sent
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
 from tests.support.chance import seeds
 
@@ -463,7 +467,7 @@ async def test_what_is_still_worked_on_is_not_kept(way: str, tmp_path: Path, mon
         await run(app, run_body("t", user("refund", "m1"), protocolVersion="1.0"))
         (waits,) = (await request(app, "GET", "/approvals")).json()["approvals"]
         engine = app.state.engine
-        assert engine._leaser._cache.find(("local", "t")) is not None
+        assert engine._leaser.cache.find(("local", "t")) is not None
         path, body = f"/approvals/{waits['id']}", b'{"approved": true}'
         entry = {"interruptId": waits["id"], "status": "resolved", "payload": {"approved": True}}
         answered = asyncio.create_task(
@@ -474,7 +478,7 @@ async def test_what_is_still_worked_on_is_not_kept(way: str, tmp_path: Path, mon
         await store.reached.wait()
         await engine.cancel("local", "t")
         await answered
-        assert engine._leaser._cache.find(("local", "t")) is None
+        assert engine._leaser.cache.find(("local", "t")) is None
         store.held.set()
 
 
@@ -496,3 +500,44 @@ async def test_no_run_is_kept_alive(tmp_path: Path) -> None:
             await asyncio.sleep(0)
             gc.collect()
             assert [one() for one in made] == [None] * 3
+
+
+async def test_what_a_client_sent_is_known_while_its_thread_is(tmp_path: Path) -> None:
+    decoded: list[bool] = []
+
+    def known(*args: Any) -> Any:
+        run = decode_known(*args)
+        decoded.append(run is None)
+        return run
+
+    messages = history_sent(1000)
+    app = create_app(Agent(name="a", model=Parrot()), store=SQLiteStore(str(tmp_path / "store.db")))
+    with patch.object(sent_messages, "decode_known", known):
+        async with started(app):
+            engine = app.state.engine
+            for number, expected in enumerate((True, True, False, True)):
+                if number == 3:
+                    await request(app, "PATCH", "/threads/t", b'{"title": "another"}')
+                    engine._leaser.forget("local", "t")
+                messages.append(user("hello", f"m{number}"))
+                answer = await run(app, run_body("t", *messages))
+                assert answer.events()[-1]["type"] == "RUN_FINISHED"
+                said = next(event for event in answer.events() if event["type"] == "TEXT_MESSAGE_START")
+                messages.append({"id": said["messageId"], "role": "assistant", "content": "ok"})
+                assert decoded[-1] is expected
+                if number < 3:
+                    put = engine._leaser.cache.find(("local", "t"))
+                    if put is not None:
+                        assert put.size >= put.history.sent.held >= len(put.history.sent.text)
+            assert engine.sent_before("local", "t") is not None
+            assert engine.sent_before("another", "t") is None
+
+
+def test_what_a_client_sent_counts_and_goes_first() -> None:
+    known, least = JournalVersion("1", "r", "finished", 1), history().held
+    for limit, size in ((least + 1000, least + 1000), (least + 999, least), (least - 1, 0)):
+        cache, one = HistoryCache(limit), history()
+        one.sent = SentMessages(b"x" * 500, [], 0, 1000)
+        cache.put(("p", "a"), one, known, 0.0)
+        assert cache.size == size
+        assert (cache.sent("p", "a") is not None) is (size > least)

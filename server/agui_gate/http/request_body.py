@@ -109,9 +109,18 @@ def _has_body(headers: Mapping[str, str]) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
 
 
-async def run_input(body: bytes) -> RunInput:
-    """`decode`, wherever it should be done. What is odd in it, and no reason to refuse it, is told to the log once."""
-    run = await decoded(decode, body)
+async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:
+    """`decode`, wherever it should be done. What is odd in it, and no reason to refuse it, is told to the log once.
+
+    ``find`` returns what is known of the messages of a thread: see `Engine.sent_before`.
+    """
+    if len(body) > LARGE:
+        from agui_gate.protocol.sent_messages import decode_all, decode_known
+
+        known = decode_known(body, find, MAX_CONTAINERS)
+        run = await decoded(decode_all, body) if known is None else known
+    else:
+        run = decode(body)
     for what, said in oddities(run):
         log.warning(what, **said)
     return run

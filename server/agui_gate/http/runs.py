@@ -1,6 +1,7 @@
 """Routes that begin, follow and rejoin runs."""
 
 import re
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -75,7 +76,7 @@ class RunRoutes:
         """`POST /` and `POST /agents/{name}`: one run, as an event stream."""
         principal = await self._guard.principal(request)
         agent = self._engine.agent(request.path_params.get("name"))
-        run = await run_input(await json_body(request, self._max_body))
+        run = await run_input(await json_body(request, self._max_body), partial(self._engine.sent_before, principal))
         await self._engine.start()
         ours = knows_us(request)
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
@@ -91,7 +92,7 @@ class RunRoutes:
         """
         principal = await self._guard.principal(request)
         agent = self._engine.agent(request.path_params["name"])
-        run = await run_input(await json_body(request, self._max_body))
+        run = await run_input(await json_body(request, self._max_body), partial(self._engine.sent_before, principal))
         await self._engine.start()
         reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
         return EventStream(reader, run_key, live.leave if live else lambda: None)

@@ -30,7 +30,7 @@ def decode(body: bytes) -> RunInput:
     `RunInput.unread` says what went unread because this version doesn't know it.
     """
     try:
-        run = _clean(body) or _read(_json(body))
+        run = clean(body) or _read(_json(body))
     except RecursionError:
         raise _too_deep() from None
     check_run(run)
@@ -61,8 +61,10 @@ def decode_json(body: bytes) -> Any:
     return value
 
 
-def _clean(body: bytes) -> RunInput | None:
-    """Returns the request, if it is exactly as the specification has it."""
+def clean(body: bytes) -> RunInput | None:
+    """Returns the request, if it is exactly as the specification has it. Raises `InvalidRequest` for a message that
+    has what no shape says, and `RecursionError`. Its other members are not checked: see `check_run`.
+    """
     try:
         sent: RunInput = _exactly.decode(body)
         odd = [  # few of a history, which this goes through without a call for each

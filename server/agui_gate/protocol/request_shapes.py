@@ -236,4 +236,5 @@ class InputShape(RunInput, frozen=True, kw_only=True, forbid_unknown_fields=True
     context: list[ContextShape] = ABSENT  # type: ignore[assignment]  # the same
     forwarded_props: NotNull = ABSENT
     unread: NoMember = msgspec.field(default=None, name=" unread")
+    sent: NoMember = msgspec.field(default=None, name=" sent")
     resume: list[ResumeShape] = ABSENT  # type: ignore[assignment]  # the same

@@ -144,7 +144,7 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 class RunInput(msgspec.Struct, frozen=True, rename="camel"):
-    """A checked `RunAgentInput`."""
+    """A checked `RunAgentInput`. ``sent``: of a long one, what is kept of its messages (`sent_messages.py`)."""
 
     thread_id: str
     run_id: str
@@ -156,6 +156,7 @@ class RunInput(msgspec.Struct, frozen=True, rename="camel"):
     forwarded_props: Any = None
     resume: list[ResumeEntry] | None = None
     unread: Unread | None = None
+    sent: Any = None
 
     @property
     def client_tools(self) -> dict[str, ClientTool]:

@@ -82,6 +82,7 @@ class Engine:
         self.extensions = Extensions(extensions)
         self._keeper = SaveRetrier(store, self._written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
+        self.sent_before = self._leaser.cache.sent
         self._working = DecisionsInProgress()
         self._connector: Connector | None = None
         written = partial(self._written, what="approvals")
@@ -304,6 +305,7 @@ class Engine:
         """Starts a run on its open thread; ``names`` are those by which it can be followed."""
         shapes = self._dialects.choose(run, reads_stops=live.reads_stops)
         opened.view = shapes.view(shapes.style(team.entry.hitl, run))
+        opened.history.sent = run.sent
         opened.parts.opened(team.entry)
         live.opened(*opened.snapshot())
         work = Run(team, run, opened, store, live, shapes, new_id, store.now, self._downgrades)

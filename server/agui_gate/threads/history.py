@@ -45,6 +45,8 @@ class History:
     def __init__(self, thread: Thread, limits: Limits) -> None:
         self.journal = Journal(thread.entries)
         self._prefixes: dict[str, TranscriptPrefix] = {}  # by vendor
+        self.sent: Any = None
+        """`RunInput.sent` of its last request."""
         self.read_again(thread, limits)
 
     def read_again(self, thread: Thread, limits: Limits) -> None:
@@ -61,7 +63,8 @@ class History:
             prefix.made = prefix.made.copy()  # a request that was left may add to the other one, on its own thread
 
     def forget_made(self) -> None:
-        """Forgets also what adapters have made of it."""
+        """Forgets also what adapters have made of it, and what a client has sent."""
+        self.sent = None
         for prefix in self._prefixes.values():
             prefix.made = {}
 
@@ -69,7 +72,8 @@ class History:
     def held(self) -> int:
         """Bytes of memory that it takes, about."""
         made = sum(len(one) for prefix in self._prefixes.values() for _, one in prefix.made.values())
-        return HELD + HELD_PER_BYTE * self.capacity.size + HELD_PER_ENTRY * len(self.journal.entries) + made
+        sent = 0 if self.sent is None else self.sent.held
+        return HELD + HELD_PER_BYTE * self.capacity.size + HELD_PER_ENTRY * len(self.journal.entries) + made + sent
 
     def check(self, entries: Sequence[Entry]) -> None:
         """Raises `AssertionError` unless a history that is made anew of ``entries``, as the store has them, is the
@@ -362,6 +366,10 @@ class HistoryCache:
             self.drop(place)  # somebody has changed it without the lease
             return None
         return kept
+
+    def sent(self, *place: str) -> Any:
+        """Returns the `SentMessages` of the last request of a thread, if they are kept: its principal, and its id."""
+        return self._kept[place].history.sent if place in self._kept else None
 
     def drop(self, place: Place) -> None:
         """Drops what is kept of a thread, if anything is."""

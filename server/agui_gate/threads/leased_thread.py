@@ -269,7 +269,7 @@ class Leaser:
 
     def __init__(self, store: Store, keeper: SaveRetrier, budget: Budget, limits: Limits) -> None:
         self._store, self._keeper, self._budget, self._limits = store, keeper, budget, limits
-        self._cache = HistoryCache(limits.kept_bytes if capabilities(store).takes_known else 0)
+        self.cache = HistoryCache(limits.kept_bytes if capabilities(store).takes_known else 0)
 
     async def lease(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, create: bool = True
@@ -283,11 +283,11 @@ class Leaser:
         reservation = self._budget.expect(principal, thread_id)
         asked = clock.boot_clock()
         place = (principal, thread_id)
-        kept = self._cache.find(place)
+        kept = self.cache.find(place)
         more: dict[str, Any] = {} if kept is None else {"known": kept.known}
         thread = await self._store.lease_thread(principal, thread_id, agent, run_key, create=create, **more)
         try:
-            self._cache.drop(place)  # whoever has the lease changes it
+            self.cache.drop(place)  # whoever has the lease changes it
             history = kept.history if kept is not None and thread.is_known else None
             if CHECKED and history is not None:
                 await self._check(history, thread)
@@ -311,12 +311,12 @@ class Leaser:
         """Keeps what is known of a thread that nobody works on any more, if the store has just that."""
         if (known := opened.version()) is not None:
             place = (opened.thread.principal, opened.thread.id)
-            self._cache.put(place, opened.history, known, asyncio.get_running_loop().time())
+            self.cache.put(place, opened.history, known, asyncio.get_running_loop().time())
 
     def forget(self, principal: str, thread_id: str) -> None:
         """Drops what is kept of a thread that others have changed or deleted: nobody will ask for it."""
-        self._cache.drop((principal, thread_id))
+        self.cache.drop((principal, thread_id))
 
     def tidy(self) -> None:
         """Drops what nobody has asked for in a long time."""
-        self._cache.expire(asyncio.get_running_loop().time())
+        self.cache.expire(asyncio.get_running_loop().time())

@@ -18,6 +18,7 @@ differ from our own routes in these points:
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -100,7 +101,10 @@ class CopilotKitRoutes:
     async def suggest(self, request: Request) -> Response:
         """`POST /agent/{id}/suggest`: a run of which nothing is kept, as an event stream; it ends with its reader."""
         principal, body = await self._server.sent(request)
-        agent, run = self._agent(request.path_params["agent"]), await run_input(body)
+        agent, run = (
+            self._agent(request.path_params["agent"]),
+            await run_input(body, partial(self._engine.sent_before, principal)),
+        )
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.aside(without_tools(agent), run, principal)
@@ -136,14 +140,14 @@ class CopilotKitRoutes:
         return json_response(views.info({name: self._engine.team(agent) for name, agent in self._agents.items()}))
 
     async def _run(self, request: Request, principal: str, name: str, body: bytes) -> Response:
-        agent, run = self._agent(name), await run_input(body)
+        agent, run = self._agent(name), await run_input(body, partial(self._engine.sent_before, principal))
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.run(agent, run, principal, stop_alone=False, reads_stops=True)
         )
 
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:
-        agent, run = self._agent(name), await run_input(body)
+        agent, run = self._agent(name), await run_input(body, partial(self._engine.sent_before, principal))
         await self._engine.start()
         reader, _, run_key = await self._engine.connect(agent, run, principal, watching=True, reads_stops=True)
         return EventStream(reader, run_key, lambda: None)

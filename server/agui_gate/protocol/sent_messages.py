@@ -1,0 +1,128 @@
+"""Decodes the messages of a long request that its client has not sent before.
+
+Clients send the whole conversation with each run, and what they sent before they send again in the same words. So the
+JSON of the messages is kept with what it was decoded to. A body in which `messages` begins with just these bytes is
+decoded without them: in their place it gets one message that nobody else can have written. Where that message comes out
+as the first of the request's, what stands there is what was kept, and the rest of the body means what it means with it.
+In any other case, and where anything is odd, all of it is decoded.
+
+What bytes are decoded to depends on nothing else. So it doesn't matter which thread they are kept with, nor what has
+become of it.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from itertools import islice
+
+import msgspec
+
+from agui_gate.errors import AguiGateError
+from agui_gate.protocol.request_decoder import clean, decode
+from agui_gate.protocol.run_input import Message, RunInput, check_run
+
+NEAR = 64 * 1024
+"""Bytes of the beginning and the end of a body in which the id of its thread and the name of `messages` are looked
+for.
+"""
+
+CHECKED = False
+"""True in tests: what was known is decoded as well, and both are compared."""
+
+PER_VALUE, PER_CONTAINER = 60, 300
+"""Bytes of memory that a decoded value takes at most, and an object or a list, besides its text."""
+
+_START = re.compile(rb'"messages"[ \t\r\n]*:[ \t\r\n]*(?=\[)')
+_THREAD = re.compile(rb'"threadId"[ \t\r\n]*:[ \t\r\n]*"([^"\\]+)"')
+_PLACES = 3
+"""The number of members of that name that are looked at."""
+
+
+class SentMessages(msgspec.Struct, frozen=True, eq=False):
+    """Messages as a client sent them: the JSON ``text`` of their list without its end, and what it was decoded to.
+
+    ``containers`` is the number of opening brackets in it, and ``held`` are the bytes of memory that both take, about.
+    """
+
+    text: bytes
+    messages: list[Message]
+    containers: int
+    held: int
+
+
+class _Body(msgspec.Struct, frozen=True):
+    messages: msgspec.Raw
+
+
+_body = msgspec.json.Decoder(_Body)
+
+Find = Callable[[str], SentMessages | None]
+"""Returns what is kept of a thread."""
+
+
+def decode_known(body: bytes, find: Find, most: int) -> RunInput | None:
+    """Returns what `request_decoder.decode` does, decoding only what is new; None if that can't be told from the bytes.
+
+    It takes no time that grows with what is known, but for comparing and copying bytes. ``most`` is the number of
+    objects and lists that a body may have. Raises as `decode` does.
+    """
+    named = _THREAD.search(body, 0, NEAR) or _THREAD.search(body, max(0, len(body) - NEAR))
+    known = None if named is None else find(named[1].decode(errors="replace"))
+    if known is None:
+        return None
+    for found in islice(_START.finditer(body, 0, NEAR), _PLACES):
+        if body.startswith(known.text, found.end()):
+            return _decode_rest(body[: found.end()], known, body[found.end() + len(known.text) :], most)
+    return None
+
+
+def _decode_rest(before: bytes, known: SentMessages, after: bytes, most: int) -> RunInput | None:
+    mark = os.urandom(16).hex()
+    start = b'[{"role":"user","id":"%b","content":""}' % mark.encode()
+    body = b"".join((before, start, after))
+    if len(body) > NEAR or known.containers + _containers(body) > most:
+        return None
+    try:
+        run = clean(body)
+    except (AguiGateError, RecursionError):  # said of the whole, which names other places
+        return None
+    if run is None or not run.messages or run.messages[0].id != mark:
+        return None
+    more = bytes(_body.decode(body).messages)[len(start) : -1].rstrip()
+    messages = known.messages + run.messages[1:]
+    sent = SentMessages(known.text + more, messages, known.containers + _containers(more), known.held + _held(more))
+    run = msgspec.structs.replace(run, messages=messages, sent=sent)
+    if CHECKED:
+        whole = b"".join((before, known.text, after))
+        assert msgspec.structs.replace(run, sent=None) == clean(whole)
+        assert sent.text == _sent(whole, run).text
+    check_run(run)
+    return run
+
+
+def decode_all(body: bytes) -> RunInput:
+    """Returns what `request_decoder.decode` does, and in `RunInput.sent` what is to be known of it next time."""
+    try:
+        run = clean(body)
+    except RecursionError:
+        run = None
+    if run is None:
+        return decode(body)
+    check_run(run)
+    return msgspec.structs.replace(run, sent=_sent(body, run)) if run.messages else run
+
+
+def _sent(body: bytes, run: RunInput) -> SentMessages:
+    text = bytes(_body.decode(body).messages)[:-1].rstrip()
+    return SentMessages(text, run.messages, _containers(text), _held(text))
+
+
+def _containers(text: bytes) -> int:
+    return text.count(b"{") + text.count(b"[")
+
+
+def _held(text: bytes) -> int:
+    """Returns the bytes of memory of a JSON text and what it was decoded to, at most."""
+    width = 1 if text.isascii() and b"\\u" not in text else 4  # of a character, for each byte of the text
+    containers = _containers(text)
+    return len(text) * (1 + width) + PER_VALUE * (text.count(b",") + containers) + PER_CONTAINER * containers
