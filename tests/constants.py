@@ -93,6 +93,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.core.argument_preview.MAX_SHOWN": (131072, "Previews are encoded with every few deltas: ten times as much, and each takes milliseconds."),
     "agui_gate.core.schemas.MAX_DEPTH": (64, "As `jsontext.MAX_DEPTH`."),
     "agui_gate.core.schemas.MAX_REFERENCES": (100, "Schemas refer in circles. No schema of a form has so many at one place."),
+    "agui_gate.core.principals.MAX_NAME": (500, "The longest e-mail address has 254 characters, a distinguished name some more. It is in every row and log line."),
     "agui_gate.core.secrets.MAX_WORDS": (4000, "The end of a traceback and a sentence. An exception may quote a call's arguments, up to 4 MB."),
     "agui_gate.core.sse.MAX_FRAME": (16777216, "A provider's last event repeats the whole answer (4 MB, escaped) with the tools; a tenth would refuse honest ones."),
     "agui_gate.core.usage.MOST": (9007199254740991, "Larger counts are other numbers in a browser."),

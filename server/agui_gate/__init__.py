@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agui_gate.agents.tool_source import SchemaTool
     from agui_gate.client import Client
     from agui_gate.config.settings import Settings
+    from agui_gate.core.principals import Principal
     from agui_gate.core.registry import PendingApprovalRegistry
     from agui_gate.extras.teams.workflow import parallel, pipeline
     from agui_gate.http.app import create_app
@@ -38,6 +39,7 @@ __all__ = [
     "LastRounds",
     "LastTokens",
     "PendingApprovalRegistry",
+    "Principal",
     "SchemaTool",
     "Settings",
     "Situation",
@@ -58,6 +60,7 @@ _LAZY = {
     "LastRounds": "agui_gate.agents.context_window",
     "LastTokens": "agui_gate.agents.context_window",
     "PendingApprovalRegistry": "agui_gate.core.registry",
+    "Principal": "agui_gate.core.principals",
     "SchemaTool": "agui_gate.agents.tool_source",
     "Settings": "agui_gate.config.settings",
     "Situation": "agui_gate.agents.instruction_context",

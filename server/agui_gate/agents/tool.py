@@ -103,11 +103,13 @@ class ToolContext:
 
     It is the same whichever way the call was approved. ``thread_id`` is the id under which `GET /threads/{id}` has the
     thread. ``run_id`` is the client's id of the run in which the model made the call. A person may have agreed to it in
-    a later one, or in none. ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for
-    every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's shared state:
-    a dict, or an instance of the model of `Agent(state=…)`. It is one object for all tools at work on the thread.
-    What a tool changes in it is saved and sent to the client after the tool ended; what doesn't fit is undone. Another
-    object in its place means nothing.
+    a later one, or in none. ``owner`` is the id of whose thread it is. ``principal`` is on whose behalf the call is
+    made: the string, or the `Principal`, that ``auth`` returned. Of a gated call it is who asked, whoever agreed, and
+    has no roles and no claims but ``person``. ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key``
+    is the same for every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's
+    shared state: a dict, or an instance of the model of `Agent(state=…)`. It is one object for all tools at work on the
+    thread. What a tool changes in it is saved and sent to the client after the tool ended; what doesn't fit is undone.
+    Another object in its place means nothing.
     """
 
     thread_id: str
@@ -115,6 +117,7 @@ class ToolContext:
     call_id: str
     principal: str
     idempotency_key: str
+    owner: str = ""
     state: Any = field(default_factory=dict)
     tell: Tell | None = field(default=None, repr=False)
     """The function that takes what `activity` and `emit` tell. None tells nobody, for contexts that tests make."""

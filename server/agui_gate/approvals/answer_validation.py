@@ -10,7 +10,7 @@ MCP server, or the same one after it changed what its arguments mean.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +25,9 @@ from agui_gate.core.registry import ApprovalIndex, Status
 from agui_gate.core.schemas import below
 from agui_gate.errors import AguiGateError, ApprovalRefused, ToolError, Unavailable
 from agui_gate.protocol.cards import NotAllowed, checked_edit
+
+if TYPE_CHECKING:
+    from agui_gate.core.principals import By
 
 WhyNot = Callable[[Approval], AguiGateError | None]
 """Returns the reason for which an approved call can't be carried out now, or None: see `why_not`."""
@@ -66,9 +69,16 @@ _REFUSED: dict[Status, str] = {
 
 
 def validate_answers(
-    answers: Iterable[Answer], index: ApprovalIndex, tool_of: ToolOf, principal: str, why_not: WhyNot
+    answers: Iterable[Answer],
+    index: ApprovalIndex,
+    tool_of: ToolOf,
+    principal: str,
+    why_not: WhyNot,
+    by: "By" = None,
 ) -> AnswerValidation:
     """Returns the verdicts on ``answers`` (whose ids are approval ids). Contradicting answers decide nothing.
+
+    They are decisions ``by`` who acts; None: by the ``principal`` itself.
 
     A verdict uses its approval up in ``index``. An approved call that can't be carried out by the very tool that it was
     asked for is refused here, before any claim.
@@ -82,7 +92,7 @@ def validate_answers(
         if (approval := index.find(approval_id, "approval")) is None:
             continue
         try:
-            verdicts.append(_verdict(approval, said, index, tool_of(approval), principal, why_not))
+            verdicts.append(_verdict(approval, said, index, tool_of(approval), principal, why_not, by))
         except AguiGateError as error:
             refused.append(Refused(approval, error, said[-1].way))
     return AnswerValidation(tuple(verdicts), tuple(refused))
@@ -95,6 +105,7 @@ def _verdict(
     tool: Tool | None,
     principal: str,
     why_not: WhyNot,
+    by: "By",
 ) -> Verdict:
     """Returns the one verdict that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
 
@@ -112,7 +123,7 @@ def _verdict(
             refused.append(error)
         else:
             decision = Decision(answer.choice == "approve", principal, answer.reason, edited, answer.way)
-            verdicts.append(Verdict(approval, _TO[answer.choice], decision))
+            verdicts.append(Verdict(approval, _TO[answer.choice], decision if by is None else by.sign(decision)))
     if not verdicts:
         raise refused[-1]
     if len({(verdict.to, verdict.decision.edited_arguments) for verdict in verdicts}) > 1:

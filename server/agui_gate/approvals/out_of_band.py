@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -33,6 +33,9 @@ from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import Toolbox, ToolStart
 
+if TYPE_CHECKING:
+    from agui_gate.core.principals import By
+
 DECIDE_SECONDS = 10.0
 """Seconds that a decision waits for its thread, before it says that the thread is busy."""
 
@@ -57,7 +60,7 @@ class Run(Protocol):
     """Begins a run: `Engine.run`."""
 
     def __call__(
-        self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None, create: bool
+        self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None, create: bool, by: "By"
     ) -> Awaitable[LiveRun]:
         """Begins a run."""
 
@@ -85,8 +88,10 @@ class Decisions:
         self._check_open = check_open
         self.working = working or DecisionsInProgress()
 
-    async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+    async def decide(self, principal: str, approval_id: str, payload: Any, way: Way, by: "By" = None) -> Decided:
         """Decides one approval out of band, and runs its tool now if it was approved.
+
+        ``principal`` is whose it is, and ``by`` who decides, where ``auth`` says more than that.
 
         While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most. A run
         often ends in asking about this very call. It goes on at once when that ends in this process, or decides this
@@ -97,9 +102,9 @@ class Decisions:
         `RateLimited` (see `Budget`) and `Unavailable`.
         """
         try:
-            return await self._decide(principal, approval_id, payload, way)
+            return await self._decide(principal, approval_id, payload, way, by)
         except ThreadBusy:
-            return await self._in_time(principal, approval_id, payload, way)
+            return await self._in_time(principal, approval_id, payload, way, by)
 
     async def go_on(self, decided: Decided, run: Run) -> Decided:
         """Begins, by ``run``, the run that tells the model. What hinders that undoes no decision, and is said."""
@@ -117,12 +122,12 @@ class Decisions:
         request = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
         try:
             agent = self._roster.entry(record, decided.thread_agent)
-            live = await run(agent, request, record.principal, stop_alone=False, create=False)
+            live = await run(agent, request, record.principal, stop_alone=False, create=False, by=_asked_by(record))
         except AguiGateError as error:
             return msgspec.structs.replace(decided, not_continued=error.message)
         return msgspec.structs.replace(decided, run_key=live.key)
 
-    async def _in_time(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+    async def _in_time(self, principal: str, approval_id: str, payload: Any, way: Way, by: "By") -> Decided:
         """Decides as `decide` does, and waits up to `DECIDE_SECONDS` for a busy thread."""
         loop = asyncio.get_running_loop()
         until = loop.time() + DECIDE_SECONDS
@@ -130,7 +135,7 @@ class Decisions:
         with self._watch.on((principal, approval.thread_id)) as watcher:
             while True:
                 try:
-                    return await self._decide(principal, approval_id, payload, way)
+                    return await self._decide(principal, approval_id, payload, way, by)
                 except ThreadBusy:
                     if loop.time() >= until or not await watcher.wait(until - loop.time()):
                         raise
@@ -141,7 +146,7 @@ class Decisions:
             raise NotFound("There is no such approval.")
         return approval
 
-    async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+    async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way, by: "By") -> Decided:
         """Decides as `decide` does, without waiting for the thread."""
         approval = await self._approval(principal, approval_id)
         if not approval.is_pending:
@@ -149,7 +154,8 @@ class Decisions:
         if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
             refused = ApprovalRefused("The answer is to a question from before a backup was restored.")
             if (trail := capabilities(self._store).audit) is not None:
-                await trail.note([audit.refused(approval, principal, way, refused, "")])
+                name = principal if by is None else by.principal.id
+                await trail.note([audit.refused(approval, name, way, refused, "")])
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:
@@ -157,15 +163,15 @@ class Decisions:
         agent = None  # a rejection needs no tools, and no agent
         if answer.choice == "approve":
             agent = await self._roster.asker(approval).ready()
-        return await self._carry_out(agent, approval, answer)
+        return await self._carry_out(agent, approval, answer, by)
 
-    async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer) -> Decided:
+    async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer, by: "By") -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"{DECIDES}{self._new_id()}"
         opened, reservation = await self._leaser.lease(
             approval.principal, approval.thread_id, approval.agent, run_key, create=False
         )
-        thread = opened.thread
+        thread, opened.by = opened.thread, by
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
         is_over = False
         with self.working.at((thread.principal, thread.id), run_key) as work:
@@ -203,7 +209,8 @@ class Decisions:
         def why_not(approval: Approval) -> AguiGateError | None:
             return answer_validation.why_not(agent or self._roster.asker(approval), approval)
 
-        judgement = validate_answers([answer], index, partial(answer_validation.tool_of, agent), principal, why_not)
+        tool_of = partial(answer_validation.tool_of, agent)
+        judgement = validate_answers([answer], index, tool_of, principal, why_not, opened.by)
         for refused in judgement.refused:
             opened.refused(refused)
             raise refused.error
@@ -235,6 +242,15 @@ class Decisions:
             if now is None or now.is_pending:
                 raise Unavailable("This was stopped before it was decided.") from None
             return now
+
+
+def _asked_by(approval: Approval) -> "By":
+    """Returns who asked: on whose behalf the conversation goes on, whoever decided."""
+    if approval.asker is None:
+        return None
+    from agui_gate.core.principals import on_behalf
+
+    return on_behalf(approval.asker, approval.principal)
 
 
 def _decided_before(approval: Approval) -> Decided:

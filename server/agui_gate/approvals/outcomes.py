@@ -85,9 +85,7 @@ class OutcomeEvents:
     def asked(self, approvals: Iterable[Approval]) -> None:
         """Shows that a person is asked about these, (again) in this run."""
         thread, style = self._scope.thread, self._dialect.style
-        thread.happened(
-            audit.shown(approval, thread.thread.principal, style, self._scope.key) for approval in approvals
-        )
+        thread.happened(audit.shown(approval, str(thread.actor), style, self._scope.key) for approval in approvals)
 
     def late(self, late: Iterable[Approval]) -> None:
         """Says what is true of calls that were decided before: the page may show what was clicked."""

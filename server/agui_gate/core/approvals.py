@@ -58,6 +58,9 @@ Runner = Literal["here", "provider", "agent"]
 its.
 """
 
+SEPARATOR = "\x1f"
+"""The character between a tenant and an owner in the owner's key (`core/principals.py`). No id has it."""
+
 LOCAL = "local"
 """The principal of an open loopback server, and of the shell."""
 
@@ -117,10 +120,31 @@ def sources(to: State) -> tuple[State, ...]:
     return tuple(state for state in State if to in MOVES[state])
 
 
+class Login(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a person logged in, as their token says, and the ``address`` of their client.
+
+    ``auth_time`` is in seconds since the epoch. The names are those of JWT claims.
+    """
+
+    acr: str = ""
+    amr: tuple[str, ...] = ()
+    auth_time: int | None = None
+    jti: str = ""
+    address: str = ""
+
+
+class Asker(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who asks: the principal whose message began the run in which the call was made, and the person behind it."""
+
+    id: str
+    person: str
+
+
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     """A person's decision about one call. ``edited_arguments`` is canonical JSON of all arguments, or None.
 
     ``by`` is the principal, ``way`` how the answer came; it is None for what was decided before that was recorded.
+    ``person``: the person behind the principal, where ``auth`` says that; "" for the principal itself.
     """
 
     approved: bool
@@ -128,6 +152,8 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     edited_arguments: str | None = None
     way: Way | None = None
+    person: str = ""
+    login: Login | None = None
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -148,6 +174,9 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     ``was``: the id under which it was asked before an older backup was restored (`stores/epochs.py`); "" for most. Its
     own id: a yes to a task, of before that.
+
+    ``principal`` is the owner: the key of whose thread it is. ``asker``: who asked; None where ``auth`` says no more
+    than whose it is.
     """
 
     id: str
@@ -176,6 +205,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     runner: Runner = "here"
     protocol_version: str | None = None
     was: str = ""
+    asker: Asker | None = None
 
     @property
     def is_pending(self) -> bool:

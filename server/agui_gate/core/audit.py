@@ -20,7 +20,7 @@ newer version may have written them.
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
@@ -160,8 +160,8 @@ def moved(
     if decision is None:
         return (_about(approval, to.value, run_key=run_key, body=body),)
     if to is not State.CLAIMED:
-        return (_about(approval, to.value, decision, run_key, body),)
-    yes = _about(approval, "approved", decision, run_key, _agreed(approval, decision))
+        return (_about(approval, to.value, decision, run_key, {**body, **_login(decision)}),)
+    yes = _about(approval, "approved", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
     return (yes, _about(approval, "claimed", run_key=run_key, body=body))
 
 
@@ -212,6 +212,12 @@ def _agreed(approval: Approval, decision: Decision) -> Body:
     effective = approval.arguments if decision.edited_arguments is None else decision.edited_arguments
     paths = _changed(approval.arguments, effective)
     return {"arguments": digest(effective), **({"edited": paths} if paths else {})}
+
+
+def _login(decision: Decision) -> Body:
+    """Returns the person behind a decision, and how they logged in, where that is known."""
+    told: dict[str, Any] = {} if decision.login is None else msgspec.to_builtins(decision.login)
+    return {"person": decision.person, **told} if decision.person else told
 
 
 def _changed(before: str, after: str) -> tuple[str, ...]:

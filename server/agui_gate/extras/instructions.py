@@ -79,7 +79,7 @@ def _situation(run: RunInput, thread: LeasedThread) -> Situation:
     props = {} if run.forwarded_props is None else run.forwarded_props
     return Situation(
         thread_id=thread.thread.id,
-        principal=thread.thread.principal,
+        principal=thread.actor,
         context=tuple(About(item.description or "", item.value) for item in run.context or ()),
         forwarded_props=msgspec.json.decode(msgspec.json.encode(props)),  # a copy: it is anybody's code
         state=state_of(thread).copy(),

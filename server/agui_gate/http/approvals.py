@@ -11,6 +11,7 @@ from agui_gate.core.answers import Way
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
 from agui_gate.http.approval_cards import card_views, number_fitting
+from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import limit_of
@@ -79,7 +80,9 @@ class ApprovalRoutes:
         payload = await json_value(await self._server.body(request))
         way, go_on = _way(payload), _go_on(payload)
         await self._engine.start()
-        decided = await self._engine.decide(principal, request.path_params["id"], payload, way=way, go_on=go_on)
+        decided = await self._engine.decide(
+            principal, request.path_params["id"], payload, way=way, go_on=go_on, by=caller_of(request)
+        )
         return self._answer(decided, go_on)
 
     def _answer(self, decided: "Decided", go_on: bool) -> Response:

@@ -13,7 +13,7 @@ import inspect
 import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -22,12 +22,15 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from agui_gate.concurrency import NoSlot
-from agui_gate.core.approvals import LOCAL
+from agui_gate.core.approvals import LOCAL, SEPARATOR
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.http.request_body import check_declared
 
+if TYPE_CHECKING:
+    from agui_gate.core.principals import By
+
 Auth = Callable[[Request], str | None | Awaitable[str | None]]
-"""Returns the principal's id, or None for 401."""
+"""Returns the principal's id, or a `Principal`; None for 401."""
 
 log = structlog.get_logger("agui_gate.auth")
 
@@ -50,6 +53,9 @@ AUTH_SECONDS = 20.0
 ADMISSION = "agui_gate.admission"
 """The key in a request's scope under which its `Admission` is kept."""
 
+CALLER = "agui_gate.caller"
+"""The key in a request's scope under which its `Caller` is kept, where ``auth`` returned a `Principal`."""
+
 ENDED = "The token that opened this stream is no longer valid."
 """The message with which a stream ends whose token has expired, or was taken back."""
 
@@ -62,6 +68,12 @@ QUOTED = 100
 def admission_of(scope: Scope) -> "Admission | None":
     """Returns the admission of the request with this scope; None where nobody has to be known."""
     found: Admission | None = scope.get(ADMISSION)
+    return found
+
+
+def caller_of(request: Request) -> "By":
+    """Returns who makes a request whose principal was asked for; None where ``auth`` says no more than an id."""
+    found: By = request.scope.get(CALLER)
     return found
 
 
@@ -106,7 +118,9 @@ class Guard:
         return "*" not in self._origins
 
     async def principal(self, request: Request) -> str:
-        """Returns the principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in.
+        """Returns the key of the owner whose threads the request is about: the principal's id, where ``auth`` returns
+        a string. Who acts for it: see `caller_of`. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets
+        nobody in.
 
         Raises `UnsupportedMediaType` for a change that a browser would send for any page without asking first.
         """
@@ -123,11 +137,11 @@ class Guard:
 
     async def _asked(self, auth: Auth, request: Request) -> str:
         principal = await self._ask(auth, request)
-        if not isinstance(principal, str) or not principal:
+        if not isinstance(principal, str) or not principal or SEPARATOR in principal:
             raise Unauthorized("Authentication is required.")
         if not isinstance(auth, Bearer):  # the tokens of the settings stand as long as the server does
             request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)
-        return principal
+        return principal if type(principal) is str else _known(request, principal)
 
     async def _ask(self, auth: Auth, request: Request) -> str | None:
         """Returns what ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go
@@ -193,7 +207,7 @@ class Admission:
     approval is handed out for which it wasn't asked in the last `FRESH_SECONDS`.
     """
 
-    AGAIN_SECONDS = 10.0
+    AGAIN_SECONDS = 4.0
     FRESH_SECONDS = 1.0
 
     __slots__ = ("_ask", "_asked_at", "_principal")
@@ -203,13 +217,15 @@ class Admission:
         self._asked_at = time.monotonic()
 
     async def stands(self) -> bool:
-        """Returns whether ``auth`` still names the same principal. One that can't say names nobody."""
+        """Returns whether ``auth`` still names the same principal, with the same rights. One that can't say names
+        nobody.
+        """
         try:
             found = await self._ask()
         except (AguiGateError, HTTPException):
             return False
         self._asked_at = time.monotonic()
-        return found == self._principal
+        return found == self._principal and getattr(found, "rights", None) == getattr(self._principal, "rights", None)
 
     async def stands_now(self) -> bool:
         """Returns what `stands` does, without asking where that was a moment ago."""
@@ -240,6 +256,14 @@ class Bearer:
             if hmac.compare_digest(secret, offered):
                 found = principal
         return found
+
+
+def _known(request: Request, principal: str) -> str:
+    """Returns the key of the owner for whom a `Principal` acts, and keeps in the request who that is."""
+    from agui_gate.core.principals import caller
+
+    by = request.scope[CALLER] = caller(principal, request.client.host if request.client else "")
+    return str(principal) if by is None else by.principal.owner
 
 
 def _is_async(auth: Any) -> bool:

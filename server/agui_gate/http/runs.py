@@ -9,6 +9,7 @@ from starlette.responses import Response
 from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.errors import Gone, InvalidRequest, NotFound
+from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_body, run_input
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
@@ -81,7 +82,13 @@ class RunRoutes:
         ours = knows_us(request)
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.run(
-                agent, run, principal, stop_alone=stops_alone(agent, ours=ours), keeps_state=ours, reads_stops=ours
+                agent,
+                run,
+                principal,
+                stop_alone=stops_alone(agent, ours=ours),
+                keeps_state=ours,
+                reads_stops=ours,
+                by=caller_of(request),
             )
         )
 

@@ -62,6 +62,7 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "message": _message(approval),
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
+        **({} if approval.asker is None else {"asker": approval.asker.id}),
         **({"restored": True} if approval.is_asked_again else {}),
         **({"task": True} if approval.opens_task else {}),
     }

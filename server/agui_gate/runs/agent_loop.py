@@ -159,10 +159,12 @@ class AgentLoop:
 
     async def decide(self, intake: Intake) -> None:
         """Decides what is answered, and runs what was approved."""
-        principal, cast = self._thread.thread.principal, self._cast
+        thread, cast = self._thread, self._cast
         verdicts: Sequence[Verdict] = ()
         if intake.answers:
-            validated = validate_answers(intake.answers, intake.index, cast.tool_of, principal, cast.why_not)
+            validated = validate_answers(
+                intake.answers, intake.index, cast.tool_of, thread.thread.principal, cast.why_not, thread.by
+            )
             verdicts = validated.verdicts
             self.showing.refused(validated.refused)
         self.showing.late(intake.late)

@@ -42,6 +42,7 @@ from agui_gate.turns.client_context import is_suggestion
 
 if TYPE_CHECKING:
     from agui_gate.approvals.out_of_band import Decided, Decisions
+    from agui_gate.core.principals import By
     from agui_gate.readers.connect import Connected, Connector
     from agui_gate.runs.stop_and_delete import Ended, Endings
 
@@ -224,6 +225,7 @@ class Engine:
         way: Way = "resume",
         keeps_state: bool = False,
         reads_stops: bool = False,
+        by: "By" = None,
     ) -> LiveRun:
         """Begins a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
 
@@ -231,13 +233,13 @@ class Engine:
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
         unless the agent's `on_disconnect` is ``continue``. ``create`` False: raises `NotFound` for an unknown thread.
         ``way`` is how its `resume[]` came. ``keeps_state``: the client keeps the state that it sends, so that patches
-        alone will do. ``reads_stops``: it tells a stop from a failure. A request for suggestions, or
-        another one that an extension wants apart, is run `aside`, whichever way it comes.
+        alone will do. ``reads_stops``: it tells a stop from a failure. ``by``: who acts for the owner ``principal``. A
+        request for suggestions, or another one that an extension wants apart, is run `aside`, however it comes.
         """
         if is_suggestion(run):
-            return await self.aside(load("suggestions").without_tools(agent), run, principal)
+            return await self.aside(load("suggestions").without_tools(agent), run, principal, by)
         if (other := self.extensions.separate_run(agent, run)) is not None:
-            return await self.aside(other, run, principal)
+            return await self.aside(other, run, principal, by)
         self._admit(principal)
         if run.state:
             check_state(run.state, self.limits)
@@ -248,7 +250,7 @@ class Engine:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
         opened, reservation = await self._leaser.lease(principal, run.thread_id, agent.name, key, create=create)
-        thread = opened.thread
+        thread, opened.by = opened.thread, by
         alone = agent.on_disconnect != "continue" if stop_alone is None else stop_alone
         try:
             await refuse(team, run, thread)
@@ -263,7 +265,7 @@ class Engine:
         self._reservations[key] = reservation
         return self._begin(team, run, opened, self.store, live, names)
 
-    async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
+    async def aside(self, agent: Agent, run: RunInput, principal: str, by: "By" = None) -> LiveRun:
         """Begins a run of which nothing is kept: it has a store of its own, which goes with it. So there is no thread
         that anybody could list or continue, and no lease that a run of the person's thread would wait for.
         """
@@ -275,6 +277,7 @@ class Engine:
         await store.start()
         thread = await store.lease_thread(principal, run.thread_id, agent.name, key)
         opened = LeasedThread(store, thread, key, self.limits)
+        opened.by = by
         opened.parts.check(run, agent)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
         return self._begin(self.team(agent), run, opened, store, live, set())
@@ -386,13 +389,13 @@ class Engine:
             raise ShuttingDown
 
     async def decide(
-        self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
+        self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False, by: "By" = None
     ) -> "Decided":
         """Decides one approval out of band: see `Decisions.decide`.
 
         ``go_on``: then, if nothing else waits on its thread, the conversation goes on in a run that nobody has to read.
         """
-        decided = await self._decisions.decide(principal, approval_id, payload, way)
+        decided = await self._decisions.decide(principal, approval_id, payload, way, by)
         return await self._decisions.go_on(decided, self.run) if go_on and decided.ours else decided
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:

@@ -6,7 +6,7 @@ Leasing a thread to work on it: under its lease, within the budget, and beside t
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,6 +31,9 @@ from agui_gate.threads.history import Conversation, History, HistoryCache, conve
 from agui_gate.threads.lease import Lease, SaveRetrier
 from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.parts import Parts
+
+if TYPE_CHECKING:
+    from agui_gate.core.principals import By
 
 TITLE_LENGTH = 80
 
@@ -76,6 +79,8 @@ class LeasedThread:
         self._prepared: tuple[int, Told] | None = None
         self.view: View = EVERYTHING
         """The view in which the clients of the lease's holder are shown the thread."""
+        self.by: By = None
+        """Who acts on it, where ``auth`` says more than whose it is."""
         self.ended = False
         self._ended_as: RunStatus | None = None  # None, too, where a save has failed: what the store has is in doubt
         self._is_doubtful = False
@@ -100,6 +105,11 @@ class LeasedThread:
     @ref.setter
     def ref(self, ref: ConversationRef | None) -> None:
         self.history.journal.ref = ref
+
+    @property
+    def actor(self) -> str:
+        """The principal who acts on it, for tools and for the trail: its owner, unless ``auth`` says more."""
+        return self.thread.principal if self.by is None else self.by.principal
 
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
@@ -130,7 +140,7 @@ class LeasedThread:
 
     def refused(self, refused: Refused) -> None:
         """Says in the audit trail and the log that an answer could not be taken."""
-        by, error = self.thread.principal, refused.error
+        by, error = str(self.actor), refused.error
         self.happened([audit.refused(refused.approval, by, refused.way, error, self.run_key)])
         log_events.refused(refused.approval, by, error.message)
 

@@ -32,7 +32,7 @@ import structlog
 from agui_gate.agents.tool import Tell, Told, Tool, ToolContext
 from agui_gate.concurrency import NoSlot, undisturbed
 from agui_gate.core import result_texts
-from agui_gate.core.approvals import Approval
+from agui_gate.core.approvals import SEPARATOR, Approval
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import Emit
 from agui_gate.core.transcript import Output
@@ -302,8 +302,12 @@ class Toolbox:
         Records from before arguments were judged have no digest, and records from before runs were noted no run id.
         """
         run_id, judged = approval.run_id or approval.run_key, approval.schema_digest is not None
-        arguments = approval.effective_arguments
-        output = await self.run(tool, approval.tool, approval.call_id, run_id, arguments, start, judged=judged)
+        arguments, by = approval.effective_arguments, approval.principal
+        if approval.asker is not None:
+            from agui_gate.core.principals import on_behalf
+
+            by = on_behalf(approval.asker, approval.principal).principal
+        output = await self.run(tool, approval.tool, approval.call_id, run_id, arguments, start, judged=judged, by=by)
         self._thread.capacity.add_output(output)
         return output
 
@@ -317,29 +321,32 @@ class Toolbox:
         start: ToolStart | None = None,
         *,
         judged: bool,
+        by: str | None = None,
     ) -> Output:
         """Runs one call of ``tool``, by the ``name`` that it was called by. It was made in the run ``run_id``.
 
-        ``tool`` None: there is none of that name, and the output says so. ``start``, ``judged``: see `run_tool`.
+        ``tool`` None: there is none of that name, and the output says so. ``start``, ``judged``: see `run_tool`. ``by``
+        is the principal for whom it runs; None: who acts on the thread.
         """
         thread = self._thread
         stream = self._tell_of(call_id)
         with thread.parts.tool(tool, call_id, stream) as state:
             told = WhileAtWork(partial(thread.parts.tell, emit=stream))
-            context = self._context(call_id, run_id, state, told)
+            context = self._context(call_id, run_id, state, told, by)
             try:
                 output = await run_tool(tool, name, arguments, context, thread.limits, start, judged=judged)
             finally:
                 told.over()
         return thread.capacity.fitted(output)
 
-    def _context(self, call_id: str, run_id: str, state: Any, tell: Tell) -> ToolContext:
+    def _context(self, call_id: str, run_id: str, state: Any, tell: Tell, by: str | None) -> ToolContext:
         thread = self._thread.thread
         return ToolContext(
             thread_id=thread.id,
             run_id=run_id,
             call_id=call_id,
-            principal=thread.principal,
+            principal=self._thread.actor if by is None else by,
+            owner=thread.principal.rpartition(SEPARATOR)[2],
             idempotency_key=f"{thread.key}:{call_id}",
             state=state,
             tell=tell,

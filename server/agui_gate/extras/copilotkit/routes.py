@@ -30,6 +30,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
 from agui_gate.extras.copilotkit import views
 from agui_gate.extras.suggestions import without_tools
+from agui_gate.http.auth import caller_of
 from agui_gate.http.error_responses import on_own_error
 from agui_gate.http.request_body import decoded, run_input
 from agui_gate.http.runs import begun_before, stream
@@ -107,7 +108,7 @@ class CopilotKitRoutes:
         )
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
-            await self._engine.aside(without_tools(agent), run, principal)
+            await self._engine.aside(without_tools(agent), run, principal, caller_of(request))
         )
 
     async def connect(self, request: Request) -> Response:
@@ -143,7 +144,7 @@ class CopilotKitRoutes:
         agent, run = self._agent(name), await run_input(body, partial(self._engine.sent_before, principal))
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
-            await self._engine.run(agent, run, principal, stop_alone=False, reads_stops=True)
+            await self._engine.run(agent, run, principal, stop_alone=False, reads_stops=True, by=caller_of(request))
         )
 
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:

@@ -24,7 +24,7 @@ from agui_gate.stores.sql.variant import Variant
 COLUMNS = Approval.__struct_fields__
 """The columns of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
 
-_JSON = frozenset({"editable", "decision", "output"})
+_JSON = frozenset({"asker", "decision", "editable", "output"})
 
 _RECORD = (
     f"INSERT INTO approvals (tenant, thread, {', '.join(COLUMNS)}) "  # noqa: S608 our names
