@@ -22,7 +22,7 @@ NAMES = st.text(st.characters(min_codepoint=32, exclude_characters="\x7f", exclu
 def test_a_principal_is_its_id_as_a_string() -> None:
     alice = Principal("alice", tenant="acme", roles=["user"], claims={"person": "p1"})
     assert alice == "alice"
-    assert ["alice"] == [alice]
+    assert str.__eq__("alice", alice)
     assert hash(alice) == hash("alice")
     assert "alice" in {alice}
     assert f"{alice}" == "alice"
@@ -100,24 +100,16 @@ async def test_owner_and_actor_are_two(store: FullStore) -> None:
     async with Desk(TEAM).open(store) as desk:
         await desk.say("ada", "look")
         (free,) = desk.free
-        assert (free.owner, free.principal, type(free.principal), free.principal.tenant) == (
-            "desk",
-            "ada",
-            Principal,
-            "acme",
-        )
+        assert (free.owner, free.principal) == ("desk", TEAM["ada"])
+        assert isinstance(free.principal, Principal)
         approval_id = await desk.ask("ada")
         (shown,) = (await desk.get("ben", "/approvals")).json()["approvals"]
         assert (shown["id"], shown["asker"]) == (approval_id, "ada")
         decided = await desk.decide("ben", approval_id)
         assert (decided.status, decided.json()["state"]) == (200, "done")
         (ran,) = desk.ran
-        assert (ran.owner, ran.principal, ran.principal.tenant, ran.principal.person) == (
-            "desk",
-            "ada",
-            "acme",
-            "p-ada",
-        )
+        assert isinstance(ran.principal, Principal)
+        assert (ran.owner, ran.principal, ran.principal.person) == ("desk", TEAM["ada"], "p-ada")
         record = (await desk.get("ada", f"/approvals/{approval_id}")).json()
         assert (record["asker"], record["decision"]["by"]) == ("ada", "ben")
         by = {event.kind: event.by for event in await desk.trail()}
