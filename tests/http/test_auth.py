@@ -3,7 +3,8 @@
 import pytest
 from starlette.requests import Request
 
-from agui_gate.http.auth import Bearer, is_loopback
+from agui_gate.http.auth import is_loopback
+from agui_gate.http.bearer import Bearer
 from tests.requirements import shows
 
 

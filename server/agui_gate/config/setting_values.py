@@ -34,18 +34,45 @@ def _bus(value: Any) -> str:
     return url
 
 
-def _tokens(value: Any) -> Mapping[str, str]:
-    """`name:TOKEN`, several with commas."""
-    pairs = list(value.items()) if isinstance(value, Mapping) else [_pair(item) for item in _items(value)]
-    for principal, token in pairs:
-        if not isinstance(token, str) or not principal.strip() or not token or any(c.isspace() for c in token):
-            raise ValueError('must be pairs "name:TOKEN", separated by commas, with no spaces in a token')
-    tokens = dict(pairs)
-    if len(tokens) < len(pairs):
-        raise ValueError("must name each principal once")
-    if len(set(tokens.values())) < len(tokens):
+def _tokens(value: Any) -> Mapping[str, str | tuple[str, ...]]:
+    """`name:TOKEN`, several with commas; a name may have several tokens."""
+    tokens: dict[str, tuple[str, ...]] = {}
+    for principal, given in value.items() if isinstance(value, Mapping) else map(_pair, _items(value)):
+        for token in (given,) if isinstance(given, str) else _items(given):
+            if not principal.strip() or not token or any(c.isspace() or c < " " for c in token):
+                raise ValueError('must be pairs "name:TOKEN", separated by commas, with no spaces in a token')
+            tokens[principal] = (*tokens.get(principal, ()), token)
+    if "" in map("".join, tokens.values()) or (isinstance(value, Mapping) and len(tokens) < len(value)):
+        raise ValueError('must be pairs "name:TOKEN", separated by commas, with no spaces in a token')
+    every = [token for some in tokens.values() for token in some]
+    if len(set(every)) < len(every):
         raise ValueError("must give each principal a token of their own")
-    return MappingProxyType(tokens)
+    return MappingProxyType({name: some[0] if len(some) == 1 else some for name, some in tokens.items()})
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Names, several with commas."""
+    names = tuple(_items(value))
+    if not all(name and name.isprintable() for name in names):
+        raise ValueError("must be names, separated by commas")
+    return names
+
+
+SIGNATURES = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""The algorithms by which a token may be signed: those that need a public key."""
+
+
+def _signatures(value: Any) -> tuple[str, ...]:
+    """Some of `RS256`, `RS384`, `RS512`, `PS256`, `PS384`, `PS512`, `ES256`, `ES384`, `ES512`, `EdDSA`."""
+    names = tuple(_items(value))
+    if not names or not set(names) <= set(SIGNATURES):
+        raise ValueError(f"must be some of {', '.join(SIGNATURES)}")
+    return names
+
+
+def _claim(value: Any) -> str:
+    """The name of a claim, or names with dots between them."""
+    return _text(value) if value != "" else ""
 
 
 def _pair(item: str) -> tuple[str, str]:
@@ -146,6 +173,15 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
     "tokens": _tokens,
+    "jwt_issuer": _claim,
+    "jwt_audience": _names,
+    "jwt_jwks": _claim,
+    "jwt_algorithms": _signatures,
+    "jwt_leeway": _seconds(0, 300),
+    "jwt_tenant": _claim,
+    "jwt_roles": _claim,
+    "jwt_person": _claim,
+    "jwt_acts_for": _claim,
     "cors_origins": _origins,
     "allowed_hosts": _hosts,
     "dialect": _dialect,

@@ -48,8 +48,32 @@ class Settings:
     """Carries the events of runs to clients of other processes. Not set: the store's database if that is PostgreSQL,
     otherwise `memory://`, within the process.
     """
-    tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    """The principals, each with a bearer token. Empty: no authentication, only loopback requests are accepted."""
+    tokens: Mapping[str, str | tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    """The principals, each with a bearer token or several, which are valid at the same time. Empty, and without
+    `jwt_…`: no authentication, only loopback requests are accepted.
+    """
+    jwt_issuer: str = ""
+    """The issuer (`iss`) whose signed tokens are accepted ([people.md](people.md#signed-tokens)). Needs `jwt_audience`
+    and `jwt_jwks`.
+    """
+    jwt_audience: tuple[str, ...] = ()
+    """The names by which tokens mean this server (`aud`). A token needs one of them."""
+    jwt_jwks: str = ""
+    """The issuer's public keys: an `https://` URL of a JWK set, or a file with one."""
+    jwt_algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "EdDSA")
+    """The algorithms by which tokens may be signed. All of them need a public key."""
+    jwt_leeway: float = 10.0
+    """Seconds by which the issuer's clock may differ."""
+    jwt_tenant: str = ""
+    """The claim with the principal's tenant, such as `org` or `app.tenant`. Set: a token without it is refused."""
+    jwt_roles: str = ""
+    """The claim with the principal's roles, such as `realm_access.roles`. Set: a token without roles is refused."""
+    jwt_person: str = ""
+    """The claim with the person behind the principal. Set: a token without it is refused. Not set: `sub` is the
+    person.
+    """
+    jwt_acts_for: str = ""
+    """The claim with the owner whose threads the principal works on. Set: a token without it is refused."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call this server. Without authentication, loopback origins are allowed."""
     allowed_hosts: tuple[str, ...] = ()
@@ -146,6 +170,11 @@ class Settings:
                 object.__setattr__(self, name, READERS[name](getattr(self, name)))
             except ValueError as problem:
                 raise ConfigurationError(f"{_label(name, self.sources.get(name))} {problem}.") from None
+
+    @property
+    def signed_tokens(self) -> bool:
+        """True if tokens of an issuer are accepted, or were meant to be."""
+        return any((self.jwt_issuer, self.jwt_audience, self.jwt_jwks))
 
     def source(self, name: str) -> str:
         """Returns the source of the value of ``name``: a variable, an option, a file's name, or ``default``."""

@@ -20,7 +20,7 @@ from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
 from agui_gate.extra_loader import load
 from agui_gate.http import error_responses
-from agui_gate.http.auth import Auth, Bearer, Guard
+from agui_gate.http.auth import Auth, Guard
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
 from agui_gate.logs import ensure_configured
@@ -68,8 +68,6 @@ def create_app(
     limits = Limits.from_settings(settings)
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
-    if auth is None and settings.tokens:
-        auth = Bearer(settings.tokens)
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
     live = bus
@@ -84,8 +82,20 @@ def create_app(
         limits=limits,
         extensions=extensions,
     )
-    guard = Guard(auth, settings.cors_origins, settings.allowed_hosts)
+    guard = Guard(_auth_of(settings) if auth is None else auth, settings.cors_origins, settings.allowed_hosts)
     return _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
+
+
+def _auth_of(settings: "Settings") -> Auth | None:
+    """Returns the ``auth`` that the settings ask for."""
+    if settings.signed_tokens:
+        signed: Auth = load("people.signed_tokens").auth_of(settings)
+        return signed
+    if not settings.tokens:
+        return None
+    from agui_gate.http.bearer import Bearer
+
+    return Bearer(settings.tokens)
 
 
 def _check(agents: Sequence[Any]) -> None:

@@ -120,7 +120,8 @@ def _about_settings(settings: Settings) -> Iterator[Finding]:
     changed = len(settings.sources)
     yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
     yield _access(settings)
-    weak = [principal for principal, token in settings.tokens.items() if len(token) < SHORT_TOKEN]
+    every = ((name, (one,) if isinstance(one, str) else one) for name, one in settings.tokens.items())
+    weak = [principal for principal, some in every if any(len(token) < SHORT_TOKEN for token in some)]
     if weak:
         fix = "Make new ones: python -c 'import secrets; print(secrets.token_urlsafe())'"
         yield Finding("tokens", True, f"easy to guess: {', '.join(weak)}", fix)
@@ -129,12 +130,18 @@ def _about_settings(settings: Settings) -> Iterator[Finding]:
 def _access(settings: Settings) -> Finding:
     from agui_gate.http.auth import is_loopback
 
-    if settings.tokens:
-        return Finding("access", True, f"with the token of {', '.join(settings.tokens)}")
+    if settings.signed_tokens or settings.tokens:
+        return Finding("access", True, _tokens_of(settings))
     if is_loopback(settings.host):
         return Finding("access", True, "this machine only, as no tokens are set")
     fix = 'Set AGUI_GATE_TOKENS="name:TOKEN", or AGUI_GATE_HOST=127.0.0.1.'
     return Finding("access", False, f"open to {settings.host} without auth, which `serve` refuses", fix)
+
+
+def _tokens_of(settings: Settings) -> str:
+    issuer = f"with tokens of {settings.jwt_issuer}" if settings.signed_tokens else ""
+    fixed = f"with the token of {', '.join(settings.tokens)}" if settings.tokens else ""
+    return " and ".join(filter(None, (issuer, fixed)))
 
 
 def _page() -> Finding:

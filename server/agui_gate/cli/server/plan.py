@@ -83,7 +83,9 @@ def _facts(ready: Ready) -> dict[str, str]:
     elif any(state.guard.loopback_only for state in states):
         facts["access"] = "this machine only, as no tokens are set"
     elif ready.target.app is None:
-        facts["access"] = f"with the token of {', '.join(settings.tokens)}"
+        signed = f"with tokens of {settings.jwt_issuer}" if settings.signed_tokens else ""
+        fixed = f"with the token of {', '.join(settings.tokens)}" if settings.tokens else ""
+        facts["access"] = " and ".join(filter(None, (signed, fixed)))
     else:
         facts["access"] = "as the application's auth decides"
     return facts

@@ -1,0 +1,161 @@
+"""Bearer tokens that an issuer has signed (JWT, RFC 7519, as RFC 9068 and RFC 8725 ask for them).
+
+A token is taken if all of this is so, and else it is nobody's:
+
+* its header names one of the configured algorithms, all of them asymmetric, and nothing that we'd have to understand
+  (``crit``); where keys are (``jwk``, ``jku``, ``x5u``) is the settings' word alone
+* it is signed by a key of the issuer, by the algorithm of that key
+* ``iss`` is the issuer, ``aud`` names us, ``exp`` is there and not over, ``nbf`` and ``iat`` are not in the future,
+  give or take the leeway
+* ``sub`` is a name, and each claim is there that the settings read: without its tenant or its roles a token says less
+  than it should, and not that there are none
+
+Whatever goes wrong while one is read means no. Only keys that can't be had are our failure (503).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import msgspec
+import structlog
+from starlette.requests import Request
+
+from agui_gate.core.principals import Principal
+from agui_gate.errors import ConfigurationError
+from agui_gate.extras.people.key_set import KeySet, is_safe_url, key_set
+from agui_gate.http.bearer import Bearer, bearer_token
+
+if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
+
+MAX_TOKEN = 16 * 1024
+"""Characters of a token. Those of large directories, with hundreds of groups, have some 10,000."""
+
+TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+"""Types of tokens that say who somebody is. Others, such as a logout token, are signed by the same keys."""
+
+log = structlog.get_logger("agui_gate.auth")
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """Which tokens are taken, and where in them what stands. ``leeway`` is in seconds."""
+
+    issuer: str
+    audience: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    leeway: float = 10.0
+    tenant: str = ""
+    roles: str = ""
+    person: str = ""
+    acts_for: str = ""
+
+
+class SignedTokens:
+    """An ``auth`` for tokens that are signed, and for the ``fixed`` ones of the settings."""
+
+    def __init__(self, rules: Rules, keys: KeySet, fixed: Bearer | None = None) -> None:
+        self._rules, self._keys, self._fixed = rules, keys, fixed
+
+    async def __call__(self, request: Request) -> str | None:
+        """Returns whose token it is, or None. Raises `Unavailable` if the issuer's keys can't be had."""
+        if self._fixed is not None and (name := self._fixed(request)) is not None:
+            return name
+        token = bearer_token(request)
+        if token is None or len(token) > MAX_TOKEN or not token.isascii():
+            return None
+        try:
+            header = jwt.get_unverified_header(token)
+            key_id, algorithm = header.get("kid"), header.get("alg")
+            is_known = _is_plain(header) and algorithm in self._rules.algorithms
+        except Exception:
+            return None
+        key = await self._keys.find(key_id) if is_known else None
+        if key is None:
+            return None
+        try:
+            return self._principal(token, key, str(algorithm))
+        except Exception as error:  # whatever it is: that is no token of the issuer
+            log.debug("token_refused", why=type(error).__name__)
+            return None
+
+    def _principal(self, token: str, key: dict[str, Any], algorithm: str) -> Principal:
+        """Returns whose token it is. Raises whatever says that it is nobody's."""
+        rules = self._rules
+        if key.get("alg", algorithm) != algorithm:
+            raise ValueError("the key is for another algorithm")
+        claims = jwt.decode(
+            token,
+            jwt.PyJWK(key, algorithm),
+            algorithms=[algorithm],
+            audience=list(rules.audience),
+            issuer=rules.issuer,
+            leeway=rules.leeway,
+            options={"require": ["exp", "iss", "aud", "sub"], "enforce_minimum_key_length": True},
+        )
+        known = dict(claims)
+        if rules.person:
+            known["person"] = _name(claims, rules.person)
+        else:
+            known.pop("person", None)  # nobody said that this is what it means
+        return Principal(
+            _name(claims, "sub"),
+            _name(claims, rules.tenant) if rules.tenant else "",
+            _names(claims, rules.roles) if rules.roles else (),
+            _name(claims, rules.acts_for) if rules.acts_for else None,
+            known,
+        )
+
+
+def _is_plain(header: Mapping[str, Any]) -> bool:
+    """Returns whether a header says nothing that we'd have to understand, and is of a token that says who somebody
+    is.
+    """
+    kind, key_id = header.get("typ", "JWT"), header.get("kid")
+    is_named = key_id is None or (isinstance(key_id, str) and 0 < len(key_id) <= 500)
+    return "crit" not in header and is_named and isinstance(kind, str) and kind.lower() in TYPES
+
+
+def _claim(claims: Mapping[str, Any], path: str) -> Any:
+    """Returns the claim of that name, or the one at that place (``realm_access.roles``). Raises `KeyError`."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for part in path.split("."):
+        found = found[part]
+    return found
+
+
+def _name(claims: Mapping[str, Any], path: str) -> str:
+    name = _claim(claims, path)
+    if not isinstance(name, str) or not name:
+        raise ValueError("a claim is no name")
+    return name
+
+
+def _names(claims: Mapping[str, Any], path: str) -> Iterable[str]:
+    names = _claim(claims, path)
+    names = names.split() if isinstance(names, str) else names
+    if not isinstance(names, list) or not names:
+        raise ValueError("a claim is no list of names")
+    return names
+
+
+def auth_of(settings: "Settings") -> SignedTokens:
+    """Returns the ``auth`` that the settings describe. Raises `ConfigurationError` if they lack something."""
+    needed = {name: getattr(settings, name) for name in ("jwt_issuer", "jwt_audience", "jwt_jwks")}
+    if missing := [f"AGUI_GATE_{name.upper()}" for name, value in needed.items() if not value]:
+        raise ConfigurationError(f"Tokens of an issuer (JWT) also need {', '.join(missing)}.")
+    if "://" in settings.jwt_jwks and not is_safe_url(settings.jwt_jwks):
+        raise ConfigurationError("AGUI_GATE_JWT_JWKS must be a file or an https:// URL.")
+    rules = Rules(
+        settings.jwt_issuer,
+        settings.jwt_audience,
+        settings.jwt_algorithms,
+        settings.jwt_leeway,
+        settings.jwt_tenant,
+        settings.jwt_roles,
+        settings.jwt_person,
+        settings.jwt_acts_for,
+    )
+    return SignedTokens(rules, key_set(settings.jwt_jwks), Bearer(settings.tokens) if settings.tokens else None)
