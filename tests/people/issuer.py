@@ -38,7 +38,7 @@ def public(kind: str, name: str, **more: Any) -> Json:
     """The public part of it, as a member of a JWK set."""
     key = private(kind, name)
     made = jwt.get_algorithm_by_name("RS256" if kind == "short" else kind)
-    found: Json = json.loads(made.to_jwk(key.public_key()))  # type: ignore[attr-defined]
+    found: Json = json.loads(made.to_jwk(key.public_key()))
     found.pop("key_ops", None)
     return {**found, "kid": name, "use": "sig", **more}
 
