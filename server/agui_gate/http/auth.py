@@ -23,6 +23,7 @@ from starlette.types import Scope
 from agui_gate.concurrency import NoSlot
 from agui_gate.core.approvals import LOCAL, SEPARATOR
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
+from agui_gate.extra_loader import load
 from agui_gate.http.request_body import check_declared
 
 if TYPE_CHECKING:
@@ -244,7 +245,11 @@ def _known(request: Request, principal: str) -> str:
     from agui_gate.core.principals import caller
 
     by = request.scope[CALLER] = caller(principal, request.client.host if request.client else "")
-    return str(principal) if by is None else by.principal.owner
+    if by is None:
+        return str(principal)
+    if by.principal.roles:
+        load("people.rights").check_route(request, by.principal)
+    return by.principal.owner
 
 
 def _is_async(auth: Any) -> bool:

@@ -1,0 +1,232 @@
+"""Every route × role × tenant, made from the routes that there are, against a real server."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from agui_gate import Agent, Principal, ToolContext, create_app, tool
+from agui_gate.config.settings import Settings
+from agui_gate.extension import Extension, Server
+from agui_gate.extras.people.rights import PUBLIC, RIGHTS, ROLES, rights_of
+from agui_gate_adapters.testkit.agui import serving
+from tests.people.desk import Model
+
+pytestmark = pytest.mark.anyio
+
+SECONDS = 20.0
+CASTS: dict[str, tuple[str, ...]] = {
+    "nothing": (),
+    **{role: (role,) for role in sorted(ROLES)},
+    "user and approver": ("user", "approver"),
+    "a group": ("finance",),
+    "auditor of a group": ("auditor", "finance"),
+}
+WHERE = {"own": ("acme", "desk"), "another owner": ("acme", "other"), "another tenant": ("evil", "desk")}
+TOKENS = {
+    f"{cast} {where}".replace(" ", "-"): Principal(f"{cast}-{where}", tenant, roles, owner)
+    for cast, roles in CASTS.items()
+    for where, (tenant, owner) in WHERE.items()
+}
+
+
+def routes_of(routes: Sequence[BaseRoute]) -> set[tuple[str, str]]:
+    """The methods and paths of routes, those of extras too."""
+    found: set[tuple[str, str]] = set()
+    for route in routes:
+        if isinstance(route, Route):
+            found |= {(method, route.path) for method in route.methods or () if method != "HEAD"}
+        elif isinstance(route, Mount):
+            found |= {("GET", f"{route.path}/…")}
+        else:
+            found |= routes_of(route.routes)  # type: ignore[attr-defined]
+    return found
+
+
+FILES = re.compile(r"/|/page.*|/copilot(/.*)?|/components.*")
+"""Files that are the same for all."""
+
+
+def app_of(**more: Any) -> Any:
+    @tool(gate=True)
+    async def refund(order_id: str, amount: int, ctx: ToolContext) -> str:
+        """Refund an order."""
+        return "refunded"
+
+    def auth(request: Request) -> Principal | None:
+        return TOKENS.get(request.headers.get("authorization", ""))
+
+    agent = Agent(name="support", model=Model(), tools=[refund])
+    return create_app(agent, store="memory://", auth=auth, settings=Settings(), **more)
+
+
+def test_every_route_has_an_entry_and_every_entry_a_route() -> None:
+    there = routes_of(app_of().routes)
+    asked = {(method, path) for method, path in there if not (method == "GET" and FILES.fullmatch(path))}
+    assert asked - RIGHTS.keys() == set(), "a new route needs an entry in extras/people/rights.py"
+    assert RIGHTS.keys() - there == set(), "gone"
+
+
+def test_routes_that_ask_nobody_are_known() -> None:
+    assert {path for (_, path), roles in RIGHTS.items() if roles == PUBLIC} == {"/healthz", "/readyz"}
+
+
+def test_the_documentation_has_the_same_table() -> None:
+    text = (Path(__file__).parents[2] / "docs/people.md").read_text()
+    told = dict(re.findall(r"^\| `([A-Z]+ [^`]+)` \| ([a-z, ]+) \|", text, re.MULTILINE))
+    assert told == {
+        f"{method} {path.replace(':path', '')}": ", ".join(sorted(roles))
+        for (method, path), roles in RIGHTS.items()
+        if roles != PUBLIC
+    }
+
+
+@pytest.mark.parametrize(
+    ("roles", "rights"),
+    [
+        ((), {"user"}),
+        (("finance",), {"user"}),
+        (("finance", "approver"), {"approver"}),
+        (("User",), {"user"}),
+        (("operator", "auditor"), {"operator", "auditor"}),
+    ],
+)
+def test_what_roles_amount_to(roles: tuple[str, ...], rights: set[str]) -> None:
+    assert rights_of(Principal("a", roles=roles)) == rights
+
+
+class World:
+    """A server, and ways to ask it."""
+
+    def __init__(self, url: str, client: httpx2.AsyncClient) -> None:
+        self.url, self.client, self.number = url, client, 0
+
+    async def send(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, str, str]:
+        """Status, body and run key; of a stream that doesn't end by itself no body."""
+        head = {"authorization": who, "content-type": "application/json"}
+        content = None if body is None else json.dumps(body)
+        async with (
+            asyncio.timeout(SECONDS),
+            self.client.stream(method, self.url + path, headers=head, content=content) as answer,
+        ):
+            endless = answer.status_code == 200 and path == "/approvals/events"
+            text = "" if endless else (await answer.aread()).decode()
+            return answer.status_code, text, answer.headers.get("agui-run-key", "")
+
+    async def made(self) -> dict[str, str]:
+        """A new thread of the owner, with a call that waits: the ids by which it is found."""
+        self.number += 1
+        thread = f"t{self.number}"
+        status, _, run_key = await self.send("nothing-own", "POST", "/", body_of(thread, "refund"))
+        assert status == 200
+        calls = json.loads((await self.send("nothing-own", "GET", f"/threads/{thread}"))[1])
+        return {"thread": thread, "approval": calls["approvals"][0]["id"], "run_key": run_key}
+
+
+NONE = {"thread": "none", "approval": "apr_none", "run_key": "run_none"}
+
+
+def body_of(thread: str, text: str) -> dict[str, Any]:
+    message = {"id": "m", "role": "user", "content": text}
+    return {"threadId": thread, "runId": "r", "messages": [message], "tools": [], "context": [], "state": {}}
+
+
+def asked(method: str, path: str, ids: dict[str, str]) -> tuple[str, Any]:
+    """The path and the body of a request to a route, about these objects."""
+    named = ids["approval"] if path.startswith("/approvals") else ids["thread"]
+    values = {"name": "support", "agent": "support", "run_key": ids["run_key"], "id": named, "id:path": named}
+    filled = re.sub(r"\{([^}]+)\}", lambda found: values[found[1]], path)
+    if path in ("/copilotkit", "/copilotkit/"):
+        return filled, {
+            "method": "agent/run",
+            "params": {"agentId": "support"},
+            "body": body_of(ids["thread"], "hello"),
+        }
+    if path == "/approvals/{id}":
+        return filled, {"approved": False} if method == "POST" else None
+    if method == "PATCH":
+        return filled, {"title": "x"} if path.startswith("/threads") else {"name": "x", "agentId": "support"}
+    if path.endswith("/cancel") or "/stop/" in path:
+        return filled, {}
+    if path.endswith("/archive"):
+        return filled, {"agentId": "support"}
+    if method == "DELETE":
+        return filled, {"agentId": "support"} if path.startswith("/copilotkit") else None
+    return filled, body_of(ids["thread"], "hello") if method == "POST" else None
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with serving(app_of()) as url, httpx2.AsyncClient(timeout=SECONDS) as client:
+        yield World(url, client)
+
+
+OBJECTS = re.compile(r"\{(id|id:path|run_key)\}")
+
+
+@pytest.mark.parametrize(("method", "path"), [key for key, roles in RIGHTS.items() if roles != PUBLIC])
+async def test_every_cell_is_as_the_table_says(world: World, method: str, path: str) -> None:
+    needed = RIGHTS[method, path]
+    for name, principal in TOKENS.items():
+        ids = await world.made()
+        before = await snapshot(world, ids)
+        answer = await world.send(name, method, *asked(method, path, ids))
+        cell = f"{method} {path} as {name}: {answer[:2]}"
+        if not needed & rights_of(principal):
+            assert (answer[0], json.loads(answer[1])["error"]["code"]) == (403, "forbidden"), cell
+            assert answer == await world.send(name, method, *asked(method, path, NONE)), cell
+            assert await snapshot(world, ids) == before, cell
+        elif name.endswith("-own"):
+            assert answer[0] == 200, cell
+        else:
+            assert await snapshot(world, ids) == before, cell
+            none = await world.send(name, method, *asked(method, path, NONE))
+            assert answer[0] == none[0], cell
+            if OBJECTS.search(path) and not path.endswith("/connect") and "/stop/" not in path:
+                assert answer[:2] == none[:2], cell
+                assert answer[0] == 404, cell
+            for secret in (ids["approval"], "A1"):
+                assert secret not in answer[1], cell
+
+
+async def snapshot(world: World, ids: dict[str, str]) -> Any:
+    """All of the owner's thread."""
+    return json.loads((await world.send("nothing-own", "GET", f"/threads/{ids['thread']}"))[1])
+
+
+async def test_nobody_without_a_token_gets_anything(world: World) -> None:
+    ids = await world.made()
+    for (method, path), roles in RIGHTS.items():
+        status, text, _ = await world.send("nobody", method, *asked(method, path, ids))
+        assert (status in (401, 415)) is (roles != PUBLIC), (method, path, text)
+
+
+async def test_a_route_of_an_extension_is_for_users() -> None:
+    class Room(Extension):
+        def routes(self, server: Server) -> list[BaseRoute]:
+            async def show(request: Request) -> Response:
+                return JSONResponse({"principal": await server.principal(request)})
+
+            return [Route("/room/{id}", show)]
+
+    async with serving(app_of(extensions=[Room()])) as url, httpx2.AsyncClient(timeout=SECONDS) as client:
+        world = World(url, client)
+        for name, status in (("nothing-own", 200), ("user-own", 200), ("a-group-own", 200), ("approver-own", 403)):
+            assert (await world.send(name, "GET", "/room/1"))[0] == status
+
+
+async def test_one_of_our_own_without_an_entry_is_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(RIGHTS, ("GET", "/threads"))
+    monkeypatch.delitem(RIGHTS, ("GET", "/copilotkit/info"))
+    async with serving(app_of()) as url, httpx2.AsyncClient(timeout=SECONDS) as client:
+        world = World(url, client)
+        for path in ("/threads", "/copilotkit/info"):
+            assert (await world.send("user-own", "GET", path))[0] == 403
