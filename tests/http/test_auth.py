@@ -3,8 +3,8 @@
 import pytest
 from starlette.requests import Request
 
-from agui_gate.http.auth import is_loopback
 from agui_gate.http.bearer import Bearer
+from agui_gate.http.local_requests import is_loopback
 from tests.requirements import shows
 
 

@@ -9,7 +9,6 @@ request that says that it came through a proxy is refused as well: a proxy on th
 import asyncio
 import functools
 import inspect
-import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
@@ -35,15 +34,6 @@ Auth = Callable[[Request], str | None | Awaitable[str | None]]
 log = structlog.get_logger("agui_gate.auth")
 
 
-_CONFIGURE = "Without auth the server accepts this machine only: set AGUI_GATE_TOKENS, or pass auth= to create_app."
-"""The advice for a server that is open to loopback only, whatever shut somebody out."""
-
-PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
-"""The beginnings of headers by which a proxy says that it passed a request on."""
-
-TEST_CLIENT = ("testclient", 50_000)
-"""The address that Starlette's test client gives: it calls in this process, so there is nobody else."""
-
 AUTH_THREADS = 16
 """Calls of a sync ``auth`` that run at the same time. The others wait."""
 
@@ -61,9 +51,6 @@ ENDED = "The token that opened this stream is no longer valid."
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
-QUOTED = 100
-"""Characters of a header that are repeated in a refusal."""
-
 
 def admission_of(scope: Scope) -> "Admission | None":
     """Returns the admission of the request with this scope; None where nobody has to be known."""
@@ -75,21 +62,6 @@ def caller_of(request: Request) -> "By":
     """Returns who makes a request whose principal was asked for; None where ``auth`` says no more than an id."""
     found: By = request.scope.get(CALLER)
     return found
-
-
-def is_loopback(host: str | None) -> bool:
-    """Returns whether ``host`` (a name or an address, without a port) means this machine alone."""
-    if host is None:
-        return False
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None  # on a socket of both
-    return (mapped or address).is_loopback
 
 
 class Guard:
@@ -112,7 +84,7 @@ class Guard:
         return "*" in self._origins or self._names_origin(origin)
 
     def _names_origin(self, origin: str) -> bool:
-        return origin in self._origins or (self.loopback_only and is_loopback(_hostname(origin)))
+        return origin in self._origins or (self.loopback_only and _is_local(origin))
 
     def allows_credentials(self) -> bool:
         """Returns whether a browser may send its own, such as cookies: never where every page may ask."""
@@ -127,10 +99,14 @@ class Guard:
         """
         origin = request.headers.get("origin")
         if self._auth is None:
-            self._check_loopback(request)
+            from agui_gate.http.local_requests import check_local
+
+            check_local(request, self._hosts)
         foreign = origin is not None and not self._same_origin(request, origin)
         if origin is not None and foreign and not self.allows_origin(origin):
-            raise Forbidden(self._about_origin(request, origin))
+            from agui_gate.http.local_requests import refused_origin
+
+            raise Forbidden(refused_origin(request, origin, is_open=self._auth is None))
         principal = LOCAL if self._auth is None else await self._asked(self._auth, request)
         if request.method in CHANGING:
             check_declared(request, preflighted=origin is not None and foreign and not self._names_origin(origin))
@@ -142,7 +118,7 @@ class Guard:
             raise Unauthorized("Authentication is required.")
         if not self._is_fixed:  # the tokens of the settings stand as long as the server does
             request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)
-        return principal if type(principal) is str else _known(request, principal)
+        return principal if type(principal) is str else _owner_of(request, principal)
 
     async def _ask(self, auth: Auth, request: Request) -> str | None:
         """Returns what ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go
@@ -161,37 +137,6 @@ class Guard:
         except Exception:
             log.exception("auth_failed")
             raise Unavailable("Authentication is not available right now.") from None
-
-    def _check_loopback(self, request: Request) -> None:
-        """Raises `Forbidden` unless nobody but this machine can be asking. What can't be seen counts as somebody else:
-        behind a Unix socket, or a proxy in front of one, there is no address of whoever asks.
-        """
-        server = request.scope.get("server")
-        if request.client is None or (server is not None and server[1] is None):
-            raise Forbidden(f"This request has no client address, as over a Unix socket. {_CONFIGURE}")
-        proxied = next((name for name in request.headers if name.startswith(PROXY_HEADERS)), None)
-        if proxied is not None:
-            raise Forbidden(f"This request came through a proxy: it has the header {_quoted(proxied)}. {_CONFIGURE}")
-        if request.client == TEST_CLIENT:
-            return
-        # What the scope says of the server is no ground to believe anybody: some adapters fill it from the Host header.
-        if not is_loopback(request.client.host):
-            raise Forbidden(f"This request came from another machine. {_CONFIGURE}")
-        host = _hostname(f"//{request.headers.get('host', '')}")
-        if not is_loopback(host) and (host or "") not in self._hosts:
-            raise Forbidden(f"This request asks for the Host {_quoted(host)}, not for localhost. {_CONFIGURE}")
-
-    def _about_origin(self, request: Request, origin: str) -> str:
-        """Returns one hint: what has to be configured so that this page may ask."""
-        said = f"This request comes from a page of {_quoted(origin)}"
-        if self._auth is None:
-            return f"{said}. {_CONFIGURE} A page on another host also needs its origin in AGUI_GATE_CORS_ORIGINS."
-        host = request.headers.get("host")
-        return (
-            f"{said}, but asks for the Host {_quoted(host)}. "
-            "If a proxy changed the Host, let it forward the original one. "
-            "If the page is on another host on purpose, add its origin to AGUI_GATE_CORS_ORIGINS."
-        )
 
     @staticmethod
     def _same_origin(request: Request, origin: str) -> bool:
@@ -240,7 +185,7 @@ class Admission:
                 return
 
 
-def _known(request: Request, principal: str) -> str:
+def _owner_of(request: Request, principal: str) -> str:
     """Returns the key of the owner for whom a `Principal` acts, and keeps in the request who that is."""
     from agui_gate.core.principals import caller
 
@@ -268,13 +213,7 @@ async def _in_thread(auth: Auth, request: Request) -> Any:
         raise Unavailable("Authentication is not available right now.") from None
 
 
-def _quoted(header: str | None) -> str:
-    """Returns what a client sent, quoted and cut, for a sentence of ours."""
-    return repr((header or "")[:QUOTED])
+def _is_local(origin: str) -> bool:
+    from agui_gate.http.local_requests import hostname, is_loopback
 
-
-def _hostname(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
+    return is_loopback(hostname(origin))

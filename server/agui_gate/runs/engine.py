@@ -435,9 +435,7 @@ class Engine:
         self.extensions.written(*place, hint.what, here=False)
 
     def _lost(self, run_key: str) -> None:
-        """Tells a run that its lease is lost. A decision needs no word: its claim is refused, and its tool is not cut
-        off.
-        """
+        """Tells a run that its lease is lost. A decision's claim is refused then, and its tool is not cut off."""
         live = self._runs.get(run_key)
         if live is not None:
             live.lose()

@@ -128,7 +128,7 @@ def _about_settings(settings: Settings) -> Iterator[Finding]:
 
 
 def _access(settings: Settings) -> Finding:
-    from agui_gate.http.auth import is_loopback
+    from agui_gate.http.local_requests import is_loopback
 
     if settings.signed_tokens or settings.tokens:
         return Finding("access", True, _tokens_of(settings))

@@ -60,7 +60,7 @@ def _check_options(plan: Plan) -> None:
 
 def _check_access(ready: Ready) -> None:
     """Loopback is open, everything else needs to know who asks (docs/operations.md#authentication)."""
-    from agui_gate.http.auth import is_loopback
+    from agui_gate.http.local_requests import is_loopback
 
     host = ready.settings.host
     if not is_loopback(host) and any(state.guard.loopback_only for state in states_of(ready.app)):
