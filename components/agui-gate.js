@@ -4,14 +4,24 @@
 
 import { ConfirmCard } from "./elements/confirm-card.js";
 import { DecisionLine } from "./elements/decision-line.js";
+import { Gate } from "./elements/gate.js";
+import { Inbox } from "./elements/inbox.js";
 
-export { ConfirmCard, DecisionLine };
+export { ConfirmCard, DecisionLine, Gate, Inbox };
 export * from "./core/asks.js";
 export { createCard } from "./core/card.js";
+export { createLedger, isOver, isWaiting } from "./core/ledger.js";
 export { fromText, makeFields, readFields, toText } from "./core/fields.js";
 export { hasRun, isClosed, recordText } from "./core/records.js";
 export { reveal } from "./core/reveal.js";
 export { ENGLISH, GERMAN, stringsFor } from "./core/strings.js";
+
+/**
+ * @typedef {import("./core/types.js").Ask} Ask
+ * @typedef {import("./core/types.js").CallRecord} CallRecord
+ * @typedef {import("./core/types.js").Decision} Decision
+ * @typedef {import("./core/types.js").Strings} Strings
+ */
 
 /** The version of these elements. */
 export const VERSION = "0.1.0";
@@ -21,7 +31,7 @@ export const VERSION = "0.1.0";
  *
  * @type {Record<string, CustomElementConstructor>}
  */
-export const ELEMENTS = { "agui-confirm-card": ConfirmCard, "agui-decision-line": DecisionLine };
+export const ELEMENTS = { "agui-confirm-card": ConfirmCard, "agui-decision-line": DecisionLine, "agui-inbox": Inbox, "agui-gate": Gate };
 
 /**
  * Defines the elements, once for a page. Where another version has defined one, that one stays, and the console says so:

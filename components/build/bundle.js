@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 
 const COMPONENTS = fileURLToPath(new URL("..", import.meta.url));
@@ -78,8 +79,15 @@ async function bundlePage() {
   await writeFile(join(page, "index.html"), `${head}<link rel="stylesheet" href="page/styles.css">\n    ${rest.join("")}`);
 }
 
+/** @param {Buffer} text */
+const brotli = (text) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length } });
+
 await rm(DIST, { recursive: true, force: true });
 await mkdir(join(DIST, "page"), { recursive: true });
 const made = await hashOfSources();
 await Promise.all([bundleComponents(), bundlePage()]);
+for (const name of ["agui-gate.js", "page/app.js", "page/styles.css"]) {
+  const text = await readFile(join(DIST, name));
+  await writeFile(join(DIST, `${name}.br`), brotli(text)); // a tenth smaller than what the server compresses itself
+}
 await writeFile(join(DIST, "made.json"), JSON.stringify({ sources: made }));

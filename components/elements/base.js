@@ -7,6 +7,7 @@ import { style } from "./style.js";
 /** @import { Strings } from "../core/types.js" */
 
 export class GateElement extends LitElement {
+  /** @type {import("lit").CSSResultGroup} */
   static styles = style;
 
   /** @type {import("lit").PropertyDeclarations} */

@@ -33,6 +33,8 @@ export class ConfirmCard extends GateElement {
     ask: { attribute: false },
     record: { attribute: false },
     draft: { attribute: false },
+    notice: { attribute: false },
+    approval: { reflect: true },
     mode: { noAccessor: true },
     density: { reflect: true },
   };
@@ -53,6 +55,10 @@ export class ConfirmCard extends GateElement {
     this.record = null;
     /** @type {Decision | null} What was decided and is not sent yet: it can be taken back. */
     this.draft = null;
+    /** @type {string | null} A sentence about what is asked, or why that isn't known: what was typed stays. */
+    this.notice = null;
+    /** @type {string | null} The approval's id: an `<agui-gate>` around the card gives it what is asked. */
+    this.approval = null;
     /** @type {"compact" | null} `compact`, where there is little room. */
     this.density = null;
   }
@@ -210,7 +216,10 @@ export class ConfirmCard extends GateElement {
 
   render() {
     const strings = this.words;
-    if (!this.#card) return this.ask === null || this.ask === undefined ? nothing : html`<section class="card" part="card"><p class="refused" role="alert">${ICONS.warning}<span>${fill(strings, "cantShow")}</span></p></section>`;
+    if (!this.#card) {
+      const why = this.notice ?? (this.ask === null || this.ask === undefined ? null : fill(strings, "cantShow"));
+      return why === null ? nothing : html`<section class="card" part="card">${sentence(why)}</section>`;
+    }
     const { ask, mode } = this.#card.state;
     const name = fill(strings, "approvalNeeded", { title: reveal(whole(ask, strings)) });
     return html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode=${mode} @keydown=${this.#pressed}>
@@ -223,7 +232,8 @@ export class ConfirmCard extends GateElement {
     const { ask, mode, refused } = /** @type {Card} */ (this.#card).state;
     const earlier = earlierText(ask, strings);
     return html`${this.#header(strings)}
-      ${refused ? html`<p class="refused" role="alert">${ICONS.warning}<span>${shown(refused)}</span></p>` : nothing}
+      ${this.notice ? sentence(this.notice) : nothing}
+      ${refused ? sentence(refused) : nothing}
       ${earlier
         ? html`<div class="earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
             <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`
@@ -334,6 +344,9 @@ export class ConfirmCard extends GateElement {
       <button class="ghost" part="button" type="button" @click=${this.#undo}>${fill(strings, "change")}</button></p>`;
   }
 }
+
+/** @param {string} text */
+const sentence = (text) => html`<p class="refused" role="alert">${ICONS.warning}<span>${shown(text)}</span></p>`;
 
 /**
  * The second click of a double click may meet another card, which moved there: it decides nothing.

@@ -77,6 +77,10 @@ def test_what_was_bundled_is_served_as_long_as_it_is_of_these_sources(bundle: Bu
     packed = client.get(module())
     assert packed.text.startswith("/* bundled agui-gate.js")
     assert packed.headers["content-encoding"] == "gzip"
+    (bundle.sources / "dist" / "agui-gate.js.br").write_bytes(b"as brotli has it")
+    with client.stream("GET", module(), headers={"accept-encoding": "gzip, br"}) as made:
+        assert (made.headers["content-encoding"], b"".join(made.iter_raw())) == ("br", b"as brotli has it")
+    assert client.get(module(), headers={"accept-encoding": "br;q=0"}).text == packed.text
     assert client.get(sources).status_code == 404, "modules of two versions must never run together"
     (app,) = re.findall(r'src="(page/\w+/app\.js)"', client.get("/").text)
     assert client.get(f"/{app}").text.startswith("/* bundled page/app.js")

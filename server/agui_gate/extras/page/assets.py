@@ -75,7 +75,7 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
         if (built / "index.html").is_file():
             text = text.replace("<!-- other page -->", LINK)
         headers = HEADERS | {"vary": "Accept-Encoding"}
-        if not _takes_gzip(request.headers):
+        if not _takes("gzip", request.headers):
             return HTMLResponse(text, headers=headers)
         return HTMLResponse(gzip.compress(text.encode(), mtime=0), headers=headers | {"content-encoding": "gzip"})
 
@@ -87,11 +87,11 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
     ]
 
 
-def _takes_gzip(headers: Headers) -> bool:
-    """Returns whether who asks takes an answer that is compressed."""
-    for coding in headers.get("accept-encoding", "").split(","):
-        name, _, weight = coding.partition(";")
-        if name.strip().lower() == "gzip":
+def _takes(coding: str, headers: Headers) -> bool:
+    """Returns whether who asks takes an answer that is compressed in that way."""
+    for accepted in headers.get("accept-encoding", "").split(","):
+        name, _, weight = accepted.partition(";")
+        if name.strip().lower() == coding:
             return weight.replace(" ", "").lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False
 
@@ -125,10 +125,15 @@ class PageFiles(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Returns the response of `StaticFiles`, compressed where that is taken and of use."""
         response = await super().get_response(path, scope)
-        if not isinstance(response, FileResponse) or not _takes_gzip(Headers(scope=scope)):
+        if not isinstance(response, FileResponse):
             return response
-        file, stat = Path(response.path), response.stat_result
+        file, stat, accepted = Path(response.path), response.stat_result, Headers(scope=scope)
         if stat is None or stat.st_size < SMALL or file.suffix not in TEXTS:
+            return response
+        if _takes("br", accepted) and (made := file.with_name(f"{file.name}.br")).is_file():
+            body = await anyio.to_thread.run_sync(made.read_bytes)
+            return Response(body, response.status_code, _of_body(response.headers) | {"content-encoding": "br"})
+        if not _takes("gzip", accepted):
             return response
         written, body = self._packed.get(file, (0.0, b""))
         if written != stat.st_mtime:
@@ -197,7 +202,7 @@ class PageIndex:
 
     def _found(self) -> dict[str, Path]:
         if (folder := self._bundle.folder) is not None:
-            return dict(named(folder / "page", "", "*"))
+            return {name: file for name, file in named(folder / "page", "", "*") if file.suffix != ".br"}
         return {**dict(named(self._bundle.page, "", "*")), **dict(components(self._bundle.sources))}
 
     def text(self) -> str:

@@ -1,0 +1,191 @@
+/** The server's routes for approvals, as functions. Every failure is a `ServerError` that says what kind of failure it is. */
+
+import { parseJson } from "./json.js";
+import { learnTime } from "./servertime.js";
+import { isObject } from "./values.js";
+
+/** @import { CallRecord, Json, Schema } from "./types.js" */
+
+const SILENCE = 45_000; // ms without a sign of life, after which a connection is dead: the server sends one every 15 s
+
+/**
+ * @typedef {"away" | "unauthorized" | "foreign" | "missing" | "refused"} Failure `away`: no answer came; `foreign`: something
+ * else answered; `missing`: it is not there, or not any more; `refused`: the server says why it didn't do it.
+ *
+ * @typedef {object} ServerOptions
+ * @property {string} base Where the server is.
+ * @property {() => string | null | undefined | Promise<string | null | undefined>} [getToken] Asked before each request.
+ * @property {typeof fetch} [fetch]
+ *
+ * @typedef {CallRecord & {id: string, thread_id: string, call_id: string, tool: string, arguments: Json,
+ *   editable?: string[], asked_at?: string, expires_at?: string | null, schema?: Schema | null, refused?: string | null,
+ *   already_ran?: import("./types.js").Earlier[], thread?: {title: string | null, agent: string} | null}} Row
+ * A record of `GET /approvals?view=card`; one of an older server has no `schema`.
+ */
+
+export class ServerError extends Error {
+  /**
+   * @param {Failure} kind
+   * @param {string} [message] what the server says
+   * @param {CallRecord | null} [record] what it tells of the call
+   */
+  constructor(kind, message = "", record = null) {
+    super(message);
+    this.kind = kind;
+    this.record = record;
+  }
+}
+
+/** @param {ServerOptions} options */
+export function createServer({ base, getToken = () => null, fetch: ask = (url, init) => fetch(url, init) }) {
+  const root = base.endsWith("/") ? base : `${base}/`;
+
+  /**
+   * @param {string} path
+   * @param {{body?: Json, signal?: AbortSignal, accept?: string}} [options]
+   */
+  async function call(path, { body, signal, accept = "application/json" } = {}) {
+    const token = await getToken();
+    /** @type {Record<string, string>} */
+    const headers = { accept, ...(token && { authorization: `Bearer ${token}` }), ...(body && { "content-type": "application/json" }) };
+    const silence = new AbortController();
+    const bell = body ? undefined : setTimeout(() => silence.abort(), SILENCE); // what is done may take its time
+    const init = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers, signal: signal ?? silence.signal };
+    try {
+      return await ask(root + path, init);
+    } catch {
+      throw new ServerError("away");
+    } finally {
+      clearTimeout(bell);
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {Json} [body]
+   * @returns {Promise<Json>}
+   */
+  async function json(path, body) {
+    const response = await call(path, { body });
+    const said = asObject(await response.text().catch(() => ""));
+    if (!response.ok) throw failure(response.status, said);
+    if (!said) throw new ServerError("foreign");
+    learnTime(response.headers.get("date"));
+    return said;
+  }
+
+  return {
+    /**
+     * A page of what waits, the oldest first.
+     * @param {string | null} cursor
+     * @returns {Promise<{rows: Row[], next: string | null}>}
+     */
+    async list(cursor) {
+      const said = await json(`approvals?view=card&limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
+      if (!Array.isArray(said.approvals)) throw new ServerError("foreign");
+      return { rows: said.approvals.filter(isRow), next: typeof said.next_cursor === "string" ? said.next_cursor : null };
+    },
+
+    /**
+     * @param {string} id
+     * @returns {Promise<Row>}
+     */
+    async read(id) {
+      const said = await json(`approvals/${encodeURIComponent(id)}?view=card`);
+      if (!isRow(said)) throw new ServerError("foreign");
+      return said;
+    },
+
+    /**
+     * The schemas of the tools' arguments by agent and tool, of a server whose records don't have them.
+     * @returns {Promise<(row: Row) => Schema | null>}
+     */
+    async schemas() {
+      const { agents } = await json("agents");
+      const known = new Map();
+      for (const agent of listed(agents))
+        for (const one of [agent, ...listed(agent.team)])
+          for (const { name, parameters } of listed(one.tools)) known.set(`${one.name} ${name}`, parameters);
+      return ({ agent, tool }) => known.get(`${agent} ${tool}`) ?? null;
+    },
+
+    /**
+     * Decide one. Answers with the state, and the run that the conversation goes on with.
+     * @param {string} id
+     * @param {Json} body
+     */
+    decide: (id, body) => json(`approvals/${encodeURIComponent(id)}`, body),
+
+    /**
+     * What waits, as it comes and goes: a record for each, then `{ids}` of all that waits, then whatever changes.
+     * @param {AbortSignal} signal
+     * @returns {AsyncGenerator<Json>}
+     */
+    async *follow(signal) {
+      const response = await call("approvals/events", { signal, accept: "text/event-stream" });
+      if (!response.ok) throw failure(response.status, asObject(await response.text().catch(() => "")));
+      if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) throw new ServerError("foreign");
+      yield* events(response.body);
+    },
+  };
+}
+
+/** @param {unknown} value @returns {Json[]} */
+const listed = (value) => (Array.isArray(value) ? value.filter(isObject) : []);
+
+/** @param {unknown} value @returns {value is Row} */
+const isRow = (value) => isObject(value) && typeof value.id === "string" && typeof value.tool === "string" && typeof value.state === "string" && isObject(value.arguments);
+
+/** @param {string} text */
+function asObject(text) {
+  try {
+    const value = parseJson(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {number} status
+ * @param {Json | null} said
+ */
+function failure(status, said) {
+  const error = isObject(said?.error) ? said.error : null;
+  const message = typeof error?.message === "string" ? error.message : "";
+  const record = isObject(error?.record) ? /** @type {CallRecord} */ (error.record) : null;
+  if (status === 401 || status === 403) return new ServerError("unauthorized", message);
+  if (status === 502 || status === 503 || status === 504) return new ServerError(error ? "refused" : "away", message);
+  if (!error) return new ServerError("foreign");
+  return new ServerError(error.code === "not_found" || error.code === "gone" ? "missing" : "refused", message, record);
+}
+
+/**
+ * The events of a stream, as what their data say. It ends with the stream, and where nothing comes for too long.
+ * @param {ReadableStream<Uint8Array>} body
+ * @returns {AsyncGenerator<Json>}
+ */
+async function* events(body) {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let bell;
+  let rest = "";
+  try {
+    for (;;) {
+      bell = setTimeout(() => void reader.cancel().catch(() => {}), SILENCE);
+      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+      clearTimeout(bell);
+      if (done) return;
+      const frames = (rest + decoder.decode(value, { stream: true })).replace(/\r\n/g, "\n").split("\n\n");
+      rest = frames.pop() ?? "";
+      for (const frame of frames) {
+        const said = asObject(frame.split("\n").flatMap((line) => (line.startsWith("data:") ? [line.slice(5)] : [])).join("\n"));
+        if (said) yield said;
+      }
+    }
+  } finally {
+    clearTimeout(bell);
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,23 @@
+/** The look of the inbox: lines that open to cards, in any width. */
+
+import { css } from "lit";
+
+export const inboxStyle = css`
+  .inbox-title { font-size: 1.1em; margin: 0 0 8px; }
+  .search { width: 100%; padding: 7px 10px; margin-bottom: 8px; border: 1px solid var(--_border-strong); border-radius: var(--_control-radius); background: var(--_surface); }
+  .item { border-block-end: 1px solid var(--_border); content-visibility: auto; contain-intrinsic-size: auto 64px; }
+  h3 { margin: 0; font: inherit; }
+  .line-button { display: grid; grid-template-columns: 1fr auto; gap: 0 12px; width: 100%; min-height: 44px; padding: 10px 8px; border: 0; background: none; text-align: start; }
+  .line-button:hover { background: var(--_sunken); }
+  .inbox-tool { font-weight: 600; }
+  .inbox-state, .inbox-where, .rest, .inbox-note { color: var(--_quiet); font-size: 0.87em; }
+  .inbox-what { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  .inbox-what, .inbox-where { grid-column: 1 / -1; }
+  .line-button[aria-expanded="true"] .inbox-what { white-space: normal; }
+  .item:not([data-waits="true"]) .inbox-tool { font-weight: 400; }
+  .detail { padding: 0 0 12px; }
+  .detail .ghost { margin-top: 6px; }
+  .rest { padding: 10px 8px; }
+  .rest:empty { display: none; }
+  .news { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+`;

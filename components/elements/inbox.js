@@ -1,0 +1,282 @@
+/**
+ * `<agui-inbox>`: what waits for the person in any chat, the oldest first, to be decided without opening it. Each line
+ * opens to the card that the call has in its chat. What is decided stays, with how it ended, until `clear()`: nothing moves
+ * under somebody's finger. It fetches nothing: an `<agui-gate>` around it gives it its `ledger`.
+ */
+
+import { html, nothing } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { endOf, everySecond, formatLeft, secondsLeft } from "../core/countdown.js";
+import { isOver, isWaiting } from "../core/ledger.js";
+import { clock, decisionLine, isClosed, shortClock, undecided } from "../core/records.js";
+import { reveal } from "../core/reveal.js";
+import { serverNow } from "../core/servertime.js";
+import { fill } from "../core/strings.js";
+import { unitsFor } from "../core/units.js";
+import { humanize, inOrder, summary } from "../core/values.js";
+import { GateElement } from "./base.js";
+import { whyNot } from "./gate.js";
+import { ICONS } from "./icons.js";
+import { inboxStyle } from "./inbox-style.js";
+import { style } from "./style.js";
+import { shown } from "./text.js";
+
+/**
+ * @import { Entry, Problem, createLedger } from "../core/ledger.js"
+ * @import { ConfirmCard } from "./confirm-card.js"
+ * @import { Strings } from "../core/types.js"
+ */
+
+const MOST = 100; // lines that are drawn, until more are asked for
+const FEW = 7; // of them need no search
+
+export class Inbox extends GateElement {
+  static styles = [style, inboxStyle];
+
+  /** @type {import("lit").PropertyDeclarations} */
+  static properties = { ledger: { attribute: false }, current: {}, chats: { type: Boolean } };
+
+  #forget = () => {};
+  #stopClock = () => {};
+  /** @type {Set<string>} */
+  #open = new Set();
+  #search = "";
+  #most = MOST;
+  /** @type {Map<string, Entry>} */
+  #before = new Map();
+  /** @type {WeakMap<ConfirmCard, Problem | null>} */
+  #told = new WeakMap();
+  #news = "";
+  #count = -1;
+
+  constructor() {
+    super();
+    /** @type {ReturnType<typeof createLedger> | null} */
+    this.ledger = null;
+    /** @type {string | null} The id of the chat that is on screen. */
+    this.current = null;
+    /** Whether the page can open a chat: then each line has a button for it, and `agui-open-chat` says which. */
+    this.chats = false;
+  }
+
+  /** How many can be decided. */
+  get count() {
+    return this.#entries().filter(isWaiting).length;
+  }
+
+  /** What was decided need not be shown any more. */
+  clear() {
+    this.#open.clear();
+    this.#search = "";
+    this.#most = MOST;
+    this.ledger?.forgetOver();
+    this.requestUpdate();
+  }
+
+  /** The focus goes to the first line, which opens. */
+  focus() {
+    const [first] = this.#shown();
+    if (first) this.#open.add(first.id);
+    this.requestUpdate();
+    void this.updateComplete.then(() => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".line-button"))?.focus());
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.#watch();
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.#forget();
+    this.#stopClock();
+  }
+
+  /** @param {Map<string, unknown>} changed */
+  willUpdate(changed) {
+    if (changed.has("ledger")) this.#watch();
+    this.#hear();
+  }
+
+  #watch() {
+    this.#forget();
+    this.#stopClock();
+    if (!this.isConnected || !this.ledger) return;
+    this.#forget = this.ledger.subscribe(() => this.requestUpdate());
+    this.#stopClock = everySecond(() => this.#entries().some(({ record }) => record?.expires_at) && this.requestUpdate());
+  }
+
+  #entries() {
+    return this.ledger?.entries() ?? [];
+  }
+
+  /** What became of a call that waited, for those who listen. */
+  #hear() {
+    for (const entry of this.#entries()) {
+      const before = this.#before.get(entry.id);
+      if (before && isOver(entry) && !isOver(before)) this.#news = `${reveal(humanize(entry.record?.tool ?? ""))}: ${ended(entry, this.words)}`;
+    }
+    this.#before = new Map(this.#entries().map((entry) => [entry.id, entry]));
+  }
+
+  /** What is shown, the oldest first. */
+  #shown() {
+    const words = this.#search.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = this.#entries();
+    return words.length === 0 ? all : all.filter((entry) => words.every((word) => hay(entry).includes(word)));
+  }
+
+  updated() {
+    for (const node of this.renderRoot.querySelectorAll("agui-confirm-card")) {
+      const card = /** @type {ConfirmCard} */ (node);
+      const problem = this.ledger?.entry(card.dataset.id ?? "")?.problem ?? null;
+      if (problem && this.#told.get(card) !== problem) card.reopen(whyNot(problem, this.words));
+      this.#told.set(card, problem);
+    }
+    const { count } = this;
+    if (count === this.#count) return;
+    this.#count = count;
+    this.say("agui-count", { count, more: this.ledger?.state.more ?? false });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
+    const line = /** @type {HTMLElement} */ (event.currentTarget);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
+    const lines = /** @type {HTMLElement[]} */ ([...this.renderRoot.querySelectorAll(".line-button")]);
+    if (step) lines[lines.indexOf(line) + step]?.focus();
+    const card = /** @type {ConfirmCard | null} */ (line.closest("li")?.querySelector("agui-confirm-card") ?? null);
+    if (step || (!event.repeat && card?.press(event.key))) event.preventDefault();
+  };
+
+  /** @param {string} id */
+  #toggle(id) {
+    if (!this.#open.delete(id)) this.#open.add(id);
+    this.requestUpdate();
+  }
+
+  render() {
+    const strings = this.words;
+    const all = this.#entries();
+    const found = this.#shown();
+    const lines = found.slice(0, this.#most);
+    const { problem, isRead, more } = this.ledger?.state ?? { problem: null, isRead: false, more: false };
+    return html`<slot name="title"><h2 part="title" class="inbox-title">${titleOf(this.count, more, strings)}</h2></slot>
+      ${problem ? html`<p class="refused" role="alert">${ICONS.warning}<span>${shown(whyNot(problem, strings))}</span></p>` : nothing}
+      ${all.length > FEW || this.#search ? this.#searching(strings) : nothing}
+      <ul part="list">${repeat(lines, ({ id }) => id, (entry) => this.#item(entry, strings))}</ul>
+      ${found.length > lines.length ? html`<button class="button plain" part="button" type="button" @click=${this.#showMore}>${fill(strings, "inboxShowMore", { count: Math.min(MOST, found.length - lines.length) })}</button>` : nothing}
+      <p class="rest">${this.#rest(all, found, { isRead, more, isAway: problem !== null }, strings)}</p>
+      <p class="news" role="status">${this.#news}</p>`;
+  }
+
+  #showMore = () => {
+    this.#most += MOST;
+    this.requestUpdate();
+  };
+
+  /** @param {Strings} strings */
+  #searching(strings) {
+    const typed = (/** @type {{target: HTMLInputElement}} */ { target }) => {
+      this.#search = target.value;
+      this.#most = MOST;
+      this.requestUpdate();
+    };
+    return html`<input class="search" part="search" type="search" autocomplete="off" aria-label=${fill(strings, "inboxSearch")} placeholder=${fill(strings, "inboxSearch")} .value=${this.#search} @input=${typed}>`;
+  }
+
+  /**
+   * @param {Entry[]} all
+   * @param {Entry[]} found
+   * @param {{isRead: boolean, more: boolean, isAway: boolean}} state
+   * @param {Strings} strings
+   */
+  #rest(all, found, { isRead, more, isAway }, strings) {
+    if (!isRead) return isAway ? "" : fill(strings, "inboxReading");
+    if (more) return fill(strings, "inboxMore");
+    if (all.length > 0 && found.length === 0) return fill(strings, "inboxNoMatch");
+    if (all.some(isWaiting)) return "";
+    return fill(strings, all.length > 0 ? "inboxNothingElse" : "inboxNothing");
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {Strings} strings
+   */
+  #item(entry, strings) {
+    const { id, record, ask } = entry;
+    if (!record || !ask) return nothing;
+    const isOpen = this.#open.has(id);
+    const what = record.message || summary(inOrder(record.arguments, record.schema ?? undefined), unitsFor(record.arguments, ask));
+    const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
+    const where = [ask.agent && fill(strings, "asks", { agent: humanize(ask.agent) }), chat].filter(Boolean).join(" · ");
+    return html`<li class="item" part="item" data-waits=${String(isWaiting(entry))} data-state=${record.state} data-tool=${record.tool} data-thread=${record.thread_id}>
+      <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${() => this.#toggle(id)} @keydown=${this.#pressed}>
+        <span class="inbox-tool">${shown(humanize(record.tool))}</span>
+        <span class="inbox-state">${stand(entry, strings)}</span>
+        <span class="inbox-what" dir="auto">${shown(what)}</span>
+        <span class="inbox-where" dir="auto">${shown(where)}${where ? " · " : ""}<time datetime=${record.asked_at ?? nothing} title=${clock(record.asked_at, undefined, strings)}>${shortClock(record.asked_at, undefined, strings)}</time></span>
+      </button></h3>
+      ${isOpen ? this.#detail(entry, strings) : nothing}
+    </li>`;
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {Strings} strings
+   */
+  #detail({ id, record, ask, gone, note }, strings) {
+    const isGone = gone && !isClosed(record);
+    const open = () => this.say("agui-open-chat", { thread: record?.thread_id, agent: record?.thread?.agent ?? record?.agent });
+    return html`<div class="detail">
+      <agui-confirm-card density="compact" data-id=${id} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}></agui-confirm-card>
+      ${note ? html`<p class="inbox-note">${fill(strings, "notContinued", { note })}</p>` : nothing}
+      ${this.chats && !gone ? html`<button class="ghost" part="button" type="button" @click=${open}>${fill(strings, "inboxOpenChat")}</button>` : nothing}
+    </div>`;
+  }
+}
+
+/**
+ * @param {number} count
+ * @param {boolean} more
+ * @param {Strings} strings
+ */
+const titleOf = (count, more, strings) => (count > 0 ? fill(strings, "inboxCount", { count: more ? `${count}+` : count }) : fill(strings, "inboxTitle"));
+
+/**
+ * How it stands, in a few words.
+ * @param {Entry} entry
+ * @param {Strings} strings
+ */
+function stand(entry, strings) {
+  const { record, gone, sending } = entry;
+  if (!record || gone || isClosed(record)) return shown(ended(entry, strings));
+  if (sending) return fill(strings, "sending");
+  const end = endOf(record.expires_at);
+  if (end === null) return "";
+  const left = secondsLeft(end, serverNow());
+  return left === 0 ? fill(strings, "expired") : fill(strings, "expiresIn", { left: formatLeft(left) });
+}
+
+/**
+ * @param {Entry} entry
+ * @param {Strings} strings
+ */
+function ended({ record, gone, late }, strings) {
+  if (!record || (gone && !isClosed(record))) return fill(strings, "inboxDeleted");
+  return `${decisionLine(record, { already: late, strings }) ?? undecided(record, strings)}${late ? `. ${fill(strings, "answerTooLate")}` : ""}`;
+}
+
+/** @type {WeakMap<object, string>} */
+const hays = new WeakMap();
+
+/** What is searched of an entry. @param {Entry} entry */
+function hay({ record }) {
+  if (!record) return "";
+  const known = hays.get(record);
+  if (known !== undefined) return known;
+  const text = [record.tool, humanize(record.tool), record.message, record.thread?.title, record.agent, JSON.stringify(record.arguments)].join(" ").toLowerCase();
+  hays.set(record, text);
+  return text;
+}

@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { AXE, SERVER, ask, card, decide, example, listen, open, proxy, record, remove } from "./site.mjs";
+
+const REFUND = "Refund 20 euros of order 1003";
+const gate = (inner, { base = SERVER, attributes = "send" } = {}) => `<agui-gate base="${base}" ${attributes}>${inner}</agui-gate>`;
+const done = (page) => page.context().close();
+
+test("cards and an inbox are one list and one stream, however many they are", async () => {
+  const asked = await Promise.all([REFUND, REFUND, REFUND].map((text) => ask(text)));
+  const page = await open(gate(`${asked.map(card).join("")}<agui-inbox></agui-inbox>`));
+  await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).nth(2).waitFor();
+  await page.locator("agui-inbox .line-button").nth(2).waitFor();
+  assert.deepEqual(page.requests.filter((one) => one.includes("/approvals")).sort(), ["GET /approvals", "GET /approvals/events"]);
+  assert.deepEqual(page.problems, []);
+  await page.locator("agui-inbox .line-button").first().click();
+  await page.addScriptTag({ content: AXE }).catch(() => page.evaluate(AXE));
+  const { violations } = await page.evaluate(() => axe.run(document, { rules: { "heading-order": { enabled: false }, "landmark-unique": { enabled: false } } }));
+  assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), []);
+  await done(page);
+});
+
+test("with `send` a click decides, and every element of that call shows what became of it", async () => {
+  const asked = await ask(REFUND);
+  const page = await open(gate(`${card(asked)}${card(asked)}<agui-inbox></agui-inbox>`));
+  const first = page.locator("agui-confirm-card[approval]").first();
+  await first.getByRole("button", { name: "Approve" }).click();
+  await page.locator("agui-confirm-card[approval][mode=closed]").nth(1).waitFor();
+  await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=done]`).waitFor();
+  assert.equal((await record(asked.id)).decision.way, "http");
+  await first.getByText(/Approved .*outside the chat/).waitFor();
+  assert.equal(page.requests.filter((one) => one.startsWith("POST")).length, 1);
+  await done(page);
+});
+
+test("without `send` nothing is sent: the event is for the page", async () => {
+  const asked = await ask(REFUND);
+  const script = `globalThis.heard = []; addEventListener("agui-decide", ({ detail }) => heard.push([detail.ask.id, detail.decision]));`;
+  const page = await open(gate(`${card(asked)}${card(asked)}`, { attributes: "" }), { script });
+  await page.getByRole("button", { name: "Approve" }).first().click();
+  await page.locator("agui-confirm-card[mode=sending]").waitFor();
+  await page.getByRole("button", { name: "Approve" }).click(); // of the other element
+  assert.deepEqual(await page.evaluate("heard"), [[asked.id, { approved: true }]]);
+  assert.equal((await record(asked.id)).state, "pending");
+  await decide(asked.id, { approved: true });
+  await page.locator("agui-confirm-card[mode=closed]").nth(1).waitFor();
+  await done(page);
+});
+
+test("what is asked and decided elsewhere comes and goes by itself", async () => {
+  const page = await open(gate("<agui-inbox></agui-inbox>"));
+  await page.locator("agui-inbox .rest, agui-inbox .item").first().waitFor();
+  const asked = await ask("Email Ben that his parcel is on its way");
+  const line = page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"]`);
+  await line.waitFor();
+  await decide(asked.id, { approved: false, reason: "not now" });
+  await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=rejected]`).waitFor();
+  assert.match(await page.locator("agui-inbox .news").innerText(), /Rejected/);
+  await done(page);
+});
+
+test("what was typed stays while the server is away, and is sent when it is back", async () => {
+  const asked = await ask(REFUND);
+  let isAway = false;
+  const between = await proxy(() => (isAway ? null : undefined));
+  const script = `globalThis.told = []; addEventListener("agui-problem", ({ detail }) => told.push(detail.kind));`;
+  const page = await open(gate(card(asked), { base: between.url }), { base: between.url, script });
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.getByLabel(/Reason/).fill("too much");
+  isAway = true;
+  between.closeAllConnections();
+  await page.waitForFunction(() => told.includes("away"));
+  assert.equal(await page.getByLabel(/Reason/).inputValue(), "too much");
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.getByText("The server can't be reached").nth(1).waitFor(); // of the connection, and of the answer
+  isAway = false;
+  await page.evaluate(() => document.querySelector("agui-gate").retry());
+  await page.waitForFunction(() => told.at(-1) === null);
+  assert.equal(await page.getByLabel(/Reason/).inputValue(), "too much", "though it was tried in vain");
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.locator("agui-confirm-card[mode=closed]").waitFor();
+  assert.equal((await record(asked.id)).decision.reason, "too much");
+  await done(page);
+});
+
+test("who is not logged in is told so, and goes on with a token", async () => {
+  const asked = await ask(REFUND);
+  const guarded = await proxy(({ headers }) => (headers.authorization === "Bearer good" ? undefined : [401, '{"error":{"code":"unauthorized","message":"No."}}']));
+  const script = `globalThis.told = []; addEventListener("agui-problem", ({ detail }) => told.push(detail.kind));`;
+  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`, { base: guarded.url }), { base: guarded.url, script });
+  await page.locator("agui-confirm-card").getByText("You have to log in").waitFor();
+  await page.evaluate(() => (document.querySelector("agui-gate").getToken = async () => "good"));
+  await page.locator("agui-confirm-card").getByRole("button", { name: "Approve" }).waitFor();
+  assert.deepEqual(await page.evaluate("told"), ["unauthorized", null]);
+  assert.ok(!(await page.content()).includes("good"), "no token in the DOM");
+  await done(page);
+});
+
+for (const [name, answer] of Object.entries({
+  "another product's page": ["<!doctype html><h1>Hello</h1>", "text/html"],
+  "another product's JSON": ['{"items": []}', "application/json"],
+}))
+  test(`${name} is told as what it is`, async () => {
+    const other = await listen((_, response) => response.writeHead(200, { "content-type": answer[1], "access-control-allow-origin": "*" }).end(answer[0]));
+    const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card><agui-inbox></agui-inbox>`, { base: other.url }), { base: other.url });
+    await page.locator("agui-confirm-card").getByText("At this address there is no agui-gate server.").waitFor();
+    await page.locator("agui-inbox").getByText("At this address there is no agui-gate server.").waitFor();
+    assert.deepEqual(page.problems, []);
+    await done(page);
+  });
+
+test("a base that answers nothing is told in the card", async () => {
+  const nobody = await listen(() => {});
+  const base = nobody.url;
+  await new Promise((closed) => nobody.close(closed));
+  const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base }), { base });
+  await page.getByText("The server can't be reached").waitFor();
+  await done(page);
+});
+
+test("an id that is not there, and a chat that is deleted, are told in the card", async () => {
+  const asked = await ask(REFUND);
+  const page = await open(gate(`<agui-confirm-card approval="apr_none"></agui-confirm-card>${card(asked)}<agui-inbox></agui-inbox>`));
+  await page.getByText("This was deleted, or it is nothing that you may decide.").waitFor();
+  await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).waitFor();
+  await remove(asked.thread_id);
+  await page.getByText(/Not decided, as/).first().waitFor();
+  await done(page);
+});
+
+test("an older server: fields by what its agents say, and a sentence", async () => {
+  const asked = await ask(REFUND);
+  const strip = ({ schema, refused, already_ran, thread, ...row }) => row;
+  const older = await proxy(({ url }) => {
+    if (!url.startsWith("/approvals?")) return undefined;
+    return (text) => JSON.stringify({ next_cursor: null, approvals: JSON.parse(text).approvals.map(strip) });
+  });
+  const page = await open(gate(card(asked), { base: older.url }), { base: older.url });
+  await page.getByText("The server is older than this page").waitFor();
+  await page.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await page.getByLabel(/Amount/).inputValue(), "20");
+  await done(page);
+});
+
+test("without modules what is in the element is what is seen", async () => {
+  const page = await open(gate(`<agui-confirm-card approval="apr_1">Open the chat to decide this.</agui-confirm-card>`), { module: `${SERVER}components/nothing.js` });
+  assert.ok(await page.getByText("Open the chat to decide this.").isVisible());
+  await done(page);
+});
+
+test("by the keyboard, on a phone", async () => {
+  const asked = await ask(REFUND);
+  const page = await open(gate("<agui-inbox></agui-inbox>"), { viewport: { width: 320, height: 600 } });
+  const line = page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"] .line-button`);
+  await line.focus();
+  await page.keyboard.press("Enter");
+  await page.locator("agui-inbox agui-confirm-card").getByRole("button", { name: "Approve" }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, "nothing is wider than the phone");
+  await page.keyboard.press("a");
+  await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=done]`).waitFor();
+  await done(page);
+});
+
+test("a thousand that wait: a hundred lines are drawn, all can be searched", async () => {
+  const row = (number) => ({
+    id: `apr_${number}`, thread_id: `t${number}`, agent: "support", call_id: `c${number}`, tool: "refund", state: "pending", decision: null, message: null,
+    arguments: { order_id: `A${number}`, amount: number }, effective_arguments: { order_id: `A${number}`, amount: number }, editable: [], asked_at: "2026-11-26T12:00:00.000Z",
+    expires_at: null, result: null, replaced: false, schema: null, refused: null, already_ran: [], thread: { title: `Chat ${number}`, agent: "support" },
+  });
+  const headers = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+  const many = await listen((request, response) => {
+    const url = new URL(request.url, SERVER);
+    if (request.method === "OPTIONS") return response.writeHead(204, headers).end();
+    if (url.pathname === "/approvals/events") return response.writeHead(200, { ...headers, "content-type": "text/event-stream" }).write(": \n\n");
+    const from = Number(url.searchParams.get("cursor") ?? 0);
+    const approvals = Array.from({ length: 100 }, (_, at) => row(from + at));
+    response.writeHead(200, { ...headers, "content-type": "application/json" }).end(JSON.stringify({ approvals, next_cursor: from + 100 < 1000 ? String(from + 100) : null }));
+  });
+  const page = await open(gate("<agui-inbox></agui-inbox>", { base: many.url }), { base: many.url });
+  await page.getByRole("heading", { name: "Waiting for you (1000)" }).waitFor();
+  assert.equal(await page.locator("agui-inbox .item").count(), 100);
+  const took = await page.evaluate(async () => {
+    const inbox = document.querySelector("agui-inbox");
+    const from = performance.now();
+    for (let at = 0; at < 10; at++) {
+      inbox.requestUpdate();
+      await inbox.updateComplete;
+    }
+    return (performance.now() - from) / 10;
+  });
+  console.log(`# drawing the inbox of a thousand anew: ${took.toFixed(1)} ms`);
+  await page.getByRole("searchbox").fill("chat 777");
+  await page.locator("agui-inbox .item").nth(1).waitFor({ state: "detached" });
+  assert.equal(await page.locator("agui-inbox .item").count(), 1);
+  await done(page);
+});
+
+
+test("the example: a page of another origin with an inbox", async () => {
+  const asked = await ask(REFUND);
+  const page = await example("inbox.html", `?approval=${asked.id}`);
+  await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).click();
+  await page.getByText(/^refund: (claimed|done)$/).waitFor();
+  assert.deepEqual(page.problems, []);
+  await done(page);
+});
+
+test("the example: markup of one's own over the core", async () => {
+  const asked = await ask(REFUND);
+  const page = await example("own_buttons.html");
+  const own = page.locator("li").last();
+  await own.getByRole("button", { name: "Edit" }).click();
+  await own.getByLabel("Amount").fill("15");
+  await own.getByRole("button", { name: "Approve with changes" }).click();
+  await own.getByText(/Approved/).waitFor();
+  assert.equal((await record(asked.id)).effective_arguments.amount, 15);
+  assert.deepEqual(page.problems, []);
+  await done(page);
+});

@@ -1,0 +1,107 @@
+// Pages of another origin than the server's, with a strict policy; servers that stand in front of it, or are none.
+
+import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { after } from "node:test";
+import { launch } from "../browser.mjs";
+
+export const SERVER = process.env.SERVER.replace(/\/?$/, "/");
+export const AXE = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+const closing = [];
+after(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+export const browser = await launch();
+closing.push(() => browser.close());
+
+/** A server of ours; `answer(request, response)`. Its address. */
+export async function listen(answer) {
+  const server = createServer(answer);
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  closing.push(() => new Promise((done) => (server.closeAllConnections(), server.close(done))));
+  return Object.assign(server, { url: `http://127.0.0.1:${server.address().port}/` });
+}
+
+/** Something in front of the real server: `change(request)` may answer with `[status, body, type]`, or change what comes. */
+export function proxy(change) {
+  return listen(async (request, response) => {
+    const headers = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+    if (request.method === "OPTIONS") return response.writeHead(204, headers).end();
+    const own = await change(request);
+    if (own === null) return request.socket.destroy();
+    if (Array.isArray(own)) return response.writeHead(own[0], { ...headers, "content-type": own[2] ?? "application/json" }).end(own[1]);
+    let body = "";
+    for await (const part of request) body += part;
+    const leaving = new AbortController();
+    response.on("close", () => leaving.abort());
+    const asked = { method: request.method, signal: leaving.signal, headers: { "content-type": request.headers["content-type"] ?? "", accept: request.headers.accept ?? "" } };
+    const told = await fetch(SERVER + request.url.slice(1), { ...asked, ...(body && { body }) });
+    response.writeHead(told.status, { ...headers, "content-type": told.headers.get("content-type") ?? "" });
+    if (typeof own === "function") return response.end(own(await told.text()));
+    try {
+      for await (const part of told.body ?? []) response.write(part);
+    } catch {
+      // it left
+    }
+    response.end();
+  });
+}
+
+/**
+ * A page with this body. Its script is a file of its own, as the policy wants it: nothing inline, nothing of a third
+ * origin. `page.requests` are those to servers, `page.problems` what the console says.
+ */
+export async function open(body, { script = "", base = SERVER, module = `${SERVER}components/auto.js`, ...options } = {}) {
+  const from = new URL(SERVER).origin;
+  const policy = `default-src 'none'; script-src 'self' ${from}; connect-src ${from} ${new URL(base).origin}; base-uri 'none'`;
+  const site = await listen((request, response) => {
+    if (request.url === "/page.js") return response.writeHead(200, { "content-type": "text/javascript" }).end(script);
+    const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Shop</title><meta name="viewport" content="width=device-width">
+      <script type="module" src="${module}"></script>${script && '<script type="module" src="/page.js"></script>'}<body><main><h1>Shop</h1>${body}</main>`;
+    response.writeHead(200, { "content-type": "text/html", "content-security-policy": policy }).end(html);
+  });
+  return visit(site.url, options);
+}
+
+const EXAMPLES = new URL("../../../examples/pages/", import.meta.url);
+
+/** A page of `examples/pages`, which takes this server for the one that it names. */
+export async function example(name, query = "") {
+  const site = await listen((request, response) => {
+    const file = new URL(request.url, "http://localhost").pathname.slice(1);
+    if (file === "favicon.ico") return response.writeHead(204).end();
+    const text = readFileSync(new URL(file, EXAMPLES), "utf8").replaceAll("http://127.0.0.1:8000/", SERVER);
+    response.writeHead(200, { "content-type": file.endsWith(".js") ? "text/javascript" : "text/html" }).end(text);
+  });
+  return visit(`${site.url}${name}${query}`);
+}
+
+async function visit(url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, ...options });
+  context.setDefaultTimeout(60_000);
+  const page = await context.newPage();
+  page.requests = [];
+  page.problems = [];
+  page.on("request", (request) => request.url().startsWith(new URL(url).origin) || page.requests.push(`${request.method()} ${new URL(request.url()).pathname}`));
+  page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  await page.goto(url);
+  return page;
+}
+
+const read = async (path, init) => (await fetch(SERVER + path, init)).json();
+const post = (path, body) => read(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
+/** Ask for something in a chat of its own: the record that waits. */
+export async function ask(text, threadId = crypto.randomUUID()) {
+  const input = { threadId, runId: crypto.randomUUID(), state: {}, tools: [], context: [], forwardedProps: {}, messages: [{ id: "u1", role: "user", content: text }] };
+  await (await fetch(SERVER, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(input) })).text();
+  const { approvals } = await read(`threads/${threadId}`);
+  return approvals[0];
+}
+export const decide = (id, body) => post(`approvals/${id}`, body);
+export const record = (id) => read(`approvals/${id}`);
+export const remove = (thread) => fetch(`${SERVER}threads/${thread}`, { method: "DELETE" });
+export const card = ({ id }) => `<agui-confirm-card approval="${id}"></agui-confirm-card>`;
