@@ -1,8 +1,10 @@
 """Pages with a real client, in one Node process that obeys as `commands.mjs` says: see `copilotkit.mjs`."""
 
 import asyncio
+import atexit
 import json
 import os
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -83,11 +85,15 @@ class Seen:
         return {c["id"]: {"tool": c["function"]["name"], **json.loads(c["function"]["arguments"])} for c in calls}
 
 
+_running: dict[Client, subprocess.Popen[bytes]] = {}
+"""The Node process of each client: to start one takes longer than most tests."""
+
+
 @dataclass
 class Browser:
-    """One Node process."""
+    """A Node process without any page, until it is told to forget all of them."""
 
-    process: asyncio.subprocess.Process
+    process: subprocess.Popen[bytes]
     client: Client
     replies: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     ids: Any = field(default_factory=lambda: count(1))
@@ -98,13 +104,13 @@ class Browser:
         reply = self.replies[number] = asyncio.get_running_loop().create_future()
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"id": number, "page": page, "do": what, **given}).encode() + b"\n")
+        self.process.stdin.flush()
         async with asyncio.timeout(TIMEOUT):
             return await reply
 
-    async def listen(self) -> None:
+    async def listen(self, said: asyncio.StreamReader) -> None:
         """Hand out the answers until the process ends."""
-        assert self.process.stdout is not None
-        async for line in self.process.stdout:
+        async for line in said:
             answer = json.loads(line)
             reply = self.replies.pop(answer["id"])
             if reply.done():
@@ -162,31 +168,50 @@ async def idle(p: Product, thread: str) -> Json:
 
 @asynccontextmanager
 async def browser(client: Client | None = None) -> AsyncIterator[Browser]:
-    """A Node process, ended afterwards. CopilotKit's, unless it is said."""
+    """A Node process, whose pages are forgotten afterwards. CopilotKit's, unless it is said."""
     client = client or COPILOTKIT
+    process = _process(client)
+    assert process.stdout is not None
+    said = asyncio.StreamReader(limit=16 * 1024 * 1024)
+    end = os.fdopen(os.dup(process.stdout.fileno()), "rb", buffering=0)
+    reading, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(said), end)
+    started = Browser(process, client)
+    listening = asyncio.create_task(started.listen(said))
+    try:
+        yield started
+    finally:
+        try:
+            await started.call(0, "forget")
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+            reading.close()
+
+
+def _process(client: Client) -> subprocess.Popen[bytes]:
+    """The one of this client, which ends with the tests."""
+    if (before := _running.get(client)) and before.poll() is None:
+        return before
     if reason := unavailable():
         raise RuntimeError(f"the real clients can't be run: {reason}")
     script = HERE / client.script
     assert (script.parent / "node_modules").is_dir(), f"no clients in {script.parent}: run `make e2e`"
-    process = await asyncio.create_subprocess_exec(
-        "node",
-        *client.options,
-        str(script),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=16 * 1024 * 1024,
+    process = _running[client] = subprocess.Popen(
+        ["node", *client.options, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env={"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1", "NODE_ENV": "production"},
     )
-    started = Browser(process, client)
-    listening = asyncio.create_task(started.listen())
-    try:
-        yield started
-    finally:
-        if process.returncode is None:
-            process.kill()
-        async with asyncio.timeout(TIMEOUT):
-            await process.wait()
-            await listening
+    atexit.register(_end, process)
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with process:
+        process.kill()
 
 
 @asynccontextmanager
