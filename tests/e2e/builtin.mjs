@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { TIMEOUT } from "./browser.mjs";
-import { becomes } from "./eventually.mjs";
+import { becomes, OFTEN } from "./eventually.mjs";
 
 export const CLOCK = String.raw`\d\d:\d\d(?: on \d+ \w+ \d{4})?`; // with the day, once midnight has passed
 
@@ -41,7 +41,7 @@ export async function answer(page, text) {
 export async function toolsAre(page, expected) {
   const wanted = expected.join();
   await page
-    .waitForFunction((list) => [...document.querySelectorAll(".rows .tool")].map((tool) => `${tool.querySelector(".tool-name").title}:${tool.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT })
+    .waitForFunction((list) => [...document.querySelectorAll(".rows .tool")].map((tool) => `${tool.querySelector(".tool-name").title}:${tool.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT, polling: OFTEN })
     .catch(async () => assert.deepEqual(await tools(page), expected));
 }
 

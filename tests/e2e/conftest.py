@@ -1,7 +1,8 @@
 """One stack of processes and one browser for all browser tests.
 
-Of the scenarios that can be played over each connection and in each style, most are played in two ways only. Those
-whose way has mattered before are played in all. With ``--every`` all are; with ``-k`` or the name of a test, too.
+Of the scenarios that can be played over each connection and in each style, most are played in one way only, by turns.
+Those whose way has mattered before are played over each connection and in each style, in as few ways as that takes.
+With ``--every`` all are played in every way; with ``-k`` or the name of a test, too.
 """
 
 from collections.abc import Iterator
@@ -14,10 +15,13 @@ from tests.e2e.streams import assert_all_conform
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The running stack. It starts with the first browser test. In the end all that pages were sent is judged."""
+def stack(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Stack]:
+    """The running stack. It starts with the first browser test. In the end all that pages were sent is judged.
+
+    With `--every` there is a picture of each state of a page in `shots/`.
+    """
     for built in (PAGE / "dist", NEXT):
         assert (built / "index.html").is_file(), "the pages are not built: run `make e2e`"
-    with running(tmp_path_factory.mktemp("e2e")) as stack:
+    with running(tmp_path_factory.mktemp("e2e"), pytestconfig.getoption("every")) as stack:
         yield stack
     assert_all_conform(*stack.streams)  # nobody writes to them any more

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { TIMEOUT } from "./browser.mjs";
 
-const OFTEN = 50; // ms between tries
+export const OFTEN = 50; // ms between tries
 
 /** Try `check` until it throws nothing. */
 export async function eventually(check) {

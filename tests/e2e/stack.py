@@ -120,7 +120,7 @@ def mixed_runtime(node: str, server: str, port: str) -> Process:
 class Stack:
     """Everything, running."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, shots: bool) -> None:
         node = shutil.which("node")
         assert node, "Node 20 or newer is needed"
         ports = {name: str(free_port()) for name in NAMES}
@@ -141,7 +141,7 @@ class Stack:
             GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),
             MIXED: mixed_runtime(node, url["server"], ports[MIXED]),
             TEAM: Process(sys.executable, "-m", "tests.e2e.teamwork", ports[TEAM], model, *stores[2]),
-            "driver": Process(node, "driver.mjs", cwd=HERE, by_input=True),
+            "driver": Process(node, "driver.mjs", cwd=HERE, env={"SHOTS": "1" * shots}, by_input=True),
         }
 
     def run(self, scenario: str, options: dict[str, Any]) -> None:
@@ -183,9 +183,9 @@ class Stack:
 
 
 @contextmanager
-def running(directory: Path) -> Iterator[Stack]:
-    """Start everything, together where it can; end it in the other order."""
-    stack = Stack(directory)
+def running(directory: Path, shots: bool = False) -> Iterator[Stack]:
+    """Start everything, together where it can; end it in the other order. ``shots``: pictures are taken for people."""
+    stack = Stack(directory, shots)
     with contextlib.ExitStack() as exits:
         for process in stack.processes.values():
             exits.callback(process.stop)

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { addPage, closePage, openPage, shot, TIMEOUT } from "./browser.mjs";
-import { eventually } from "./eventually.mjs";
+import { eventually, OFTEN } from "./eventually.mjs";
 
 const CARD = '[data-testid="gate-card"]';
 const GUARDED = { authorization: "Bearer wonderland" };
@@ -50,8 +50,9 @@ export class Stage {
     return page;
   }
 
-  /** A picture of this state; one connection is enough, they look the same. */
+  /** A picture of this state, where they are asked for; one connection is enough, they look the same. */
   async shot(page, name = "") {
+    if (!process.env.SHOTS) return;
     if (this.via === "direct" || name === "banner") await shot(page, [this.label, name].filter(Boolean).join("-"));
   }
 
@@ -162,7 +163,7 @@ export class Stage {
     const wanted = expected.join();
     const now = () => this.chips(page);
     await page
-      .waitForFunction((list) => [...document.querySelectorAll('[data-testid="tool-chip"]')].map((chip) => `${chip.dataset.tool}:${chip.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT })
+      .waitForFunction((list) => [...document.querySelectorAll('[data-testid="tool-chip"]')].map((chip) => `${chip.dataset.tool}:${chip.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT, polling: OFTEN })
       .catch(async () => assert.deepEqual(await now(), expected));
   }
 

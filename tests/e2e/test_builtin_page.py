@@ -5,36 +5,51 @@ import pytest
 from tests.e2e.stack import Stack
 from tests.requirements import shows
 
+STYLES = ("interrupt", "card")
 
-@pytest.mark.parametrize("style", ["interrupt", "card"])
-@pytest.mark.parametrize(
-    "scenario", ["Approve", "Edit", "Details", "Reject", "Partial", "ReloadOpen", "Conversation", "Narrow"]
-)
+
+def in_both(*scenarios: str) -> pytest.MarkDecorator:
+    """Each scenario in both styles."""
+    return pytest.mark.parametrize(("scenario", "style"), [(name, style) for name in scenarios for style in STYLES])
+
+
+def by_turns(*scenarios: str) -> pytest.MarkDecorator:
+    """The same, but for `--every` each in one of them, and the next one in the other."""
+    return pytest.mark.parametrize(
+        ("scenario", "style"),
+        [
+            pytest.param(name, style, marks=() if style == STYLES[n % 2] else pytest.mark.spare)
+            for n, name in enumerate(scenarios)
+            for style in STYLES
+        ],
+    )
+
+
+@in_both("Approve", "Edit", "Reject", "Partial", "ReloadOpen")
+def test_a_person_decides(stack: Stack, scenario: str, style: str) -> None:
+    stack.run(f"builtin{scenario}", {"style": style})
+
+
+@by_turns("Details", "Conversation", "Narrow")
 def test_the_built_in_page(stack: Stack, scenario: str, style: str) -> None:
     stack.run(f"builtin{scenario}", {"style": style})
 
 
-@pytest.mark.parametrize("style", ["interrupt", "card"])
 @shows("T4", "T5", "T6")
-@pytest.mark.parametrize(
-    "scenario",
-    ["Elsewhere", "Late", "Overtaken", "BetweenFrames", "TryAgain", "Race", "Slow", "MovedOn", "Half", "Gone"],
-)
+@by_turns("Elsewhere", "Late", "Overtaken", "BetweenFrames", "TryAgain", "Race", "Slow", "MovedOn", "Half", "Gone")
 def test_the_built_in_page_shows_the_ledgers_word(stack: Stack, scenario: str, style: str) -> None:
     """T4 to T6: decided elsewhere, too late, meanwhile; and what ran in an answer that was replaced."""
     stack.run(f"builtin{scenario}", {"style": style})
 
 
-@pytest.mark.parametrize("style", ["interrupt", "card"])
 @shows("T4", "T6")
-@pytest.mark.parametrize("scenario", ["", "Here", "Edit", "Two", "Busy", "Late", "Narrow", "Problems"])
+@by_turns("", "Here", "Edit", "Two", "Busy", "Late", "Narrow", "Problems")
 def test_what_waits_in_any_chat_is_decided_from_the_list(stack: Stack, scenario: str, style: str) -> None:
     """T6: looked at, approved, edited and rejected in the inbox; the conversation goes on."""
     stack.run(f"builtinInbox{scenario}", {"style": style})
 
 
-@pytest.mark.parametrize("style", ["interrupt", "card"])
-@pytest.mark.parametrize("scenario", ["ApproveAll", "ApproveRest", "KeepsEdit", "SameThing", "Words"])
+@by_turns("ApproveAll", "ApproveRest", "KeepsEdit", "SameThing", "Words")
 def test_cards_say_what_people_need(stack: Stack, scenario: str, style: str) -> None:
     """One click for several, edits that last, what ran already, words and amounts as people write them."""
     stack.run(f"builtin{scenario}", {"style": style})
@@ -51,8 +66,7 @@ def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
     stack.run(f"builtin{scenario}", {"style": "interrupt"})
 
 
-@pytest.mark.parametrize("style", ["interrupt", "card"])
-@pytest.mark.parametrize("scenario", ["Asks", "Rejects", "Two", "Gated", "Handoff", "Narrow"])
+@by_turns("Asks", "Rejects", "Two", "Gated", "Handoff", "Narrow")
 def test_the_built_in_page_shows_a_team(stack: Stack, scenario: str, style: str) -> None:
     """Who speaks, who hands over, what sub-agents do and ask: the same live and after a reload."""
     stack.run(f"builtinTeam{scenario}", {"style": style, "server": "team"})

@@ -5,6 +5,7 @@ for those that it provokes.
 """
 
 import json
+from itertools import chain, combinations
 from typing import Any
 from urllib.request import urlopen
 
@@ -21,22 +22,32 @@ ALL = [(via, style) for via in VIAS for style in STYLES]
 
 
 def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
-    """A test for every scenario over every connection and style."""
-    return [_case(name, *way) for name in names for way in over]
+    """A test for every scenario over each of these connections and in each of these styles.
+
+    As few ways a scenario as do that, the next scenario has others; the rest is left to `--every`.
+    """
+    return [case for n, name in enumerate(names) for case in _played(name, over, _pairs(over, n))]
 
 
 def spread(*names: str, over: list[tuple[str, str]]) -> list[object]:
-    """The same, where two ways a scenario are enough; the others are left to `--every`.
+    """A test for every scenario in one of these ways, the next one in the next; the rest is left to `--every`."""
+    return [case for n, name in enumerate(names) for case in _played(name, over, {over[n % len(over)]})]
 
-    The two have other connections and, of `ALL`, other styles. The next scenario has the next two, so that all come up
-    equally often.
-    """
-    taken = [{over[n % len(over)], over[(n + len(over) // 2) % len(over)]} for n in range(len(names))]
-    return [
-        _case(name, *way, marks=() if way in ways else pytest.mark.spare)
-        for name, ways in zip(names, taken, strict=True)
-        for way in over
-    ]
+
+def _pairs(over: list[tuple[str, str]], turn: int) -> set[tuple[str, str]]:
+    """As few of the ways as have all of their connections and styles: the first such, or in the next turn the last."""
+    parts = {part for way in over for part in way}
+    numbers = range(1, len(over) + 1)
+    found = next(
+        all_
+        for number in numbers
+        if (all_ := [ways for ways in combinations(over, number) if {*chain(*ways)} == parts])
+    )
+    return {*found[-(turn % 2)]}
+
+
+def _played(name: str, over: list[tuple[str, str]], ways: set[tuple[str, str]]) -> list[object]:
+    return [_case(name, *way, marks=() if way in ways else pytest.mark.spare) for way in over]
 
 
 def _case(name: str, via: str, style: str, **more: Any) -> object:
@@ -170,20 +181,19 @@ def test_a_team(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
 
 
-def on_1_0(turn: int, *names: str, whole: tuple[str, ...] = ()) -> pytest.MarkDecorator:
-    """Every scenario in both styles, but for `--every` only in one of them, turn by turn; those of ``whole`` always."""
+def on_1_0(turn: int, *names: str) -> pytest.MarkDecorator:
+    """Every scenario in both styles, but for `--every` only in one of them, turn by turn."""
     spare = {(name, STYLES[(n + turn) % 2]) for n, name in enumerate(names)}
-    every = [(name, style) for name in (*whole, *names) for style in STYLES]
+    every = [(name, style) for name in names for style in STYLES]
     marked = [pytest.param(*case, marks=pytest.mark.spare if case in spare else ()) for case in every]
     return pytest.mark.parametrize(("scenario", "style"), marked)
 
 
-DECIDED = ("approve", "reject", "reload")
-MORE = ("mixed", "ignored", "stopText", "stopTool", "approvesThenStops")
+DECIDED = ("approve", "reject", "reload", "mixed", "ignored", "stopText", "stopTool", "approvesThenStops")
 TEAM = ("insideApprove", "insideNested", "handsOver", "sharedState")
 
 
-@on_1_0(0, *MORE, whole=DECIDED)
+@on_1_0(0, *DECIDED)
 def test_a_runtime_of_1_0_before_a_browser_of_0_x(stack: Stack, scenario: str, style: str) -> None:
     """The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59."""
     stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
@@ -199,7 +209,7 @@ def test_a_team_on_a_page_with_client_1_0(stack: Stack, scenario: str, style: st
     stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
 
 
-@on_1_0(1, *MORE, whole=DECIDED)
+@on_1_0(1, *DECIDED)
 def test_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
     """The kit's newest core, and the client that it doesn't have yet: what comes next."""
     stack.run(scenario, {"via": "direct", "style": style, "page": "next"})

@@ -209,23 +209,33 @@ async def in_a_client(pieces: list[bytes]) -> tuple[str, Heartbeat]:
 
 
 def cases() -> Iterator[Any]:
-    for shape in SHAPES:
+    """Each shape in a server and in a client, one of them ten times as large; the next shape the other way round.
+
+    The rest is left to `--every`.
+    """
+    for turn, shape in enumerate(SHAPES):
         for times in (1, 10):
             for where in (in_a_server, in_a_client):
                 if times == 10 or where is in_a_client or shape not in ENDED:
-                    yield pytest.param(shape, where, times, id=f"{shape.__name__}-{where.__name__}-{times}")
+                    large = in_a_server if turn % 2 or shape in ENDED else in_a_client
+                    marks = () if (times == 10) is (where is large) else pytest.mark.spare
+                    yield pytest.param(
+                        shape, where, times, id=f"{shape.__name__}-{where.__name__}-{times}", marks=marks
+                    )
 
 
 @pytest.mark.parametrize(("shape", "where", "times"), [*cases()])
 async def test_it_keeps_nobody_else_waiting(shape: Any, where: Any, times: int) -> None:
     pieces = await prepared(shape, times)
-    limit, worst = GOAL * slower() * (1.5 if shape in COPYING else 1.0), []
+    goal, told = GOAL * (1.5 if shape in COPYING else 1.0), []
     for _ in range(3):
+        before = slower()
         async with asyncio.timeout(100):
             code, heartbeat = await where(pieces)
-        worst.append(max(heartbeat.work))
-        if worst[-1] < limit:
+        worst, limit = max(heartbeat.work), goal * max(before, slower())
+        if worst < limit:
             break
+        told.append(f"{worst:.3f} s, of {limit:.3f} s")
     if times == 10:
         assert code == {in_a_server: "provider_unavailable", in_a_client: "agent_too_large"}[where]
-    assert min(worst) < limit, f"{worst}, of {limit:.3f} s"
+    assert len(told) < 3, told

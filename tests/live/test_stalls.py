@@ -1,6 +1,7 @@
 """Heavy requests don't keep others waiting (T15). The figures: `python -m tests.bench.stalls`."""
 
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,15 @@ async def test_heavy_input_does_not_stall_others(scenario: Scenario) -> None:
     await check(lambda: measure(scenario), scenario.__doc__ or "")
 
 
-@pytest.mark.parametrize("way", asking.WAYS)
-@pytest.mark.parametrize("case", asking.CASES, ids=lambda case: case.__name__)
+def cases() -> Iterator[Any]:
+    """Every case in every way; of the modes of one adapter by turns only one, but for `--every`."""
+    modes = ("chain", "stateless", "conversation")
+    for turn, case in enumerate(asking.CASES):
+        for way in asking.WAYS:
+            marks = pytest.mark.spare if way in modes and way != modes[turn % len(modes)] else ()
+            yield pytest.param(case, way, id=f"{case.__name__}-{way}", marks=marks)
+
+
+@pytest.mark.parametrize(("case", "way"), [*cases()])
 async def test_heavy_requests_to_a_provider_do_not_stall_others(case: asking.Case, way: str, provider: str) -> None:
     await check(lambda: asking.measure(way, case, provider), f"{way}: {case.__doc__}")
