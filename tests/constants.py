@@ -114,7 +114,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.agents.tool_events.MAX_EVENT": (1048576, "Readers get it as one piece, and the journal keeps it. Ten times as much is a stream that stands still for everybody who reads it."),
     "agui_gate.agents.tool_events.MAX_LEVELS": (64, "As deep as what comes in: clients send it back."),
     "agui_gate.approvals.out_of_band.DECIDE_SECONDS": (10.0, "A click waits for a run's last writes. After longer, people click again."),
-    "agui_gate.approvals.answer_validation.MAX_EDIT": (131072, "A person's edit of a text. The thread has room for what was asked, not for any amount more."),
+    "agui_gate.approvals.edits.MAX_EDIT": (131072, "A person's edit of a text. The thread has room for what was asked, not for any amount more."),
     "agui_gate.readers.remote_run.LAST_SECONDS": (1.0, "Last words come within a send's pace. Longer, and readers of a dead run learn of it later than they have to."),
     "agui_gate.readers.remote_run.SILENCE_SECONDS": (5.0, "Models pause for seconds. Ten times as often is a query per quiet reader all the time."),
     "agui_gate.runs.stop_and_delete.ASK_SECONDS": (1.0, "One query a second, for the seconds that somebody waits for a stop."),

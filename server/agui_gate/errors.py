@@ -5,6 +5,7 @@
     │   ├── InvalidRequest          400 (422 when well-formed but wrong)  invalid_request
     │   ├── Unauthorized            401  unauthorized
     │   ├── Forbidden               403  forbidden
+    │   ├── MayNotDecide            403  not_allowed
     │   ├── NotFound                404  not_found
     │   ├── ThreadBusy              409  thread_busy
     │   │   └── LeaseLost           409  lease_lost
@@ -86,6 +87,13 @@ class Forbidden(RequestError):
 
     status = 403
     code = "forbidden"
+
+
+class MayNotDecide(RequestError):
+    """This approval is not this person's to decide, or not with this login. The message says who or what it needs."""
+
+    status = 403
+    code = "not_allowed"
 
 
 class NotFound(RequestError):

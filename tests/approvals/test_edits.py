@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from agui_gate import Gate, SchemaTool, tool
-from agui_gate.approvals import answer_validation
+from agui_gate.approvals import edits
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser_numbers import for_browser
 from agui_gate.core.json_text import canonical
@@ -43,7 +43,7 @@ def asked(arguments: dict[str, Any], of: Any = pay, digest: str | None = "d") ->
 def after(approval: Approval, sent: dict[str, Any], of: Any = pay) -> Any:
     """The arguments that would run; an error message if the edit is refused."""
     try:
-        text = answer_validation.edited(approval, sent, of)
+        text = edits.edited(approval, sent, of)
     except ApprovalRefused as error:
         return error.message
     return json.loads(approval.arguments if text is None else text)
@@ -136,9 +136,7 @@ def test_a_tool_of_a_schema_and_one_that_the_provider_runs() -> None:
 )
 def test_arguments_that_an_answer_names_are_those_that_were_asked_about(claimed, is_it: bool) -> None:
     approval = asked({"to": "x"})
-    status = ApprovalIndex([approval]).check(
-        approval, None, answer_validation.meant(approval, json.dumps(claimed), pay)
-    )
+    status = ApprovalIndex([approval]).check(approval, None, edits.meant(approval, json.dumps(claimed), pay))
     assert status == ("ok" if is_it else "arguments_mismatch")
 
 

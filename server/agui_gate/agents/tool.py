@@ -16,11 +16,13 @@ from agui_gate.core import events as ev
 from agui_gate.core.schemas import of_arguments
 from agui_gate.core.transcript import ActivityEntry
 from agui_gate.errors import ConfigurationError
+from agui_gate.extra_loader import load
 
 if TYPE_CHECKING:
     from agui_gate.adapter import Finding
     from agui_gate.agents.agent import Agent
     from agui_gate.agents.tool_events import Emittable, Emitter
+    from agui_gate.core.approvals import People
     from agui_gate.core.argument_preview import Place
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,12 +55,23 @@ class Gate:
     returns anything else asks. ``editable`` names the arguments that the person may change before agreeing.
     ``expires_after`` is in seconds, by the store's clock. ``message`` is what the person is asked; ``{argument}``
     placeholders are filled in. Where a placeholder names no argument, the tool can't be made.
+
+    ``approvers``, ``needs``, ``self_approval``, ``decisions``, ``max_auth_age`` and ``acr`` say who may agree, and how
+    many have to: see docs/people.md#gates-that-ask-for-people.
     """
 
     when: Callable[[dict[str, Any]], bool | Awaitable[bool]] | None = None
     editable: Sequence[str] = ()
     expires_after: float | None = None
     message: str | None = None
+    approvers: "str | Sequence[str] | Callable[..., Any] | None" = None
+    needs: int = 1
+    self_approval: bool = False
+    decisions: Sequence[str] = ("approve", "edit", "reject")
+    max_auth_age: float | None = None
+    acr: str | Sequence[str] = ()
+    people: "People | None" = field(default=None, init=False, repr=False)
+    """What records have of the six above; None where they ask for nobody in particular."""
 
     def __post_init__(self) -> None:
         if isinstance(self.editable, str):
@@ -68,6 +81,9 @@ class Gate:
                 f"Gate(expires_after=…) is a number of seconds above 0, up to {MAX_EXPIRY:,}; None means never"
             )
         object.__setattr__(self, "editable", tuple(self.editable))
+        given = (self.approvers, self.needs, set(self.decisions), self.max_auth_age, self.acr or ())
+        if given != (None, 1, {"approve", "edit", "reject"}, None, ()):
+            object.__setattr__(self, "people", load("people.gates").people_of(self))
 
     def unknown_places(self, names: Collection[str]) -> list[str]:
         """Returns the placeholders of ``message`` that look like arguments, and name none of ``names``.

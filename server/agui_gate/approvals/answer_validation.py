@@ -1,16 +1,14 @@
 """Validates answers to pending calls, and returns a verdict for each. It is pure and fails closed.
 
-Edits: all edits are read here. An edit replaces all arguments. It is validated as the call itself was (`Tool.judged`).
-So it is compared, recorded and run as the same kind of value. A default that is left out is the default, a number is no
-text.
+Edits are read by `edits`, which is imported with the first one.
 
 Tool identity: an approval belongs to the tool that it was asked for, of that agent, from that source, with that
 schema. What was agreed to with one tool must not run another that happens to have its name. That may be one of another
 MCP server, or the same one after it changed what its arguments mean.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,12 +17,8 @@ from agui_gate.agents.tool import Tool
 from agui_gate.core import open_questions
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.browser_numbers import from_browser
-from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.registry import ApprovalIndex, Status
-from agui_gate.core.schemas import below
-from agui_gate.errors import AguiGateError, ApprovalRefused, ToolError, Unavailable
-from agui_gate.protocol.cards import NotAllowed, checked_edit
+from agui_gate.errors import AguiGateError, ApprovalRefused, Unavailable
 
 if TYPE_CHECKING:
     from agui_gate.core.principals import By
@@ -116,7 +110,7 @@ def _verdict(
     refused: list[AguiGateError] = []
     for sent in said:
         answer = open_questions.read(approval, sent) if approval.is_held else sent
-        about = None if answer.arguments is None else meant(approval, answer.arguments, tool)
+        about = None if answer.arguments is None else _meant(approval, answer.arguments, tool)
         try:
             edited = _edit(approval, answer, index.check(approval, answer.name, about), tool, why_not)
         except (ApprovalRefused, Unavailable) as error:
@@ -133,6 +127,14 @@ def _verdict(
     return verdicts[0]
 
 
+def _meant(approval: Approval, claimed: str, tool: Tool | None) -> str:
+    if claimed == approval.arguments:
+        return claimed
+    from agui_gate.approvals.edits import meant
+
+    return meant(approval, claimed, tool)
+
+
 def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None, why_not: WhyNot) -> str | None:
     """Returns the arguments that one answer changes, if it can be taken by itself. Raises as `_verdict`.
 
@@ -146,7 +148,11 @@ def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None,
         raise reason
     if status != "ok":
         raise ApprovalRefused(_REFUSED[status])
-    return None if answer.edited is None else edited(approval, answer.edited, tool)
+    if answer.edited is None:
+        return None
+    from agui_gate.approvals.edits import edited
+
+    return edited(approval, answer.edited, tool)
 
 
 def agrees(answer: Answer, approval: Approval) -> bool:
@@ -161,87 +167,9 @@ def agrees(answer: Answer, approval: Approval) -> bool:
         return False
     if not made.approved or answer.edited is None:
         return not made.approved or made.edited_arguments is None
+    from agui_gate.approvals.edits import is_what_ran
+
     return is_what_ran(approval, answer.edited)
-
-
-Json = dict[str, Any]
-
-MAX_EDIT = 128 * 1024
-"""Bytes, as JSON, by which an edit may make a call's arguments larger."""
-
-
-def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
-    """Returns all arguments after the edit ``sent``, as canonical JSON; None if it changes nothing. Raises
-    `ApprovalRefused`.
-
-    ``tool`` is the one that would run; None if there is none here.
-    """
-    try:
-        changed = checked_edit(approval, _meant(approval, sent, tool))
-        limit = len(approval.arguments.encode()) + MAX_EDIT
-        if changed is not None and len(changed.encode()) > limit:
-            raise NotAllowed(f"the arguments may have at most {limit:,} bytes as JSON")
-        return changed
-    except ToolError as error:
-        raise ApprovalRefused(f"The edit was refused: {error.message}") from None
-    except ValueError as error:
-        reason = str(error) if isinstance(error, NotAllowed) else "the edited arguments are not JSON"
-        raise ApprovalRefused(f"The edit was refused: {reason}.") from None
-
-
-def meant(approval: Approval, claimed: str, tool: Tool | None) -> str:
-    """Returns the arguments, as canonical JSON, that an answer means which names its arguments (``claimed``, JSON).
-
-    A client may name them as the model issued them or as they were shown. What can't be read so stands for itself.
-    """
-    if claimed == approval.arguments:
-        return claimed
-    try:
-        return canonical(_meant(approval, parse_object(claimed) or {}, tool))
-    except (ToolError, ValueError):
-        return claimed
-
-
-def is_what_ran(approval: Approval, sent: Json) -> bool:
-    """Returns whether the edit ``sent`` names just the arguments that ran."""
-    ran = parse_object(approval.effective_arguments) or {}
-    try:
-        return canonical(from_browser(sent, ran, {})) == approval.effective_arguments
-    except ValueError:
-        return False
-
-
-def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:
-    """Returns the arguments that ``sent`` stands for. Raises `ToolError` and `NotAllowed`."""
-    shown = parse_object(approval.arguments) or {}
-    schema = tool.parameters if tool else {}
-    meant: Json = from_browser(sent, shown, schema)
-    if missing := [name for name in schema.get("required", ()) if name not in meant]:
-        raise NotAllowed(f"it gives all arguments, and {', '.join(missing)[:200]} is missing")
-    if tool is None:
-        return meant
-    judged = parse_object(tool.judged(meant)) or {}
-    if approval.schema_digest is None:  # asked before arguments were judged: shown, and run, as the model wrote them
-        return meant
-    kept: Json = _kept(meant, judged, shown, [schema], schema)
-    return kept if kept == judged else parse_object(tool.judged(kept)) or {}
-
-
-def _kept(sent: Any, judged: Any, shown: Any, places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Any:
-    """Returns ``judged``, where what the edit left out and has no fixed default stays as it was shown.
-
-    Such a default (an id, a time) is made anew each time: nobody would have seen the one that ran.
-    """
-    if not (isinstance(sent, dict) and isinstance(judged, dict) and isinstance(shown, dict)):
-        return judged
-    whole = {}
-    for name, value in judged.items():
-        rules = below(places, name, root)
-        if name in sent:
-            whole[name] = _kept(sent[name], value, shown.get(name), rules, root)
-        else:
-            whole[name] = value if any("default" in rule for rule in rules) else shown.get(name, value)
-    return whole
 
 
 _ASK_AGAIN = "Nothing was run. Reject this and ask again."

@@ -148,6 +148,9 @@ class GatedCalls:
             claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
         except IllegalMove:
             return await self._as_it_is(verdict.approval), False
+        if claimed.is_pending:  # more persons have to agree
+            self._on_closed(claimed)
+            return claimed, False
         if claimed.is_held:  # approving it is all that is done here: see `extras/provider_approvals.py`
             log_events.moved(claimed)
             self._on_closed(claimed)

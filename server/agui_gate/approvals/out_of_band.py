@@ -21,6 +21,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.registry import ApprovalIndex
 from agui_gate.core.transcript import CARD_TOOL, Output
 from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
+from agui_gate.extra_loader import load
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.live_run import LiveRun
@@ -131,8 +132,8 @@ class Decisions:
         """Decides as `decide` does, and waits up to `DECIDE_SECONDS` for a busy thread."""
         loop = asyncio.get_running_loop()
         until = loop.time() + DECIDE_SECONDS
-        approval = await self._approval(principal, approval_id)
-        with self._watch.on((principal, approval.thread_id)) as watcher:
+        approval = await self._approval(principal, approval_id, by)
+        with self._watch.on((approval.principal, approval.thread_id)) as watcher:
             while True:
                 try:
                     return await self._decide(principal, approval_id, payload, way, by)
@@ -140,15 +141,17 @@ class Decisions:
                     if loop.time() >= until or not await watcher.wait(until - loop.time()):
                         raise
 
-    async def _approval(self, principal: str, approval_id: str) -> Approval:
+    async def _approval(self, principal: str, approval_id: str, by: "By") -> Approval:
         approval = await self._store.approval(principal, approval_id)
+        if approval is None and by is not None:
+            approval = await load("people.gates").find(self._store, self._roster.members, by, approval_id)
         if approval is None:
             raise NotFound("There is no such approval.")
         return approval
 
     async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way, by: "By") -> Decided:
         """Decides as `decide` does, without waiting for the thread."""
-        approval = await self._approval(principal, approval_id)
+        approval = await self._approval(principal, approval_id, by)
         if not approval.is_pending:
             return _decided_before(approval)
         if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
@@ -184,8 +187,10 @@ class Decisions:
                     raise NotFound("There is no such approval.")
                 if not fresh.is_pending:
                     return _decided_before(fresh)
-                verdict = self._verdict(agent, opened, index, answer)
+                verdict = await self._verdict(agent, opened, index, answer)
                 done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
+                if done.is_pending and done.people is not None:  # more persons have to agree
+                    return Decided(record=done, ours=True, waits=True, thread_agent=opened.thread.agent)
                 if done.is_pending:  # somebody else was first, and the store can't say who
                     raise Unavailable("The decision can't be read right now. Try again in a moment.")
                 is_over = done.state != "unknown"  # else its tool may be at work still, and change the history
@@ -202,8 +207,10 @@ class Decisions:
                 if is_over:
                     self._leaser.release(opened)
 
-    def _verdict(self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
-        """Returns the verdict on the answer. Raises `ApprovalRefused` and `Unavailable`."""
+    async def _verdict(
+        self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer
+    ) -> Verdict:
+        """Returns the verdict on the answer. Raises `ApprovalRefused`, `MayNotDecide` and `Unavailable`."""
         principal = opened.thread.principal
 
         def why_not(approval: Approval) -> AguiGateError | None:
@@ -211,10 +218,16 @@ class Decisions:
 
         tool_of = partial(answer_validation.tool_of, agent)
         judgement = validate_answers([answer], index, tool_of, principal, why_not, opened.by)
-        for refused in judgement.refused:
+        verdicts, refusals = judgement.verdicts, judgement.refused
+        if any(verdict.approval.people is not None for verdict in verdicts):
+            judge = load("people.gates").judge
+            now = self._store.now()
+            asker = agent or self._roster.asker(verdicts[0].approval)
+            verdicts, refusals = await judge(verdicts, partial(answer_validation.tool_of, asker), opened.by, now)
+        for refused in refusals:
             opened.refused(refused)
             raise refused.error
-        return judgement.verdicts[0]
+        return verdicts[0]
 
     async def _carry_out_unless_stopped(
         self, agent: Agent | None, opened: LeasedThread, verdict: Verdict, work: Work

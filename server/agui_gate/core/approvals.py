@@ -144,7 +144,8 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     """A person's decision about one call. ``edited_arguments`` is canonical JSON of all arguments, or None.
 
     ``by`` is the principal, ``way`` how the answer came; it is None for what was decided before that was recorded.
-    ``person``: the person behind the principal, where ``auth`` says that; "" for the principal itself.
+    ``person``: the person behind the principal, where ``auth`` says that; "" for the principal itself. ``roles`` are
+    those that it had, where the gate asks for people.
     """
 
     approved: bool
@@ -154,6 +155,34 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     way: Way | None = None
     person: str = ""
     login: Login | None = None
+    roles: tuple[str, ...] = ()
+
+
+class Yes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's yes to a call to which several have to agree. ``of``: the id by which it was asked then."""
+
+    decision: Decision
+    at: int
+    of: str
+
+
+class People(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Who has to agree to a call: the terms of its gate as they were when it was asked, and who has (`said`).
+
+    The terms: see `Gate`; ``by_function``: a function says who may. ``edited``: the arguments that are agreed to, after
+    the last edit, and ``editor`` the person who made it. See `core/agreement.py`.
+    """
+
+    needs: int = 1
+    approvers: str | tuple[str, ...] | None = None
+    by_function: bool = False
+    self_approval: bool = False
+    decisions: tuple[str, ...] = ("approve", "edit", "reject")
+    max_auth_age: int | None = None
+    acr: tuple[str, ...] = ()
+    said: tuple[Yes, ...] = ()
+    edited: str | None = None
+    editor: str = ""
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -176,7 +205,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     own id: a yes to a task, of before that.
 
     ``principal`` is the owner: the key of whose thread it is. ``asker``: who asked; None where ``auth`` says no more
-    than whose it is.
+    than whose it is. ``people``: who has to agree; None: whoever it was shown to.
     """
 
     id: str
@@ -206,6 +235,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     protocol_version: str | None = None
     was: str = ""
     asker: Asker | None = None
+    people: People | None = None
 
     @property
     def is_pending(self) -> bool:
@@ -240,7 +270,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     @property
     def effective_arguments(self) -> str:
         """The arguments that run, or ran: the edited ones if a person changed them."""
-        edited = self.decision.edited_arguments if self.decision else None
+        edited = self.decision.edited_arguments if self.decision else self.people.edited if self.people else None
         return self.arguments if edited is None else edited
 
     def expired_at(self, now: int) -> bool:
@@ -279,7 +309,13 @@ def after_move(
 ) -> Approval:
     """Returns the record after that move at ``now``, with what was decided and what came of it. Raises
     `IllegalMove`.
+
+    A yes of one person where more have to agree leaves it pending. Raises `MayNotDecide` for one of who may not.
     """
+    if approval.people is not None and to is State.CLAIMED:
+        from agui_gate.core.agreement import agree
+
+        return agree(approval, decision, now)
     check_move(approval, to, now)
     return msgspec.structs.replace(
         approval,

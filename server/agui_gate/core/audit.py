@@ -33,6 +33,7 @@ Kind = Literal[
     "asked",
     "shown",
     "approved",
+    "agreed",
     "refused",
     "claimed",
     "passed",
@@ -48,7 +49,8 @@ Kind = Literal[
     "deleted",
     "restored",
 ]
-"""``approved``: a person said yes; in the same step it is ``claimed``. ``refused``: an answer that was not taken.
+"""``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
+``refused``: an answer that was not taken.
 
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
 in which it was not settled. Each of the others is the move to that state.
@@ -163,6 +165,11 @@ def moved(
         return (_about(approval, to.value, decision, run_key, {**body, **_login(decision)}),)
     yes = _about(approval, "approved", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
     return (yes, _about(approval, "claimed", run_key=run_key, body=body))
+
+
+def agreed(approval: Approval, decision: Decision, run_key: str = "") -> Happened:
+    """Returns the event that a person said yes where more have to."""
+    return _about(approval, "agreed", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
 
 
 def shown(approval: Approval, by: str, way: str, run_key: str) -> Happened:

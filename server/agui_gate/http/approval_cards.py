@@ -37,10 +37,12 @@ class _Chat(msgspec.Struct, frozen=True):
 async def card_views(store: Store, agents: Agents, approvals: Sequence[Approval], principal: str) -> list[Json]:
     """Returns the cards of ``approvals``, which are this principal's."""
     by_thread: dict[str, list[Approval]] = {}
-    for approval in approvals:
+    for approval in (one for one in approvals if one.principal == principal):
         by_thread.setdefault(approval.thread_id, []).append(approval)
     chats = {name: await _chat(store, principal, name, of) for name, of in by_thread.items()}
-    return [_card_view(approval, agents, chats[approval.thread_id]) for approval in approvals]
+    of_others = _Chat(None, {})  # of their conversations an approver sees the call alone
+    of = {one.id: chats[one.thread_id] if one.principal == principal else of_others for one in approvals}
+    return [_card_view(approval, agents, of[approval.id]) for approval in approvals]
 
 
 def number_fitting(cards: Iterable[Json]) -> int:

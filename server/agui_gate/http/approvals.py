@@ -10,6 +10,7 @@ from starlette.responses import Response
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
+from agui_gate.extra_loader import load
 from agui_gate.http.approval_cards import card_views, number_fitting
 from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
@@ -18,7 +19,7 @@ from agui_gate.http.threads import limit_of
 from agui_gate.http.views import approval_view, json_response, listed_view, tombstone_view
 from agui_gate.protocol.approval_records import already
 from agui_gate.protocol.run_input import check_id
-from agui_gate.stores.base import Which
+from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ApprovalRoutes:
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
         is_cards = _is_cards(query)
         await self._engine.start()
-        list_approvals = partial(self._engine.store.list_approvals, principal, cursor=cursor, which=which)
+        list_approvals = partial(self._list_approvals, request, principal, cursor=cursor, which=which)
         page = await list_approvals(limit=limit)
         if is_cards:
             approvals = await self._cards(principal, page.approvals)
@@ -47,6 +48,24 @@ class ApprovalRoutes:
         else:
             approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
+
+    async def _list_approvals(
+        self, request: Request, principal: str, *, limit: int, cursor: str | None, which: Which
+    ) -> ApprovalPage:
+        """Returns a page: of the owner's, and behind those what this principal may decide of others'."""
+        store, by = self._engine.store, caller_of(request)
+        if by is None or which != "pending":
+            return await store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
+        people = load("people.gates")
+        own = ApprovalPage([], None)
+        if cursor is None or not _of_others(cursor, people.PREFIX):
+            own = await store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
+            cursor = None
+            if own.next_cursor is not None or len(own.approvals) >= limit:
+                return own if own.next_cursor else ApprovalPage(own.approvals, f"{people.PREFIX}0")
+        room = limit - len(own.approvals)
+        more, after = await people.waiting(store, self._engine.members, by, principal, limit=room, cursor=cursor)
+        return ApprovalPage([*own.approvals, *more], after)
 
     async def _cards(self, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
         return await card_views(self._engine.store, self._engine.members, approvals, principal)
@@ -59,6 +78,9 @@ class ApprovalRoutes:
         check_id(approval_id, "id")
         await self._engine.start()
         approval = await self._engine.store.approval(principal, approval_id)
+        if approval is None and (by := caller_of(request)) is not None:
+            find = load("people.gates").find
+            approval = await find(self._engine.store, self._engine.members, by, approval_id)
         if approval is None:
             return await self._what_is_left(principal, approval_id)
         if is_card:
@@ -111,6 +133,16 @@ def _which(query: QueryParams) -> Which:
     if state not in get_args(Which):
         raise InvalidRequest(f"state must be one of: {', '.join(get_args(Which))}.", well_formed=True)
     return cast(Which, state)
+
+
+def _of_others(cursor: str, prefix: str) -> bool:
+    """Returns whether a cursor is of the part of a list that has others' calls. Raises `InvalidRequest`."""
+    if not cursor.startswith(prefix):
+        return False
+    place = cursor.removeprefix(prefix)
+    if not (place.isascii() and place.isdigit() and len(place) <= 18):
+        raise InvalidRequest("cursor is not one of this list.", well_formed=True)
+    return True
 
 
 def _is_cards(query: QueryParams) -> bool:

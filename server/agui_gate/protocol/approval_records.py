@@ -63,9 +63,19 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
         **({} if approval.asker is None else {"asker": approval.asker.id}),
+        **_people(approval),
         **({"restored": True} if approval.is_asked_again else {}),
         **({"task": True} if approval.opens_task else {}),
     }
+
+
+def _people(approval: Approval) -> Json:
+    """Returns who has to agree, and who has; nothing where the gate asks for nobody in particular."""
+    if (people := approval.people) is None:
+        return {}
+    said = [{"by": yes.decision.by, "at": iso(yes.at)} for yes in people.said if yes.of == approval.id]
+    named = people.approvers if isinstance(people.approvers, str | None) else list(people.approvers)
+    return {"approvers": named, "needs": people.needs, "approvals": said}
 
 
 def _message(approval: Approval) -> str | None:

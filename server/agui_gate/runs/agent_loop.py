@@ -166,6 +166,10 @@ class AgentLoop:
                 intake.answers, intake.index, cast.tool_of, thread.thread.principal, cast.why_not, thread.by
             )
             verdicts = validated.verdicts
+            if any(verdict.approval.people is not None for verdict in verdicts):
+                judge = load("people.gates").judge
+                verdicts, refused = await judge(verdicts, cast.tool_of, thread.by, self._scope.clock())
+                self.showing.refused(refused)
             self.showing.refused(validated.refused)
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)

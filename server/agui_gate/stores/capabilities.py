@@ -108,6 +108,22 @@ class WorkingStore(Protocol):
         ...
 
 
+class PeopleStore(Protocol):
+    """Finds calls by who may decide them, whosever they are. Without it, approvers see their own owner's alone."""
+
+    async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
+        """Returns ``limit`` calls of a tenant that wait for people (`Approval.people`), oldest first, from behind the
+        place ``after``; each with its place. Overdue ones may be among them.
+        """
+        ...
+
+    async def people_approval(self, approval_id: str) -> Approval | None:
+        """Returns the record of that id if it asks for people, whosever it is. Who asks has to look whether they may
+        see it.
+        """
+        ...
+
+
 class OrphanedStore(Store, OrphanStore, InboxStore, Protocol):
     """A store that says which calls lost their process."""
 
@@ -123,6 +139,7 @@ class FullStore(
     OutboxStore,
     EpochStore,
     RetentionStore,
+    PeopleStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

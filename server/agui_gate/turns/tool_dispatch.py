@@ -193,6 +193,7 @@ class TurnCalls:
         return Approval(
             id=f"apr_{scope.new_id()}",
             principal=thread.principal,
+            people=gate.people,
             asker=None if self._thread.by is None else self._thread.by.asker,
             thread_id=thread.id,
             agent=self._agent.name,

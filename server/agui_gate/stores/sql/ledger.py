@@ -24,7 +24,7 @@ from agui_gate.stores.sql.variant import Variant
 COLUMNS = Approval.__struct_fields__
 """The columns of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
 
-_JSON = frozenset({"asker", "decision", "editable", "output"})
+_JSON = frozenset({"asker", "decision", "editable", "output", "people"})
 
 _RECORD = (
     f"INSERT INTO approvals (tenant, thread, {', '.join(COLUMNS)}) "  # noqa: S608 our names
@@ -72,6 +72,12 @@ def _move(to: State) -> str:
 
 
 _MOVE = {to: _move(to) for to in State}
+
+
+_AGREE = (
+    "UPDATE approvals SET people = :people, state = :to, decision = :decision, decided_at = :decided_at "
+    "WHERE tenant = :tenant AND id = :id AND state = 'pending' AND (expires_at IS NULL OR expires_at > :at)"
+)
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -213,9 +219,17 @@ class Ledger:
                 "out. Reject it, and find out who changed them."
             )
         after = after_move(approval, move.to, at, move.decision, move.output)
+        if after is approval:
+            return after
         row = _moved_row(move, at)
         happened = audit.moved(approval, move.to, move.decision, move.output, move.run_key or "")
-        batch = [Statement(_MOVE[move.to], row), *self._trail.added(key, tenant, end, at, happened)]
+        text = _MOVE[move.to]
+        if runs and approval.people is not None and move.decision is not None:
+            text, is_last = _AGREE, after.state is State.CLAIMED
+            row |= {"to": after.state.value, "people": _to_json(after.people), "decided_at": after.decided_at}
+            if not is_last:
+                row["decision"], happened = None, (audit.agreed(approval, move.decision, move.run_key or ""),)
+        batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, happened)]
         if row["size"]:
             batch.append(Statement(_GROW, {"size": row["size"], "key": key}))
         results = yield Last(batch)
@@ -266,6 +280,8 @@ def _checked(move: Move, lock: Result) -> tuple[int, int, str]:
 
 
 def _is_as(move: Move, approval: Approval) -> bool:
+    if move.decision is not None and approval.people is not None and move.to is State.CLAIMED and approval.is_pending:
+        return any(yes.decision == move.decision for yes in approval.people.said)
     return (
         approval.state is move.to
         and (move.output is None or approval.output == move.output)

@@ -303,6 +303,14 @@ class SQLStore(ABC):
             yield from self._sql.deletions.amend(move)
         return moved
 
+    async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
+        """See `PeopleStore`."""
+        return await self._do("read", lambda: self._sql.lists.of_people(tenant, after, limit))
+
+    async def people_approval(self, approval_id: str) -> Approval | None:
+        """See `PeopleStore`."""
+        return await self._do("write", lambda: self._sql.lists.one_of_people(approval_id))
+
     async def tombstones(
         self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
     ) -> "list[Tombstone]":

@@ -1,0 +1,102 @@
+"""Counts the people who agree to a call: pure, and the same for every store.
+
+A call of a gate that asks for people has `Approval.people`: the terms of its gate as they were when it was asked, and
+who has said yes. `agree` is the only way from such a record to ``claimed``. A store calls it inside the transaction in
+which it writes what comes of it, with the record as it is then (`core.approvals.after_move`). So of two who agree at
+once the second one sees the first, and a call is claimed by exactly one of them: the last that was needed.
+
+* The same person counts once, however many principals they have.
+* Who asked doesn't count, unless the gate allows that.
+* A yes is to the arguments that were shown. An edit takes back what was said before. Where several have to agree, who
+  edited isn't among them.
+* A yes of before a restored backup counts no more: nobody knows what came of it since.
+"""
+
+import msgspec
+
+from agui_gate.core.approvals import SEPARATOR, Approval, Decision, People, State, Yes, check_move
+from agui_gate.errors import MayNotDecide
+
+AHEAD_MS = 60_000
+"""Milliseconds by which a login may seem to be in the future, as clocks differ."""
+
+
+def person_of(decision: Decision) -> str:
+    """Returns who counts as one: the person, or the principal where no more is known."""
+    return decision.person or decision.by
+
+
+def agree(approval: Approval, decision: Decision | None, now: int) -> Approval:
+    """Returns the record after one more yes at ``now``: claimed if that was the last one needed, else pending still. If
+    the same person has said so before, it is the same record.
+
+    Raises `IllegalMove` if it doesn't wait any more, and `MayNotDecide` if this person may not say yes.
+    """
+    check_move(approval, State.CLAIMED, now)
+    people = approval.people
+    if people is None or decision is None or not decision.approved:
+        raise MayNotDecide("Nobody in particular agreed to this call.")
+    check(approval, people, decision, now)
+    yes, meant = Yes(decision, now, approval.id), meant_by(approval, decision)
+    if meant != approval.effective_arguments:  # an edit: what was said before was about something else
+        people = msgspec.structs.replace(people, said=(yes,), edited=meant, editor=person_of(decision))
+    elif person_of(decision) not in {person_of(one.decision) for one in people.said if one.of == approval.id}:
+        people = msgspec.structs.replace(people, said=(*people.said, yes))
+    if len(counted(approval, people)) < people.needs:
+        return approval if people is approval.people else msgspec.structs.replace(approval, people=people)
+    return msgspec.structs.replace(approval, people=people, state=State.CLAIMED, decision=decision, decided_at=now)
+
+
+def meant_by(approval: Approval, decision: Decision) -> str:
+    """Returns the arguments that a decision is about."""
+    return approval.arguments if decision.edited_arguments is None else decision.edited_arguments
+
+
+def counted(approval: Approval, people: People) -> set[str]:
+    """Returns the different persons whose yes counts."""
+    persons = {person_of(yes.decision) for yes in people.said if yes.of == approval.id}
+    return persons - {people.editor} if people.needs > 1 and people.editor else persons
+
+
+def check(approval: Approval, people: People, decision: Decision, now: int) -> None:
+    """Raises `MayNotDecide` unless these terms let this person say yes at ``now``. A function of the gate is asked
+    elsewhere (`extras/people/gates.py`).
+    """
+    if not people.self_approval and is_asker(approval, decision):
+        raise MayNotDecide("Who asked for this can't approve it. Somebody else has to.")
+    if not is_approver(people, decision.by, decision.roles):
+        raise MayNotDecide(f"You can't approve this: it waits for {waited_for(people)}.")
+    kind = "approve" if meant_by(approval, decision) == approval.effective_arguments else "edit"
+    if kind not in people.decisions:
+        raise MayNotDecide(f"The gate of this call doesn't let anybody {kind} it.")
+    _check_login(people, decision, now)
+
+
+def is_asker(approval: Approval, decision: Decision) -> bool:
+    """Returns whether who decides is who asked. Where that isn't recorded, the owner asked."""
+    if approval.asker is None:
+        return decision.by == approval.principal.rpartition(SEPARATOR)[2]
+    return person_of(decision) == approval.asker.person or decision.by == approval.asker.id
+
+
+def is_approver(people: People, by: str, roles: tuple[str, ...]) -> bool:
+    """Returns whether a principal of that id, with these roles, is one of those who are named."""
+    named = people.approvers
+    return named is None or (named in roles if isinstance(named, str) else by in named)
+
+
+def waited_for(people: People) -> str:
+    """Returns who is waited for, in words."""
+    if people.approvers is None:
+        return "another person" if people.by_function else "somebody else"
+    return people.approvers if isinstance(people.approvers, str) else ", ".join(people.approvers)
+
+
+def _check_login(people: People, decision: Decision, now: int) -> None:
+    login = decision.login
+    if people.acr and (login is None or login.acr not in people.acr):
+        raise MayNotDecide(f"Log in more strongly: this needs {' or '.join(people.acr)} (acr).")
+    if people.max_auth_age is not None:
+        at = None if login is None or login.auth_time is None else login.auth_time * 1000
+        if at is None or now - at > people.max_auth_age * 1000 or at - now > AHEAD_MS:
+            raise MayNotDecide(f"Log in again: this needs a login in the last {people.max_auth_age:,} s (auth_time).")

@@ -1,0 +1,250 @@
+"""Gates that ask for people: who may see a call, and who may decide it.
+
+The store counts (`core/agreement.py`), by what a decision says of who makes it. Here is what a store can't know: the
+gate as it is now, which counts as well as the one that asked, and functions that say who may decide. All of it is asked
+before the claim, under the thread's lease. What is not clear means no.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.tool import Gate, Tool
+from agui_gate.approvals.answer_validation import Refused, Verdict, tool_of
+from agui_gate.core import agreement
+from agui_gate.core.approvals import Approval, People, State
+from agui_gate.core.json_text import parse_object
+from agui_gate.core.principals import By, Principal, on_behalf, tenant_of
+from agui_gate.errors import AguiGateError, ConfigurationError, MayNotDecide
+from agui_gate.stores.base import Store
+from agui_gate.threads.limits import DEFAULTS
+from agui_gate.turns.tool_execution import call_function, is_cancelled
+
+DECISIONS = ("approve", "edit", "reject")
+MAX_NEEDS = 20
+"""Different persons that a gate may ask for."""
+APPROVER_SECONDS = 10.0
+"""Seconds that a function may take that says who may decide."""
+
+ToolOf = Callable[[Approval], Tool | None]
+
+log = structlog.get_logger("agui_gate.gates")
+
+
+class CallContext(msgspec.Struct, frozen=True):
+    """The call about which a function of `Gate(approvers=…)` is asked. ``owner`` is the id of whose thread it is."""
+
+    thread_id: str
+    call_id: str
+    agent: str
+    tool: str
+    owner: str
+    tenant: str
+
+
+# --- what a gate says -----------------------------------------------------------------------------------------------
+
+
+def people_of(gate: Gate) -> People:
+    """Returns the terms of a gate, as records have them. Raises `ConfigurationError`."""
+    if isinstance(gate.decisions, str) or not set(gate.decisions) <= set(DECISIONS) or "approve" not in gate.decisions:
+        raise ConfigurationError(
+            "Gate(decisions=…) takes a list with approve, and of edit and reject those that may be"
+        )
+    if type(gate.needs) is not int or not 1 <= gate.needs <= MAX_NEEDS:
+        raise ConfigurationError(f"Gate(needs=…) is a number of persons from 1 to {MAX_NEEDS}")
+    if gate.max_auth_age is not None and not 0 < gate.max_auth_age <= 10_000_000:
+        raise ConfigurationError("Gate(max_auth_age=…) is a number of seconds above 0")
+    approvers = _named(gate.approvers)
+    if isinstance(approvers, tuple) and len(approvers) < gate.needs:
+        raise ConfigurationError(f"Gate(needs={gate.needs}) asks for more persons than approvers names")
+    return People(
+        needs=gate.needs,
+        approvers=approvers,
+        by_function=callable(gate.approvers),
+        self_approval=gate.self_approval is True,
+        decisions=tuple(gate.decisions),
+        max_auth_age=None if gate.max_auth_age is None else max(1, int(gate.max_auth_age)),
+        acr=(gate.acr,) if isinstance(gate.acr, str) else tuple(gate.acr or ()),
+    )
+
+
+def _named(approvers: Any) -> str | tuple[str, ...] | None:
+    if approvers is None or callable(approvers):
+        return None
+    if isinstance(approvers, str):
+        if not approvers:
+            raise ConfigurationError("Gate(approvers=…) is a role, a list of ids, or a function")
+        return str(approvers)
+    if not isinstance(approvers, Collection) or not all(isinstance(one, str) and one for one in approvers):
+        raise ConfigurationError("Gate(approvers=…) is a role, a list of ids, or a function")
+    if not approvers:
+        raise ConfigurationError("Gate(approvers=…) names nobody, so nobody could approve")
+    return tuple(dict.fromkeys(str(one) for one in approvers))
+
+
+# --- who decides ----------------------------------------------------------------------------------------------------
+
+
+async def judge(
+    verdicts: Sequence[Verdict], tool_of: ToolOf, by: By, now: int
+) -> tuple[Sequence[Verdict], Sequence[Refused]]:
+    """Returns the verdicts that may be carried out, and those that may not, with the reason.
+
+    Those on calls of other gates are returned as they are.
+    """
+    kept, refused = [], []
+    for verdict in verdicts:
+        try:
+            kept.append(verdict if verdict.approval.people is None else await _judged(verdict, tool_of, by, now))
+        except AguiGateError as error:
+            refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
+    return kept, refused
+
+
+async def _judged(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:
+    """Returns the verdict as it is carried out: it says with which roles it was made, and on which arguments. Raises
+    `MayNotDecide`.
+    """
+    approval, decision, people = verdict.approval, verdict.decision, verdict.approval.people
+    assert people is not None  # it is asked about no other
+    decision = msgspec.structs.replace(decision, roles=() if by is None else by.principal.roles)
+    if verdict.to is not State.CLAIMED:
+        owners = by is None or by.principal.owner == approval.principal
+        is_theirs = "reject" in people.decisions and await is_approver(approval, tool_of(approval), by)
+        if not owners and not is_theirs:
+            raise MayNotDecide("You can't reject this.")
+        return msgspec.structs.replace(verdict, decision=decision)
+    if decision.edited_arguments is None and people.edited is not None:  # a yes is to what is shown
+        decision = msgspec.structs.replace(decision, edited_arguments=people.edited)
+    agreement.check(approval, people, decision, now)
+    current = _current(tool_of(approval))
+    if current is not None:
+        if current.needs > people.needs:
+            raise MayNotDecide("More persons have to agree by now than when this was asked. Reject it and ask again.")
+        agreement.check(approval, msgspec.structs.replace(current, edited=people.edited), decision, now)
+        for yes in people.said:
+            if not agreement.is_approver(current, yes.decision.by, yes.decision.roles):
+                raise MayNotDecide(f"{yes.decision.by} agreed and may no longer do so. Reject it and ask again.")
+    if not await is_approver(approval, tool_of(approval), by):
+        raise MayNotDecide(f"You can't approve this: it waits for {agreement.waited_for(people)}.")
+    return msgspec.structs.replace(verdict, decision=decision)
+
+
+def _current(tool: Tool | None) -> People | None:
+    return None if tool is None or tool.gate is None else tool.gate.people
+
+
+async def is_approver(approval: Approval, tool: Tool | None, by: By) -> bool:
+    """Returns whether somebody is among those who may approve, by the gate that asked and the one that is there now.
+
+    Whether their login is good enough, and whether they asked themselves, is another question.
+    """
+    people = approval.people
+    if people is None:
+        return False
+    name = approval.principal if by is None else by.principal.id
+    roles = () if by is None else by.principal.roles
+    if not agreement.is_approver(people, name, roles):
+        return False
+    current = _current(tool)
+    if current is not None and not agreement.is_approver(current, name, roles):
+        return False
+    function = tool.gate.approvers if tool is not None and tool.gate is not None else None
+    if callable(function):
+        return await _says_yes(function, approval, by)
+    return not people.by_function  # the function that knew is gone
+
+
+async def _says_yes(function: Callable[..., Any], approval: Approval, by: By) -> bool:
+    """Asks a function. One that fails, or takes too long, says no."""
+    owner, tenant = approval.principal.rpartition("\x1f")[2], tenant_of(approval.principal)
+    asker = Principal(owner, tenant)
+    if approval.asker is not None:
+        asker = on_behalf(approval.asker, approval.principal).principal
+    who = Principal(owner, tenant) if by is None else by.principal
+    about = CallContext(approval.thread_id, approval.call_id, approval.agent, approval.tool, owner, tenant)
+    given = (who, asker, parse_object(approval.effective_arguments) or {}, about)[: _parameters(function)]
+    try:
+        async with asyncio.timeout(APPROVER_SECONDS):
+            if inspect.iscoroutinefunction(function):
+                return await function(*given) is True
+            said = await call_function(lambda _: function(*given), None, "approvers", "", DEFAULTS, APPROVER_SECONDS)
+            return said is True
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        log.exception("approvers_failed", tool=approval.tool)
+    except Exception:
+        log.exception("approvers_failed", tool=approval.tool)
+    return False
+
+
+def _parameters(function: Callable[..., Any]) -> int:
+    """Returns how many of the four arguments a function takes."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 4
+    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        return 4
+    return min(4, sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters))
+
+
+# --- who sees -------------------------------------------------------------------------------------------------------
+
+
+async def find(store: Store, agents: Mapping[str, Agent], by: By, approval_id: str) -> Approval | None:
+    """Returns a call of somebody else's that this principal may approve, or might have; None if there is none."""
+    read = getattr(store, "people_approval", None)
+    if by is None or read is None:
+        return None
+    approval: Approval | None = await read(approval_id)
+    return approval if approval is not None and await may_see(approval, agents, by) else None
+
+
+async def may_see(approval: Approval, agents: Mapping[str, Agent], by: By) -> bool:
+    """Returns whether this principal, who isn't its owner's, is an approver of a call in their own tenant."""
+    if by is None or approval.people is None or tenant_of(approval.principal) != by.principal.tenant:
+        return False
+    if approval.people.approvers is None and not approval.people.by_function:
+        return False  # those who share the thread, and nobody else
+    return await is_approver(approval, tool_of(agents.get(approval.agent), approval), by)
+
+
+PREFIX = "people:"
+"""The beginning of a cursor in the part of a list that is of others."""
+MOST_LOOKED_AT = 2_000
+"""Waiting calls of others that one page looks through."""
+
+
+async def waiting(
+    store: Store, agents: Mapping[str, Agent], by: By, owner: str, *, limit: int, cursor: str | None = None
+) -> tuple[list[Approval], str | None]:
+    """Returns others' calls that this principal may approve, oldest first, and the cursor of the next page.
+
+    ``owner`` is the key of its own owner: those are in another part of the list.
+    """
+    read = getattr(store, "people_waiting", None)
+    if by is None or read is None:
+        return [], None
+    after = int(cursor.removeprefix(PREFIX)) if cursor else 0
+    found: list[Approval] = []
+    looked_at = 0
+    while looked_at < MOST_LOOKED_AT:
+        some: Sequence[tuple[int, Approval]] = await read(by.principal.tenant, after, 100)
+        if not some:
+            return found, None
+        for seq, approval in some:
+            after = seq
+            looked_at += 1
+            if approval.principal != owner and approval.waits_at(store.now()) and await may_see(approval, agents, by):
+                found.append(approval)
+                if len(found) >= limit:
+                    return found, f"{PREFIX}{after}"
+    return found, f"{PREFIX}{after}"

@@ -1,0 +1,324 @@
+"""Gates that ask for people: who sees a call, who may decide it, and how many have to."""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from agui_gate import ConfigurationError, Gate, Principal
+from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.people.desk import Desk, Json, ids
+from tests.product.inprocess import Answer
+
+pytestmark = pytest.mark.anyio
+
+FINANCE = ("approver", "finance")
+PEOPLE: dict[str, Any] = {
+    "ada": Principal("ada", "acme"),
+    "ada of finance": Principal("ada", "acme", ("user", "finance")),
+    "ben": Principal("ben", "acme", FINANCE, claims={"person": "p-ben"}),
+    "ben's bot": Principal("bot", "acme", FINANCE, claims={"person": "p-ben"}),
+    "cat": Principal("cat", "acme", FINANCE),
+    "dan": Principal("dan", "acme", FINANCE),
+    "mia": Principal("mia", "acme", ("user",)),
+    "eve": Principal("ben", "evil", FINANCE),
+    "none": Principal("ben", "", FINANCE),
+    "plain": "ben",
+}
+
+
+async def record(desk: Desk, who: str, approval_id: str) -> Json:
+    found: Json = (await desk.get(who, f"/approvals/{approval_id}")).json()
+    return found
+
+
+def told(answer: Answer) -> tuple[int, str]:
+    """The status, and what is said: a state, or an error's code."""
+    body = answer.json()
+    return answer.status, body["error"]["code"] if "error" in body else body["state"]
+
+
+async def test_two_others_have_to_agree(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        shown = await record(desk, "ada", approval_id)
+        assert (shown["asker"], shown["approvers"], shown["needs"], shown["approvals"]) == ("ada", "finance", 2, [])
+        assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed")
+        for who in ("ben", "cat"):
+            assert ids(await desk.get(who, "/approvals")) == [approval_id]
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending")
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending"), "the same person again"
+        assert told(await desk.decide("ben's bot", approval_id)) == (200, "pending"), "and behind another principal"
+        assert [one["by"] for one in (await record(desk, "ada", approval_id))["approvals"]] == ["ben"]
+        assert desk.ran == []
+        assert told(await desk.decide("cat", approval_id)) == (200, "done")
+        assert [context.principal for context in desk.ran] == [PEOPLE["ada"]]
+        done = await record(desk, "ben", approval_id)
+        assert (done["state"], done["decision"]["by"]) == ("done", "cat")
+        assert told(await desk.decide("dan", approval_id)) == (409, "approval_refused")
+        trail = [(event.kind, event.by) for event in await desk.trail()]
+        assert [one for one in trail if one[0] in ("agreed", "approved")] == [("agreed", "ben"), ("approved", "cat")]
+        assert len(desk.ran) == 1
+
+
+@pytest.mark.parametrize("who", ["mia", "eve", "none", "plain"])
+async def test_who_is_no_approver_finds_nothing(store: FullStore, who: str) -> None:
+    async with Desk(PEOPLE, approvers="finance").open(store) as desk:
+        approval_id = await desk.ask("ada")
+        assert ids(await desk.get(who, "/approvals")) == []
+        for path in ("/approvals/{}", "/approvals/{}?view=card"):
+            theirs, none = await desk.get(who, path.format(approval_id)), await desk.get(who, path.format("apr_none"))
+            assert (theirs.status, theirs.body) == (404, none.body)
+        assert (await desk.decide(who, approval_id)).body == (await desk.decide(who, "apr_none")).body
+        assert (await desk.decide(who, approval_id, approved=False)).status == 404
+        assert (await desk.get("ben", "/threads/t")).status == 403, "an approver sees the call, not the conversation"
+        assert desk.ran == []
+
+
+async def test_an_approver_who_asked_is_not_one(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance").open(store) as desk:
+        approval_id = await desk.ask("ada of finance")
+        assert told(await desk.decide("ada of finance", approval_id)) == (403, "not_allowed")
+        assert told(await desk.decide("ben", approval_id)) == (200, "done")
+
+
+async def test_self_approval_may_be_allowed() -> None:
+    async with Desk(PEOPLE, approvers="finance", self_approval=True).open() as desk:
+        approval_id = await desk.ask("ada of finance")
+        assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed"), "without the role"
+        assert told(await desk.decide("ada of finance", approval_id)) == (200, "done")
+
+
+async def test_an_edit_takes_back_what_was_said_and_is_shown_to_the_next(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance", needs=2, editable=["amount"]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending")
+        edit = {"order_id": "A1", "amount": 5}
+        assert told(await desk.decide("cat", approval_id, edited_arguments=edit)) == (200, "pending")
+        shown = await record(desk, "ben", approval_id)
+        assert [one["by"] for one in shown["approvals"]] == ["cat"]
+        assert (shown["arguments"]["amount"], shown["effective_arguments"]["amount"]) == (20, 5)
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending"), "who edited isn't among the two"
+        assert told(await desk.decide("cat", approval_id)) == (200, "pending")
+        assert told(await desk.decide("dan", approval_id)) == (200, "done")
+        assert desk.amounts == [5]
+        done = await record(desk, "ben", approval_id)
+        assert done["effective_arguments"]["amount"] == 5
+
+
+async def test_the_only_approver_may_edit(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers=["ben"], editable=["amount"]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        edit = {"order_id": "A1", "amount": 5}
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (200, "done")
+        assert desk.amounts == [5]
+
+
+@pytest.mark.parametrize(
+    ("claims", "status"),
+    [
+        ({}, 403),
+        ({"acr": "mfa"}, 403),
+        ({"acr": "mfa", "auth_time": -301}, 403),
+        ({"acr": "mfa", "auth_time": 3600}, 403),
+        ({"acr": "pwd", "auth_time": 0}, 403),
+        ({"auth_time": 0}, 403),
+        ({"acr": "mfa", "auth_time": "now"}, 403),
+        ({"acr": "mfa", "auth_time": True}, 403),
+        ({"acr": "mfa", "auth_time": 0}, 200),
+        ({"acr": "mfa", "auth_time": -200}, 200),
+    ],
+)
+async def test_a_login_that_is_weak_or_stale_decides_nothing(claims: Json, status: int) -> None:
+    at = claims.get("auth_time")
+    if type(at) is int:
+        claims = claims | {"auth_time": int(time.time()) + at}
+    people = PEOPLE | {"ben": Principal("ben", "acme", FINANCE, claims=claims)}
+    async with Desk(people, approvers="finance", max_auth_age=300, acr="mfa").open() as desk:
+        approval_id = await desk.ask("ada")
+        assert ids(await desk.get("ben", "/approvals")) == [approval_id], "allowed to see"
+        answer = await desk.decide("ben", approval_id)
+        assert answer.status == status
+        assert len(desk.ran) == (status == 200)
+
+
+@pytest.mark.parametrize("kind", ["four", "three", "async", "raises", "truthy"])
+async def test_a_function_says_who_may(store: FullStore, kind: str) -> None:
+    asked: list[Any] = []
+
+    def four(principal: Principal, asker: Principal, arguments: Json, ctx: Any) -> bool:
+        asked.append((principal, asker, arguments["amount"], ctx.tenant, ctx.owner, ctx.tool))
+        return "finance" in principal.roles
+
+    def three(principal: Principal, asker: Principal, arguments: Json) -> bool:
+        return "finance" in principal.roles
+
+    async def later(principal: Principal, asker: Principal, arguments: Json, ctx: Any) -> bool:
+        return "finance" in principal.roles
+
+    def raises(*given: Any) -> bool:
+        raise ValueError("no idea")
+
+    functions = {"four": four, "three": three, "async": later, "raises": raises, "truthy": lambda *given: "yes"}
+    async with Desk(PEOPLE, approvers=functions[kind]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        knows = kind in ("four", "three", "async")
+        assert ids(await desk.get("ben", "/approvals")) == ([approval_id] if knows else [])
+        assert (await desk.decide("eve", approval_id)).status == 404, "nobody of another tenant is asked about"
+        assert (await desk.decide("ben", approval_id)).status == (200 if knows else 404)
+        if kind == "four":
+            assert asked[0] == (PEOPLE["ben"], PEOPLE["ada"], 20, "acme", "ada", "refund")
+
+
+async def test_who_asked_may_always_reject_and_an_approver_if_the_gate_says_so(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance", decisions=("approve",)).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        assert told(await desk.decide("ben", approval_id, approved=False)) == (403, "not_allowed")
+        assert told(await desk.decide("ada", approval_id, approved=False)) == (200, "rejected")
+        assert desk.ran == []
+
+
+async def test_one_no_ends_it(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending")
+        assert told(await desk.decide("cat", approval_id, approved=False)) == (200, "rejected")
+        assert told(await desk.decide("dan", approval_id)) == (409, "approval_refused")
+        assert desk.ran == []
+
+
+async def test_a_gate_may_allow_no_edit() -> None:
+    async with Desk(PEOPLE, approvers="finance", decisions=("approve", "reject"), editable=["amount"]).open() as desk:
+        approval_id = await desk.ask("ada")
+        edit = {"order_id": "A1", "amount": 5}
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (403, "not_allowed")
+        assert told(await desk.decide("ben", approval_id)) == (200, "done")
+
+
+def yes(approval_id: str) -> Json:
+    return {"resume": [{"interruptId": approval_id, "status": "resolved", "payload": {"approved": True}}]}
+
+
+async def test_an_answer_in_a_run_is_held_to_the_same(store: FullStore) -> None:
+    """Who asked says yes on their page: it is refused with the reason, and asked again."""
+    team = {name: Principal(name, "acme", acts_for="desk") for name in ("ada", "ben", "cat")}
+    async with Desk(team, needs=2).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        events = await desk.say("ada", "", **yes(approval_id))
+        refused = next(event for event in events if event.get("name") == "agui-gate:answer_refused")
+        assert "Somebody else has to" in refused["value"]["message"]
+        assert events[-1]["outcome"]["interrupts"][0]["id"] == approval_id
+        events = await desk.say("ben", "", **yes(approval_id))
+        assert events[-1]["outcome"]["interrupts"][0]["id"] == approval_id, "one more is needed"
+        assert desk.ran == []
+        events = await desk.say("cat", "", **yes(approval_id))
+        assert [event["content"] for event in events if event["type"] == "TOOL_CALL_RESULT"] == ["refunded"]
+        assert [context.principal for context in desk.ran] == ["ada"]
+
+
+async def test_strings_are_persons_too() -> None:
+    """Four eyes for principals that are strings: nobody shares a thread, so nobody but the asker could agree."""
+    async with Desk({"ada": "ada", "ben": "ben"}, approvers=["ben"]).open() as desk:
+        approval_id = await desk.ask("ada")
+        assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed")
+        assert told(await desk.decide("ben", approval_id)) == (404, "not_found"), "who is only a string sees their own"
+        assert desk.ran == []
+
+
+async def test_what_became_stricter_counts(tmp_path: Any) -> None:
+    """The gate as it is when the call is carried out is asked as well."""
+    path = str(tmp_path / "store.db")
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
+        approval_id = await desk.ask("ada")
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending")
+    for stricter in (
+        {"approvers": "finance", "needs": 3},
+        {"approvers": ["cat", "dan"], "needs": 2},
+        {"approvers": "board", "needs": 2},
+        {"approvers": "finance", "needs": 2, "acr": "mfa"},
+        {"approvers": lambda *given: False},
+    ):
+        async with Desk(PEOPLE, **stricter).open(SQLiteStore(path)) as desk:
+            assert (await desk.decide("cat", approval_id)).status in (403, 404), stricter
+            assert desk.ran == []
+    async with Desk(PEOPLE).open(SQLiteStore(path)) as desk:  # the gate asks for nobody any more; what was asked stands
+        assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed")
+        assert told(await desk.decide("cat", approval_id)) == (200, "done")
+
+
+async def test_a_call_that_waits_for_people_outlives_a_restart(tmp_path: Any) -> None:
+    path = str(tmp_path / "store.db")
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
+        approval_id = await desk.ask("ada")
+        assert told(await desk.decide("ben", approval_id)) == (200, "pending")
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
+        assert told(await desk.decide("ben's bot", approval_id)) == (200, "pending")
+        assert told(await desk.decide("cat", approval_id)) == (200, "done")
+
+
+async def test_a_list_goes_on_with_what_is_of_others(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance").open(store) as desk:
+        own = [await desk.ask("ada of finance", thread=f"own-{number}") for number in range(3)]
+        people = PEOPLE | {"zoe": Principal("zoe", "acme")}
+        desk.people = people
+        others = [await desk.ask("zoe", thread=f"t{number}") for number in range(4)]
+        found: list[str] = []
+        query = "limit=2"
+        while True:
+            page = (await desk.get("ada of finance", "/approvals", query)).json()
+            assert len(page["approvals"]) <= 2
+            found += [one["id"] for one in page["approvals"]]
+            if page["next_cursor"] is None:
+                break
+            query = f"limit=2&cursor={page['next_cursor']}"
+        assert found == own + others
+        cards = (await desk.get("ada of finance", "/approvals", "view=card")).json()["approvals"]
+        assert [card["thread"] is None for card in cards] == [False] * 3 + [True] * 4
+        assert (await desk.get("ben", "/approvals", "cursor=people:x")).status in (400, 422)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"needs": 0},
+        {"needs": 21},
+        {"needs": 2, "approvers": ["ben"]},
+        {"approvers": []},
+        {"approvers": ""},
+        {"approvers": [""]},
+        {"approvers": 7},
+        {"decisions": "approve"},
+        {"decisions": ("edit",)},
+        {"decisions": ("approve", "sign")},
+        {"decisions": ("approve", "reject", "sign")},
+        {"max_auth_age": 0},
+    ],
+)
+def test_a_gate_that_nobody_could_open_is_refused(options: Json) -> None:
+    with pytest.raises(ConfigurationError):
+        Gate(**options)
+
+
+def test_a_gate_that_asks_for_nobody_has_no_people() -> None:
+    assert Gate().people is None
+    assert Gate(editable=["a"], expires_after=3).people is None
+    assert Gate(decisions=["reject", "approve", "edit"]).people is None
+
+
+def kinds(trail: Sequence[Any]) -> list[str]:
+    return [event.kind for event in trail]
+
+
+async def test_the_trail_says_how_each_of_them_logged_in(store: FullStore) -> None:
+    people = PEOPLE | {"ben": Principal("ben", "acme", FINANCE, claims={"person": "p-ben", "acr": "mfa"})}
+    async with Desk(people, approvers="finance", needs=2).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        await desk.decide("ben", approval_id)
+        await desk.decide("cat", approval_id)
+        trail = await desk.trail()
+        assert kinds(trail) == ["asked", "shown", "agreed", "approved", "claimed", "done"]
+        agreed = json.loads(next(event.body for event in trail if event.kind == "agreed"))
+        assert (agreed["person"], agreed["acr"], agreed["address"]) == ("p-ben", "mfa", "127.0.0.1")

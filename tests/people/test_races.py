@@ -1,0 +1,123 @@
+"""Approvers, the asker, an expiry and a stop at once, on two servers: one end, and never without the persons."""
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from agui_gate import Principal
+from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.postgres import PostgresStore
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.people.desk import Desk
+from tests.stores.support import Clock
+
+pytestmark = pytest.mark.anyio
+
+FINANCE = ("approver", "finance")
+PEOPLE = {
+    "ada": Principal("ada", "acme"),
+    "ben": Principal("ben", "acme", FINANCE, claims={"person": "p-ben"}),
+    "bot": Principal("bot", "acme", FINANCE, claims={"person": "p-ben"}),
+    "cat": Principal("cat", "acme", FINANCE),
+    "dan": Principal("dan", "acme", FINANCE),
+}
+HOUR = 3_600_000
+ENDS = {"done", "rejected", "expired", "cancelled", "pending"}
+
+
+class Race:
+    """Two servers on one store, and everything that may happen to one call."""
+
+    def __init__(self, desks: list[Desk], stores: list[FullStore], clock: Clock, chance: Random) -> None:
+        self.desks, self.stores, self.clock, self.chance = desks, stores, clock, chance
+
+    @property
+    def desk(self) -> Desk:
+        return self.chance.choice(self.desks)
+
+    async def round(self, number: int) -> str:
+        """One call; returns how it ended."""
+        thread, chance = f"t{number}", self.chance
+        approval_id = await self.desk.ask("ada", thread=thread)
+        edit = {"edited_arguments": {"order_id": "A1", "amount": chance.randrange(5)}}
+        acts: dict[str, Any] = {
+            "ben": lambda: self.desk.decide("ben", approval_id),
+            "bot": lambda: self.desk.decide("bot", approval_id),
+            "cat": lambda: self.desk.decide("cat", approval_id),
+            "dan": lambda: self.desk.decide("dan", approval_id),
+            "ben again": lambda: self.desk.decide("ben", approval_id),
+            "dan edits": lambda: self.desk.decide("dan", approval_id, **edit),
+            "cat edits": lambda: self.desk.decide("cat", approval_id, **edit),
+            "ada says yes": lambda: self.desk.decide("ada", approval_id),
+            "ada says no": lambda: self.desk.decide("ada", approval_id, approved=False),
+            "stop": lambda: self.desk.post("ada", f"/threads/{thread}/cancel", {}),
+            "expiry": self.expire,
+        }
+        names = chance.sample(sorted(acts), chance.randrange(2, 8))
+        if chance.random() < 0.5:
+            names = [*{*names, "ben", "cat"} - {"ada says no", "expiry"}]
+        chance.shuffle(names)
+        answers = await asyncio.gather(*(acts[name]() for name in names))
+        bad = [answer.body for answer in answers if answer is not None and answer.status >= 500]
+        assert bad == [], names
+        return await self.judged(approval_id, thread, names)
+
+    async def expire(self) -> None:
+        self.clock.advance(HOUR + 1)
+        for store in self.stores:
+            await store.expire()
+
+    async def judged(self, approval_id: str, thread: str, names: list[str]) -> str:
+        """Holds what happened against the promises."""
+        ran = [context for desk in self.desks for context in desk.ran if context.thread_id == thread]
+        record = (await self.desks[0].get("ada", f"/approvals/{approval_id}")).json()
+        events = [event for event in await self.trail(thread) if event.approval_id == approval_id]
+        ends = [event.kind for event in events if event.kind in ENDS]
+        assert record["state"] in ENDS, names
+        assert len(ran) == (record["state"] == "done"), (names, record["state"])
+        assert len(ends) == (record["state"] != "pending"), (names, ends)
+        if ran:
+            self.check_persons(events, names)
+        return str(record["state"])
+
+    @staticmethod
+    def check_persons(events: list[Any], names: list[str]) -> None:
+        """Two different persons, neither who asked nor who edited, said yes to just the arguments that ran."""
+        (approved,) = [event for event in events if event.kind == "approved"]
+        meant = json.loads(approved.body)["arguments"]
+        said = [event for event in events if event.kind in ("agreed", "approved")]
+        last = next((n for n in range(len(said), 0, -1) if json.loads(said[n - 1].body)["arguments"] != meant), 0)
+        bodies = [json.loads(event.body) for event in said[last:]]
+        persons = {body["person"] for body in bodies}
+        editor = {bodies[0]["person"]} if "edited" in bodies[0] else set()
+        assert len(persons - editor - {"ada"}) >= 2, names
+
+    async def trail(self, thread: str) -> list[Any]:
+        page = await self.stores[0].read_events(limit=1000, principal="acme\x1fada", thread_id=thread)
+        return list(page.events)
+
+
+def _store(kind: str, place: str, clock: Clock) -> FullStore:
+    return SQLiteStore(place, clock=clock) if kind == "sqlite" else PostgresStore(place, clock=clock)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("rounds", [60, pytest.param(2_000, marks=pytest.mark.spare)])
+async def test_approvers_the_asker_an_expiry_and_a_stop(
+    kind: str, rounds: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = str(tmp_path / "store.db") if kind == "sqlite" else str(request.getfixturevalue("tables"))
+    clock, chance, ends = Clock(), Random(rounds), set()
+    options: dict[str, Any] = {"approvers": "finance", "needs": 2, "editable": ["amount"], "expires_after": 3600}
+    async with AsyncExitStack() as opened:
+        stores = [_store(kind, place, clock) for _ in range(2)]
+        desks = [await opened.enter_async_context(Desk(dict(PEOPLE), **options).open(store)) for store in stores]
+        race = Race(desks, stores, clock, chance)
+        for number in range(rounds):
+            ends.add(await race.round(number))
+    assert ends >= {"done", "rejected", "expired", "pending"}
