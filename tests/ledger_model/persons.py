@@ -102,12 +102,16 @@ def broken(now: Moment, needs: int) -> str:
     return ""
 
 
+class Layer(list[tuple[Moment, tuple[str, ...]]]):
+    """What can be reached by so many steps, each moment with its history."""
+
+
 def search(needs: int, depth: int = 7) -> tuple[int, str, tuple[str, ...]]:
     """Visits what can be reached. Returns how many moments there are, and the first promise broken with its history."""
     start = first(needs)
-    seen, layer = {start}, [(start, ())]  # type: ignore[var-annotated]
+    seen, layer = {start}, Layer([(start, ())])
     for _ in range(depth):
-        following = []
+        following = Layer()
         for now, history in layer:
             for name, then in steps(now):
                 if then in seen:

@@ -44,7 +44,7 @@ class Race:
         """One call; returns how it ended."""
         thread, chance = f"t{number}", self.chance
         approval_id = await self.desk.ask("ada", thread=thread)
-        edit = {"edited_arguments": {"order_id": "A1", "amount": chance.randrange(5)}}
+        edit: dict[str, Any] = {"edited_arguments": {"order_id": "A1", "amount": chance.randrange(5)}}
         acts: dict[str, Any] = {
             "ben": lambda: self.desk.decide("ben", approval_id),
             "bot": lambda: self.desk.decide("bot", approval_id),

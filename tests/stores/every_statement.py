@@ -175,6 +175,9 @@ async def _approvals(store: Used, clock: Clock) -> None:
     await store.unknown(2)
     await store.waiting_ids(["alice", "bob"], 10)
     await store.working_states(["alice", "bob"])
+    for tenant in ("", "acme"):
+        await store.people_waiting(tenant, 0, 10)
+    await store.people_approval("a1")
     await store.read_approvals("alice", ["b2", "b3"])
 
 

@@ -220,10 +220,10 @@ class Decisions:
         judgement = validate_answers([answer], index, tool_of, principal, why_not, opened.by)
         verdicts, refusals = judgement.verdicts, judgement.refused
         if any(verdict.approval.people is not None for verdict in verdicts):
-            judge = load("people.gates").judge
+            check = load("people.gates").check_verdicts
             now = self._store.now()
             asker = agent or self._roster.asker(verdicts[0].approval)
-            verdicts, refusals = await judge(verdicts, partial(answer_validation.tool_of, asker), opened.by, now)
+            verdicts, refusals = await check(verdicts, partial(answer_validation.tool_of, asker), opened.by, now)
         for refused in refusals:
             opened.refused(refused)
             raise refused.error

@@ -167,8 +167,8 @@ class AgentLoop:
             )
             verdicts = validated.verdicts
             if any(verdict.approval.people is not None for verdict in verdicts):
-                judge = load("people.gates").judge
-                verdicts, refused = await judge(verdicts, cast.tool_of, thread.by, self._scope.clock())
+                check = load("people.gates").check_verdicts
+                verdicts, refused = await check(verdicts, cast.tool_of, thread.by, self._scope.clock())
                 self.showing.refused(refused)
             self.showing.refused(validated.refused)
         self.showing.late(intake.late)

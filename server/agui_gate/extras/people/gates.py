@@ -91,7 +91,7 @@ def _named(approvers: Any) -> str | tuple[str, ...] | None:
 # --- who decides ----------------------------------------------------------------------------------------------------
 
 
-async def judge(
+async def check_verdicts(
     verdicts: Sequence[Verdict], tool_of: ToolOf, by: By, now: int
 ) -> tuple[Sequence[Verdict], Sequence[Refused]]:
     """Returns the verdicts that may be carried out, and those that may not, with the reason.
@@ -101,13 +101,13 @@ async def judge(
     kept, refused = [], []
     for verdict in verdicts:
         try:
-            kept.append(verdict if verdict.approval.people is None else await _judged(verdict, tool_of, by, now))
+            kept.append(verdict if verdict.approval.people is None else await _checked(verdict, tool_of, by, now))
         except AguiGateError as error:
             refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
     return kept, refused
 
 
-async def _judged(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:
+async def _checked(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:
     """Returns the verdict as it is carried out: it says with which roles it was made, and on which arguments. Raises
     `MayNotDecide`.
     """

@@ -20,6 +20,8 @@ class PostgresVariant:
 
     lock = " FOR UPDATE"
 
+    owners_tenant = "CASE WHEN strpos(principal, chr(31)) > 0 THEN split_part(principal, chr(31), 1) ELSE '' END"
+
     goes_on = f"UPDATE epoch SET goes_on_in = {PAST}"  # noqa: S608 ours
 
     def among(self, column: str, name: str) -> str:

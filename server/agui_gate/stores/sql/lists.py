@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from agui_gate.core.approvals import SEPARATOR, Approval, State
+from agui_gate.core.approvals import Approval, State
 from agui_gate.core.principals import tenant_of
 from agui_gate.stores.base import ApprovalPage, Page, Which
 from agui_gate.stores.cursor import Place, fitting, from_cursor, to_cursor
@@ -58,11 +58,8 @@ OVERDUE = (
 
 _OF_PEOPLE = (
     "SELECT seq FROM approvals WHERE tenant = :tenant AND state = 'pending' AND people IS NOT NULL AND seq > :after "
-    "AND {} ORDER BY seq LIMIT :limit"
+    "AND ({}) = :of ORDER BY seq LIMIT :limit"
 )
-_TENANT = ("principal NOT LIKE '%' || substr(:start, :size, 1) || '%'", "substr(principal, 1, :size) = :start")
-"""The owners of no tenant, and those of one (`core.principals.owner_key`). Not a range: that is by a collation."""
-
 _decode_places = msgspec.json.Decoder(list[tuple[int]]).decode
 _decode_sizes = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _decode_ids = msgspec.json.Decoder(list[tuple[str, list[tuple[str]]]]).decode
@@ -97,8 +94,8 @@ class Lists:
         ids = f"(SELECT {variant.arrays(['id'])} FROM ({_IDS}) AS part)"  # noqa: S608 our names
         self._ids = f"SELECT {variant.arrays(['value', ids])} FROM {variant.each('principals')}"  # noqa: S608 our names
         seqs = variant.arrays(["seq"])
-        whose = [_OF_PEOPLE.format(tenant) for tenant in _TENANT]
-        self._of_people = [f"SELECT {seqs} FROM ({text}) AS found" for text in whose]  # noqa: S608 our names
+        of_people = _OF_PEOPLE.format(variant.owners_tenant)
+        self._of_people = f"SELECT {seqs} FROM ({of_people}) AS found"  # noqa: S608 our names
         working = f"SELECT id, state FROM approvals WHERE {_WORKING} AND {variant.among('principal', 'principals')}"  # noqa: S608 ours
         self._working = f"SELECT {variant.arrays(['id', 'state'])} FROM ({working}) AS found"  # noqa: S608 our names
 
@@ -173,8 +170,7 @@ class Lists:
 
     def of_people(self, tenant: str, after: int, limit: int) -> Steps[list[tuple[int, Approval]]]:
         """See `PeopleStore.people_waiting`."""
-        values = {"start": f"{tenant}{SEPARATOR}", "size": len(tenant) + 1, "after": after, "limit": limit}
-        (found,) = yield [Statement(self._of_people[bool(tenant)], values)]
+        (found,) = yield [Statement(self._of_people, {"of": tenant, "after": after, "limit": limit})]
         seqs = [seq for (seq,) in _decode_places(found.rows[0][0])]
         (read,) = yield Last([Statement(self._shown, {"seqs": self._variant.listed(seqs)})])
         pairs = zip(seqs, self._ledger.approvals(read), strict=True)
@@ -182,8 +178,8 @@ class Lists:
 
     def one_of_people(self, approval_id: str) -> Steps[Approval | None]:
         """See `PeopleStore.people_approval`."""
-        found = yield from self._ledger.fresh("id = :id AND people IS NOT NULL", {"id": approval_id})
-        return found[0] if found else None
+        found = yield from self._ledger.fresh("id = :id", {"id": approval_id})
+        return next((one for one in found if one.people is not None), None)
 
     def fresh_approvals(self, principal: str, which: Which, after: Place | None, limit: int) -> Steps[ApprovalPage]:
         """Returns one page, after overdue ones were expired."""

@@ -20,6 +20,11 @@ class Variant(Protocol):
         """The statement that takes the database for the one in which the epoch goes on, whatever its past is."""
         ...
 
+    @property
+    def owners_tenant(self) -> str:
+        """The tenant in the column ``principal``, an owner's key; "" where it has none. An index has just this."""
+        ...
+
     def among(self, column: str, name: str) -> str:
         """Returns the condition that ``column`` is one of the list ``:name``, which is a `listed` value."""
         ...

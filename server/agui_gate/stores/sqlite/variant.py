@@ -16,6 +16,10 @@ class SQLiteVariant:
     lock = ""
     """A transaction that writes is alone from its beginning."""
 
+    owners_tenant = (
+        "CASE WHEN instr(principal, char(31)) > 0 THEN substr(principal, 1, instr(principal, char(31)) - 1) ELSE '' END"
+    )
+
     goes_on = f"DROP TABLE IF EXISTS {COPY}"
 
     def among(self, column: str, name: str) -> str:
