@@ -191,7 +191,8 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed
 	@$(PYTEST) --maxprocesses=2 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
 
-# ARGS=--once: only so many that both fleets show each requirement, and one of them something of each file. ARGS="--fleet=2:sqlite -k name": other fleets.
+# ARGS=--once: only so many that both fleets show each requirement, and one of them something of each file.
+# ARGS="--fleet=2:sqlite -k name": other fleets.
 .PHONY: scenarios
 scenarios: $(VENV)/.test tests/interop/node_modules/.stamp ## Every scenario over 2 and 4 real replicas: PostgreSQL alone, and with Valkey
 	@$(PYTEST) --maxprocesses=4 --dist=worksteal -p tests.replicas.plugin \
