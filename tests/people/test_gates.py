@@ -1,8 +1,10 @@
 """Gates that ask for people: who sees a call, who may decide it, and how many have to."""
 
 import json
+import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -322,3 +324,55 @@ async def test_the_trail_says_how_each_of_them_logged_in(store: FullStore) -> No
         assert kinds(trail) == ["asked", "shown", "agreed", "approved", "claimed", "done"]
         agreed = json.loads(next(event.body for event in trail if event.kind == "agreed"))
         assert (agreed["person"], agreed["acr"], agreed["address"]) == ("p-ben", "mfa", "127.0.0.1")
+
+
+async def test_a_yes_may_say_what_it_was_shown(store: FullStore) -> None:
+    """Somebody who has loaded the call before another's edit doesn't agree to what they haven't seen."""
+    async with Desk(PEOPLE, approvers="finance", needs=2, editable=["amount"], message="Pay {amount}?").open(
+        store
+    ) as desk:
+        approval_id = await desk.ask("ada")
+        before = (await record(desk, "ben", approval_id))["effective_arguments"]
+        edit = {"order_id": "A1", "amount": 5}
+        assert told(await desk.decide("cat", approval_id, edited_arguments=edit)) == (200, "pending")
+        refused = await desk.decide("ben", approval_id, effective_arguments=before)
+        assert told(refused) == (422, "approval_refused")
+        assert told(await desk.decide("ben", approval_id, effective_arguments="x")) == (422, "approval_refused")
+        now = await record(desk, "ben", approval_id)
+        assert now["message"] == "Pay 20? (Edited by cat: see the arguments.)"
+        shown = now["effective_arguments"]
+        assert told(await desk.decide("ben", approval_id, effective_arguments=shown)) == (200, "pending")
+        assert told(await desk.decide("dan", approval_id, effective_arguments=shown)) == (200, "done")
+        assert desk.amounts == [5]
+
+
+async def test_what_is_asked_in_a_run_has_the_edit_and_who_agreed(store: FullStore) -> None:
+    team = {name: Principal(name, "acme", acts_for="desk") for name in ("ada", "ben", "cat", "dan")}
+    async with Desk(team, needs=2, editable=["amount"]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        edit = {"approved": True, "editedArgs": {"order_id": "A1", "amount": 5}}
+        resume = [{"interruptId": approval_id, "status": "resolved", "payload": edit}]
+        asked = (await desk.say("ben", "", resume=resume))[-1]["outcome"]["interrupts"][0]
+        about = asked["metadata"]
+        assert (about["arguments"]["amount"], about["needs"]) == (5, 2)
+        assert [one["by"] for one in about["approvals"]] == ["ben"]
+        assert "Edited by ben" in asked["message"]
+        assert (await desk.say("cat", "", **yes(approval_id)))[-1]["outcome"]["interrupts"]
+        await desk.say("dan", "", **yes(approval_id))
+        assert desk.amounts == [5]
+
+
+async def test_a_yes_that_is_not_in_the_trail_counts_for_nothing(tmp_path: Any) -> None:
+    """Whoever can write the ledger alone can't say that somebody agreed."""
+    path = str(tmp_path / "store.db")
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
+        approval_id = await desk.ask("ada")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (text,) = connection.execute("SELECT people FROM approvals").fetchone()
+        people = json.loads(text)
+        decision = {"approved": True, "by": "ben", "person": "p-ben", "way": "http", "roles": ["finance"]}
+        people["said"] = [{"decision": decision, "at": 1, "of": approval_id}]
+        connection.execute("UPDATE approvals SET people = ?", (json.dumps(people),))
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
+        assert told(await desk.decide("cat", approval_id)) == (422, "approval_refused")
+        assert desk.ran == []

@@ -18,13 +18,13 @@ An event outlives its thread, and so it holds nothing of what was said. Of argum
 newer version may have written them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.approvals import Approval, Decision, People, State
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError
@@ -252,17 +252,25 @@ def _about(
     )
 
 
-def is_as_agreed(approval: Approval, events: Iterable[tuple[str, str]], *, told: bool = True) -> bool:
+def is_as_agreed(approval: Approval, events: Sequence[tuple[str, str]], *, told: bool = True) -> bool:
     """Returns whether its arguments are those that were asked about, and agreed to if it was.
 
-    ``events``: kinds and bodies of its events of these two kinds. Without a question in the trail there was none,
-    unless it was not ``told`` there.
+    ``events``: kinds and bodies of its events of these kinds. Without a question in the trail there was none, unless it
+    was not ``told`` there. Where several persons have to agree, each yes in the record has to be in the trail, too.
     """
     said = {kind: parse_object(body) or {} for kind, body in events}
     asked, agreed = said.get("asked"), said.get("approved")
+    if approval.people is not None and approval.is_pending and not _has_each_yes(approval, approval.people, events):
+        return False
     return (not told if asked is None else asked.get("arguments") == digest(approval.arguments)) and (
         agreed is None or agreed.get("arguments") == digest(approval.effective_arguments)
     )
+
+
+def _has_each_yes(approval: Approval, people: People, events: Iterable[tuple[str, str]]) -> bool:
+    meant = digest(approval.effective_arguments)
+    yeses = [body for kind, body in events if kind == "agreed" and (parse_object(body) or {}).get("arguments") == meant]
+    return len(yeses) >= sum(yes.of == approval.id for yes in people.said)
 
 
 # --- the chain ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from typing import Any
 from agui_gate.core.approvals import LOCAL, Approval, Decision, State
 from agui_gate.core.events import METADATA
 from agui_gate.core.json_text import parse_object
-from agui_gate.protocol.cards import RESTORED, iso, shown
+from agui_gate.protocol import cards
+from agui_gate.protocol.cards import RESTORED, iso, people, shown
 
 MAX_REASON = 1_000
 """Characters of a reason in metadata."""
@@ -63,26 +64,17 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
         **({} if approval.asker is None else {"asker": approval.asker.id}),
-        **_people(approval),
+        **people(approval),
         **({"restored": True} if approval.is_asked_again else {}),
         **({"task": True} if approval.opens_task else {}),
     }
 
 
-def _people(approval: Approval) -> Json:
-    """Returns who has to agree, and who has; nothing where the gate asks for nobody in particular."""
-    if (people := approval.people) is None:
-        return {}
-    said = [{"by": yes.decision.by, "at": iso(yes.at)} for yes in people.said if yes.of == approval.id]
-    named = people.approvers if isinstance(people.approvers, str | None) else list(people.approvers)
-    return {"approvers": named, "needs": people.needs, "approvals": said}
-
-
 def _message(approval: Approval) -> str | None:
     """Returns the question that people are asked; of a restored backup, with a sentence that says so."""
     if not approval.is_asked_again:
-        return approval.message
-    return f"{approval.message or f'Run {approval.tool}?'} {RESTORED}"
+        return cards.question(approval)
+    return f"{cards.question(approval) or f'Run {approval.tool}?'} {RESTORED}"
 
 
 def decision(approval: Approval) -> Json | None:

@@ -50,14 +50,15 @@ def card_arguments(
     ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `already_ran`.
     ``asker``: the agent that the card names; "" for none (`Team.asker`).
     """
-    arguments = shown(approval.arguments, parameters)
-    asked = _asked(asker, approval.message or f"Execute {approval.tool}")
+    arguments = shown(approval.effective_arguments, parameters)
+    asked = _asked(asker, question(approval) or f"Execute {approval.tool}")
     card: dict[str, Any] = {
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
         "function_arguments": arguments,
         "steps": [{"description": _sentences(approval, refused, asked, ran), "status": "enabled"}],
     }
+    card |= people(approval)
     if ran:
         card["already_ran"] = ran.calls
     if approval.was:
@@ -90,7 +91,8 @@ def interrupt(
     is sent only where extras are, and it is in the metadata for pages that count down. What is in the metadata is there
     twice: under our own prefix (META-1), and by itself, as pages have read it from the start.
     """
-    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.arguments, parameters)}
+    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.effective_arguments, parameters)}
+    metadata |= people(approval)
     if approval.editable:
         metadata["editable"] = list(approval.editable)
     expires_at = None if approval.expires_at is None else iso(approval.expires_at)
@@ -102,7 +104,7 @@ def interrupt(
         metadata["restored"] = True
     if refused:
         metadata["refused"] = refused
-    asked = _asked(asker, approval.message or f"Run {approval.tool}?")
+    asked = _asked(asker, question(approval) or f"Run {approval.tool}?")
     if asker:
         metadata["agent"] = asker
     wanted = open_questions.schema(approval) if approval.is_held else None
@@ -116,6 +118,22 @@ def interrupt(
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
     )
+
+
+def question(approval: Approval) -> str | None:
+    """Returns the gate's message. After somebody's edit it doesn't say any more what would run."""
+    if approval.people is None or approval.people.edited is None or not approval.is_pending:
+        return approval.message
+    return f"{approval.message or f'Run {approval.tool}?'} (Edited by {approval.people.editor}: see the arguments.)"
+
+
+def people(approval: Approval) -> dict[str, Any]:
+    """Returns who has to agree, and who has; nothing where the gate asks for nobody in particular."""
+    if (those := approval.people) is None:
+        return {}
+    said = [{"by": yes.decision.by, "at": iso(yes.at)} for yes in those.said if yes.of == approval.id]
+    named = those.approvers if isinstance(those.approvers, str | None) else list(those.approvers)
+    return {"approvers": named, "needs": those.needs, "approvals": said}
 
 
 def _asked(asker: str, question: str) -> str:

@@ -50,7 +50,8 @@ BEGAN = "SELECT min(at) FROM approval_events WHERE tenant = :tenant"
 """The SQL that reads when the trail began: in an upgraded store, some were asked before."""
 _AGREED = (
     "SELECT kind, body FROM approval_events "  # noqa: S608 our names
-    f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id AND kind IN ('asked', 'approved')"
+    f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id "
+    "AND kind IN ('asked', 'approved', 'agreed')"
 )
 
 
