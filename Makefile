@@ -105,6 +105,11 @@ components/dist/made.json: components/node_modules/.stamp $(BUNDLED)
 	@echo 'set-up: the components and the built-in page, bundled'
 	@cd components && npm run --silent build
 
+examples/pages/dist/.stamp: examples/pages/node_modules/.stamp $(BUNDLED) $(wildcard examples/pages/*.*)
+	@echo 'set-up: the example pages'
+	@cd examples/pages && npm run --silent build -- --logLevel error
+	@touch $@
+
 .PHONY: bundle
 bundle: .node components/dist/made.json ## Bundle the components and the built-in page, as a wheel has them
 
@@ -184,12 +189,16 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 # What the browser tests need besides Python, and those with clients of others.
 .PHONY: .browser
-.browser: .node components/dist/made.json frontend-demo/dist/.stamp tests/e2e/next/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
+.browser: .node components/dist/made.json examples/pages/dist/.stamp frontend-demo/dist/.stamp tests/e2e/next/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
 e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed
 	@$(PYTEST) --maxprocesses=2 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
+
+.PHONY: gallery
+gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)
+	@node tests/e2e/components/gallery.mjs
 
 # ARGS=--once: only so many that both fleets show each requirement, and one of them something of each file.
 # ARGS="--fleet=2:sqlite -k name": other fleets.
@@ -265,5 +274,5 @@ clean: ## Remove everything that make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	rm -rf tests/interop/node_modules tests/interop/foreign/node_modules tests/e2e/node_modules tests/e2e/next tests/e2e/shots
 	rm -rf frontend-demo/node_modules frontend-demo/runtime/node_modules frontend-demo/dist
-	rm -rf components/node_modules components/dist components/types
+	rm -rf components/node_modules components/dist components/types examples/pages/node_modules examples/pages/dist
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -8,6 +8,7 @@ export const inboxStyle = css`
   .item { border-block-end: 1px solid var(--_border); content-visibility: auto; contain-intrinsic-size: auto 64px; }
   h3 { margin: 0; font: inherit; }
   .line-button { display: grid; grid-template-columns: 1fr auto; gap: 0 12px; width: 100%; min-height: 44px; padding: 10px 8px; border: 0; background: none; text-align: start; }
+  .line-button:focus-visible { outline-offset: -2px; }
   .line-button:hover { background: var(--_sunken); }
   .inbox-tool { font-weight: 600; }
   .inbox-state, .inbox-where, .rest, .inbox-note { color: var(--_quiet); font-size: 0.87em; }
@@ -15,7 +16,7 @@ export const inboxStyle = css`
   .inbox-what, .inbox-where { grid-column: 1 / -1; }
   .line-button[aria-expanded="true"] .inbox-what { white-space: normal; }
   .item:not([data-waits="true"]) .inbox-tool { font-weight: 400; }
-  .detail { padding: 0 0 12px; }
+  .detail { padding: 2px 4px 12px; }
   .detail .ghost { margin-top: 6px; }
   .rest { padding: 10px 8px; }
   .rest:empty { display: none; }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { AXE, SERVER, ask, card, decide, example, listen, open, proxy, record, remove } from "./site.mjs";
+import { AXE, BUILT, SERVER, ask, card, decide, example, listen, open, proxy, record, remove } from "./site.mjs";
 
 const REFUND = "Refund 20 euros of order 1003";
 const gate = (inner, { base = SERVER, attributes = "send" } = {}) => `<agui-gate base="${base}" ${attributes}>${inner}</agui-gate>`;
@@ -196,14 +196,18 @@ test("a thousand that wait: a hundred lines are drawn, all can be searched", asy
 });
 
 
-test("the example: a page of another origin with an inbox", async () => {
-  const asked = await ask(REFUND);
-  const page = await example("inbox.html", `?approval=${asked.id}`);
-  await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).click();
-  await page.getByText(/^refund: (claimed|done)$/).waitFor();
-  assert.deepEqual(page.problems, []);
-  await done(page);
-});
+for (const [name, folder] of [["inbox.html"], ["react.html", BUILT], ["vue.html", BUILT], ["svelte.html", BUILT]])
+  test(`the example ${name}: a page of another origin with an inbox and a card`, async () => {
+    const asked = await ask(REFUND);
+    const page = await example(name, `?approval=${asked.id}`, folder);
+    await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"]`).waitFor();
+    await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).click();
+    await page.getByText(/^refund: (claimed|done)$/).waitFor();
+    await page.locator("agui-confirm-card[approval][mode=closed]").waitFor();
+    assert.equal(page.requests.filter((one) => one === "GET /approvals/events").length, 1);
+    assert.deepEqual(page.problems, []);
+    await done(page);
+  });
 
 test("the example: markup of one's own over the core", async () => {
   const asked = await ask(REFUND);

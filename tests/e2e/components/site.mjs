@@ -67,16 +67,18 @@ export async function open(body, { script = "", base = SERVER, module = `${SERVE
 
 const EXAMPLES = new URL("../../../examples/pages/", import.meta.url);
 
-/** A page of `examples/pages`, which takes this server for the one that it names. */
-export async function example(name, query = "") {
+/** A page of `examples/pages`, or of what is built there, which takes this server for the one that it names. */
+export async function example(name, query = "", folder = EXAMPLES) {
   const site = await listen((request, response) => {
     const file = new URL(request.url, "http://localhost").pathname.slice(1);
     if (file === "favicon.ico") return response.writeHead(204).end();
-    const text = readFileSync(new URL(file, EXAMPLES), "utf8").replaceAll("http://127.0.0.1:8000/", SERVER);
+    const text = readFileSync(new URL(file, folder), "utf8").replaceAll("http://127.0.0.1:8000/", SERVER);
     response.writeHead(200, { "content-type": file.endsWith(".js") ? "text/javascript" : "text/html" }).end(text);
   });
   return visit(`${site.url}${name}${query}`);
 }
+
+export const BUILT = new URL("dist/", EXAMPLES);
 
 async function visit(url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, ...options });
