@@ -8,11 +8,14 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tests.support import warm
 
 ROOT = Path(__file__).parents[2]
 TARGETS = Path(__file__).parent / "targets"
@@ -31,16 +34,17 @@ main()
 """
 
 
-def program(before: str = "") -> list[str]:
-    """The command line, in a process that does this before. Ctrl-C ends it, even if it is started in the background."""
-    return [sys.executable, "-c", _PROGRAM.format(before=before)]
-
-
-PROGRAM = program()
-PATIENT = program(
-    f"import sys; sys.path.append({str(ROOT)!r}); from tests.support import patience; patience.at_the_end()"
+PROGRAM = _PROGRAM.format(before="")
+"""The command line. Ctrl-C ends it, even if it is started in the background."""
+PATIENT = _PROGRAM.format(
+    before=f"import sys; sys.path.append({str(ROOT)!r}); from tests.support import patience; patience.at_the_end()"
 )
 """For a server of which a test wants to see that nothing holds up its end, however busy the machine is."""
+
+
+def new(program: str) -> list[str]:
+    """The command that runs a program in a new interpreter: where a test is about its start, or starts it again."""
+    return [sys.executable, "-c", program]
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -53,24 +57,42 @@ def environment(**extra: str) -> dict[str, str]:
     return {**clean, "PYTHONPATH": str(TARGETS), "PYTHONUNBUFFERED": "1", **extra}
 
 
-def call(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, with nothing on stdin."""
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        cwd=cwd,
-        env=environment(**(env or {})),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+def call(
+    cwd: Path, *arguments: str, env: Mapping[str, str] | None = None, said: str = "", command: str | None = PROGRAM
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end. ``said``: what is on stdin. ``command``: None for a new interpreter."""
+    clean = environment(**(env or {}))
+    if command is None:
+        return subprocess.run(
+            [*new(PROGRAM), *arguments],
+            cwd=cwd,
+            env=clean,
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    theirs, ours = os.pipe()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        streams = (theirs, out.fileno(), err.fileno())
+        process = warm.start(command, arguments, cwd=cwd, env=clean, streams=streams)
+        os.close(theirs)
+        with suppress(BrokenPipeError), open(ours, "w") as stdin:
+            stdin.write(said)
+        try:
+            code = process.wait(TIMEOUT)
+        finally:
+            process.send_signal(signal.SIGKILL)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
 
 class Running:
     """A command that was started; what it printed so far is in ``text``."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", output: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes] | warm.Process", output: int) -> None:
         self.process = process
         self.text = ""
         self._output = output
@@ -126,21 +148,18 @@ def running(
     terminal: bool = False,
     columns: int = 0,
     env: Mapping[str, str] | None = None,
-    command: Sequence[str] = PROGRAM,
+    command: str | Sequence[str] = PROGRAM,
 ) -> Iterator[Running]:
-    """Start a command; what still runs in the end is killed. ``columns`` of a terminal: 0 if it doesn't say."""
+    """Start a command; what still runs in the end is killed. ``columns`` of a terminal: 0 if it doesn't say.
+
+    ``command``: a program, which begins with all imported, or what starts one.
+    """
     ours, theirs = pty.openpty() if terminal else os.pipe()
     if terminal:
         termios.tcsetwinsize(theirs, (24 if columns else 0, columns))
-    process = subprocess.Popen(
-        [*command, *arguments],
-        cwd=cwd,
-        env=environment(TERM="dumb", **(env or {})),
-        stdin=theirs if terminal else subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
+    with open(os.devnull) as nothing:
+        stdin = theirs if terminal else nothing.fileno()
+        process = _started(command, arguments, cwd, environment(TERM="dumb", **(env or {})), (stdin, theirs, theirs))
     os.close(theirs)
     try:
         yield Running(process, ours)
@@ -149,3 +168,17 @@ def running(
             os.killpg(process.pid, signal.SIGKILL)  # its children too
         process.wait(TIMEOUT)
         os.close(ours)
+
+
+def _started(
+    command: str | Sequence[str],
+    arguments: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+) -> "subprocess.Popen[bytes] | warm.Process":
+    if isinstance(command, str):
+        return warm.start(command, arguments, cwd=cwd, env=env, streams=streams, session=True)
+    stdin, stdout, stderr = streams
+    words = [*command, *arguments]
+    return subprocess.Popen(words, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)

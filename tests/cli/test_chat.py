@@ -22,7 +22,7 @@ from agui_gate.cli.terminal.run_printer import TextPrinter
 from agui_gate.client import Client
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.testkit.agui import serving
-from tests.cli.support import PATIENT, PROGRAM, TIMEOUT, Running, call, environment, running
+from tests.cli.support import PATIENT, Running, call, running
 from tests.client.servers import refusal, run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, Event, sse, text
 from tests.product.inprocess import Parrot
@@ -47,15 +47,7 @@ async def shop(name: str = "agent") -> AsyncIterator[str]:
 
 async def chat(url: str, *options: str, said: str = "") -> "subprocess.CompletedProcess[str]":
     """The command with pipes."""
-
-    def run() -> "subprocess.CompletedProcess[str]":
-        command = [*PROGRAM, "chat", url, *options]
-        env = environment()
-        return subprocess.run(
-            command, input=said, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
-
-    return await asyncio.to_thread(run)
+    return await asyncio.to_thread(call, Path(), "chat", url, *options, said=said)
 
 
 async def typed(url: str, play: Callable[[Running], int], *options: str) -> tuple[int, str]:

@@ -15,7 +15,7 @@ from agui_gate.cli.interrupts import DEFAULT, Runner, in_order
 from agui_gate.cli.local_thread import LocalThread
 from agui_gate.runs.engine import Engine
 from agui_gate.stores import open_store
-from tests.cli.support import TARGETS, TIMEOUT, environment, running
+from tests.cli.support import PROGRAM, TARGETS, TIMEOUT, environment, new, running
 from tests.cli.test_serve import URL
 
 ENDED = -signal.SIGINT
@@ -116,7 +116,7 @@ def test_a_child_of_reload_that_is_being_loaded_hears_of_it_once_it_serves(tmp_p
     (site / "sitecustomize.py").write_text(SITE)
     env = {"PYTHONPATH": f"{site}{os.pathsep}{TARGETS}"}
     arguments = ("serve", "cli_shop:agent", "--port", "0", "--store", "memory://", "--reload")
-    with running(tmp_path, *arguments, env=env) as process:
+    with running(tmp_path, *arguments, env=env, command=new(PROGRAM)) as process:
         process.wait_for(f"is up at ({URL})")
         process.wait_for("Ctrl-C")
         assert process.stop(signal.SIGINT) == 0

@@ -121,9 +121,9 @@ def test_a_question_says_which_agent_asks(tmp_path: Path) -> None:
 def test_a_terminal_that_cannot_show_it(tmp_path: Path) -> None:
     """What it can't show is replaced in text; events are UTF-8 in any case."""
     ascii_only = {"PYTHONIOENCODING": "ascii"}
-    text = call(tmp_path, "run", "cli_shop:agent", "-m", "Grüße", env=ascii_only)
+    text = call(tmp_path, "run", "cli_shop:agent", "-m", "Grüße", env=ascii_only, command=None)
     assert (text.returncode, text.stdout) == (0, "You said Gr??e\n")
-    events = call(tmp_path, "run", "cli_shop:agent", "-m", "Grüße", "--json", env=ascii_only)
+    events = call(tmp_path, "run", "cli_shop:agent", "-m", "Grüße", "--json", env=ascii_only, command=None)
     assert (events.returncode, "Grüße" in events.stdout) == (0, True)
 
 

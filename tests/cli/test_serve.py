@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.support import PATIENT, Running, call, running
+from tests.cli.support import PATIENT, Running, call, new, running
 from tests.support.servers import Valkey, free_port
 
 URL = r"http://127\.0\.0\.1:\d+"
@@ -26,7 +26,8 @@ TOO_LATE = "graceful shutdown exceeded"
 @contextmanager
 def serving(cwd: Path, *arguments: str, **env: str) -> Iterator[tuple[Running, httpx2.Client]]:
     """A server on a free port and a client of it."""
-    with running(cwd, "serve", *arguments, "--port", "0", env=env, command=PATIENT) as server:
+    command = new(PATIENT) if "--reload" in arguments else PATIENT  # it starts itself again
+    with running(cwd, "serve", *arguments, "--port", "0", env=env, command=command) as server:
         url = server.wait_for(f"is up at ({URL})\n")[1]
         server.wait_for("Ctrl-C")
         with httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
