@@ -14,7 +14,7 @@ from agui_gate.runs.warm_up import frozen
 from agui_gate.threads import leased_thread
 from agui_gate_adapters.common import large_requests
 from tests.interop.replay import unavailable
-from tests.support import chance
+from tests.support import chance, signatures
 
 if TYPE_CHECKING:
     from tests.support.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
@@ -40,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported."""
     chance.begin(config.getoption("explore"))
     leased_thread.CHECKED = large_requests.CHECKED = sent_messages.CHECKED = True
+    if not config.getoption("every"):  # a trial of mutants has to make everything
+        signatures.keep()
 
 
 @pytest.fixture(scope="session")
@@ -127,7 +129,7 @@ def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.config.getoption("--replay") and (os.environ.get("CI") == "true" or not unavailable()):
         from tests.interop.recorded import assert_all_accepted
 
-        assert_all_accepted()
+        assert_all_accepted(every=request.config.getoption("every"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -18,9 +18,14 @@ def assert_valid(stream: str | Sequence[dict[str, Any]], *, resumed: bool = Fals
     `resumed`: a run that answers an earlier one sends TOOL_CALL_RESULT for a call that was started there, as the
     protocol's interrupt page documents; rule AGUI207 looks at one run only and is a warning for these.
     """
+    assert_in_catalogue(stream, resumed=resumed)
+    assert_conforms(stream, departs=NEEDS_INPUT)
+
+
+def assert_in_catalogue(stream: str | Sequence[dict[str, Any]], *, resumed: bool = False) -> None:
+    """The same without our own judge, which has looked already, or will."""
     events = decode(stream) if isinstance(stream, str) else list(stream)
     assert_valid_agui(events, severity_overrides={"AGUI207": "warning"} if resumed else None)
-    assert_conforms(stream, departs=NEEDS_INPUT)
 
 
 def decode(body: str) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from agui_gate_adapters.testkit.agui import connecting as client_of
 from agui_gate_adapters.testkit.agui import serving as running
 from agui_gate_adapters.testkit.spec import breaches
 from tests.conforming import DEPARTURES
-from tests.interop.validate import assert_valid
+from tests.interop.validate import assert_in_catalogue
 
 __all__ = [
     "CARD_TOOL",
@@ -69,7 +69,7 @@ class Chat(AGUIClient):
         stream = await super().go(**more)
         if stream.status == 200:
             resumed = earlier or any(message["role"] != "user" for message in stream.input["messages"])
-            assert_valid(stream.raw, resumed=resumed)
+            assert_in_catalogue(stream.raw, resumed=resumed)
         return stream
 
     async def post(self, body: Any) -> Stream:

@@ -15,7 +15,7 @@ from tests.product.hostile import NOT_YES, odd, raw
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.product.kit import TIMEOUT, running
 from tests.requirements import shows
-from tests.support.chance import seeds
+from tests.support.chance import seeds, some
 
 pytestmark = [pytest.mark.anyio, shows("B28", "B19")]
 
@@ -92,7 +92,7 @@ async def test_thousands_of_bad_runs(seed: int) -> None:
     rng = Random(seed)
     shop = Shop()
     async with started(shop.app):
-        for batch in range(25):
+        for batch in range(some(8, 25)):
             thread_id = f"t-{batch}"
             ids = await shop.ask(thread_id)
             for _ in range(50):

@@ -15,6 +15,7 @@ from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product, 
 from tests.product.live import cancel, connect, connecting, over, quiet, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.requirements import shows
+from tests.support.chance import some
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 
@@ -99,7 +100,7 @@ async def test_at_every_event_of_a_run_that_says_more_than_is_kept() -> None:
     async with product([*Shop().tools, note], two_turns(300), settings=Settings(events_bytes=16 * 1024)) as p:
         chat = p.chat()
         chat.messages.append({"id": "u1", "role": "user", "content": "go"})
-        stream, clients = await at_every_event(p, chat, every=12)
+        stream, clients = await at_every_event(p, chat, every=some(24, 12))
         the_same(chat, stream, clients)
         assert any(len(c.of("MESSAGES_SNAPSHOT")) == 2 for c in clients), "some had to wait"
         await quiet(p)

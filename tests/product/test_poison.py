@@ -18,7 +18,7 @@ from tests.support.chance import seeds
 
 pytestmark = pytest.mark.anyio
 
-THREADS = len(seeds(20))
+THREADS = len(seeds(8))
 ADAPTERS = {
     "chain": lambda url: OpenAIResponses("m", mode="chain", base_url=url, api_key="k"),
     "conversation": lambda url: OpenAIResponses("m", mode="conversation", base_url=url, api_key="k"),

@@ -10,14 +10,14 @@ import pytest
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product
 from tests.product.shop import SEARCH, Shop, refund, say
 from tests.requirements import shows
-from tests.support.chance import seeds
+from tests.support.chance import seeds, some
 
 pytestmark = [pytest.mark.anyio, shows("T4", "T5", "T6")]
 Json = dict[str, Any]
 
 Act = Callable[[Chat], Awaitable[Stream | None]]
 
-STEPS = 30
+STEPS = some(20, 30)
 ANSWERS: list[Any] = [
     {"accepted": True},
     {"accepted": False, "reason": "no"},

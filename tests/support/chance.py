@@ -33,3 +33,8 @@ def seeds(few: int) -> list[int]:
     return (
         list(range(few)) if _explored is None else [Random(_explored).getrandbits(31) + n for n in range(few * FACTOR)]
     )
+
+
+def some(few: int, all: int) -> int:
+    """How much of something for each commit, and how much in the night: `few` must be enough to see it."""
+    return few if _explored is None else all

@@ -303,7 +303,8 @@ def new_carrier(limits: "httpx2.Limits") -> "httpx2.AsyncBaseTransport | None":
 
     It has to where the environment names a proxy, and where there is no httptools (Windows).
     """
-    if any(getproxies().get(scheme) for scheme in ("http", "https", "all")):
+    proxies = getproxies()
+    if any(proxies.get(scheme) for scheme in ("http", "https", "all")):
         return None
     try:
         from .wire import Wire

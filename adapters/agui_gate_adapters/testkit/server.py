@@ -164,6 +164,7 @@ def _config(emulator: Emulator) -> uvicorn.Config:
     return uvicorn.Config(
         emulator.app,
         lifespan="off",
+        log_config=None,
         log_level="critical",
         access_log=False,
         ws="none",

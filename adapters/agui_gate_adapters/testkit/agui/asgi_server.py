@@ -25,6 +25,7 @@ async def serving(app: Any) -> AsyncIterator[str]:
     sock.listen(512)
     config = uvicorn.Config(
         app,
+        log_config=None,
         log_level="warning",
         access_log=False,
         ws="none",

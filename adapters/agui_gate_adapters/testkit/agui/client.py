@@ -37,10 +37,10 @@ _ids = count(1)
 
 
 def connecting() -> "httpx2.AsyncClient":
-    """Makes an HTTP client for loopback only: without TLS, whose set-up takes longer than most tests."""
+    """Makes an HTTP client for loopback only: without TLS, whose set-up takes longer than most tests, or a proxy."""
     import httpx2
 
-    return httpx2.AsyncClient(timeout=TIMEOUT, verify=False)
+    return httpx2.AsyncClient(timeout=TIMEOUT, verify=False, trust_env=False)
 
 
 @dataclass
