@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.support import warm
+from tests.support import forks
 
 ROOT = Path(__file__).parents[2]
 TARGETS = Path(__file__).parent / "targets"
@@ -76,7 +76,7 @@ def call(
     theirs, ours = os.pipe()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         streams = (theirs, out.fileno(), err.fileno())
-        process = warm.start(command, arguments, cwd=cwd, env=clean, streams=streams)
+        process = forks.start(command, arguments, cwd=cwd, env=clean, streams=streams)
         os.close(theirs)
         with suppress(BrokenPipeError), open(ours, "w") as stdin:
             stdin.write(said)
@@ -92,7 +92,7 @@ def call(
 class Running:
     """A command that was started; what it printed so far is in ``text``."""
 
-    def __init__(self, process: "subprocess.Popen[bytes] | warm.Process", output: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes] | forks.Process", output: int) -> None:
         self.process = process
         self.text = ""
         self._output = output
@@ -176,9 +176,9 @@ def _started(
     cwd: Path,
     env: Mapping[str, str],
     streams: tuple[int, int, int],
-) -> "subprocess.Popen[bytes] | warm.Process":
+) -> "subprocess.Popen[bytes] | forks.Process":
     if isinstance(command, str):
-        return warm.start(command, arguments, cwd=cwd, env=env, streams=streams, session=True)
+        return forks.start(command, arguments, cwd=cwd, env=env, streams=streams, session=True)
     stdin, stdout, stderr = streams
     words = [*command, *arguments]
     return subprocess.Popen(words, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)

@@ -22,17 +22,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-LOADED = ("agui_gate", "agui_gate_adapters.openai_responses", "agui_gate_adapters.openai_chat")
-LOADED += ("agui_gate_adapters.anthropic_messages", "agui_gate_adapters.mcp", "agui_gate_adapters.remote_agui")
-LOADED += (
-    "agui_gate_adapters.testkit",
-    "httpcore2",
-    "openai.resources.responses",
-    "openai.resources.chat",
-    "anthropic",
+LOADED: tuple[str, ...] = (
+    "agui_gate",
+    *(f"agui_gate_adapters.{name}" for name in ("openai_responses", "openai_chat", "anthropic_messages")),
+    *(f"agui_gate_adapters.{name}" for name in ("mcp", "remote_agui", "testkit")),
+    *("httpcore2", "openai.resources.responses", "openai.resources.chat", "anthropic", "mcp.client.session"),
+    *("psycopg", "psycopg_pool", "redis.asyncio", "uvloop"),
+    *("uvicorn.lifespan.on", "uvicorn.protocols.http.auto", "uvicorn.protocols.http.httptools_impl"),
 )
-LOADED += ("mcp.client.session", "psycopg", "psycopg_pool", "redis.asyncio", "uvloop")
-LOADED += ("uvicorn.lifespan.on", "uvicorn.protocols.http.auto", "uvicorn.protocols.http.httptools_impl")
 """What the commands use; of `agui_gate` all modules."""
 
 
