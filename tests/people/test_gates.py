@@ -147,7 +147,7 @@ async def test_a_login_that_is_weak_or_stale_decides_nothing(claims: Json, statu
         assert len(desk.ran) == (status == 200)
 
 
-@pytest.mark.parametrize("kind", ["four", "three", "async", "raises", "truthy"])
+@pytest.mark.parametrize("kind", ["four", "three", "async", "raises", "truthy", "async truthy"])
 async def test_a_function_says_who_may(store: FullStore, kind: str) -> None:
     asked: list[Any] = []
 
@@ -164,7 +164,11 @@ async def test_a_function_says_who_may(store: FullStore, kind: str) -> None:
     def raises(*given: Any) -> bool:
         raise ValueError("no idea")
 
+    async def says_text(*given: Any) -> Any:
+        return "yes"
+
     functions = {"four": four, "three": three, "async": later, "raises": raises, "truthy": lambda *given: "yes"}
+    functions["async truthy"] = says_text
     async with Desk(PEOPLE, approvers=functions[kind]).open(store) as desk:
         approval_id = await desk.ask("ada")
         knows = kind in ("four", "three", "async")
@@ -376,3 +380,14 @@ async def test_a_yes_that_is_not_in_the_trail_counts_for_nothing(tmp_path: Any) 
     async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
         assert told(await desk.decide("cat", approval_id)) == (422, "approval_refused")
         assert desk.ran == []
+
+
+async def test_a_function_that_is_gone_lets_nobody_approve(tmp_path: Any) -> None:
+    path = str(tmp_path / "store.db")
+    async with Desk(PEOPLE, approvers=lambda *given: True).open(SQLiteStore(path)) as desk:
+        approval_id = await desk.ask("ada")
+    async with Desk(PEOPLE).open(SQLiteStore(path)) as desk:
+        assert (await desk.decide("ben", approval_id)).status == 404
+        assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed")
+        assert desk.ran == []
+        assert told(await desk.decide("ada", approval_id, approved=False)) == (200, "rejected")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agui_gate import Agent, Principal, ToolContext, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.extension import Extension, Server
 from agui_gate.extras.people.rights import PUBLIC, RIGHTS, ROLES, rights_of
+from agui_gate.http.auth import Admission
 from agui_gate_adapters.testkit.agui import serving
 from tests.people.desk import Model
 
@@ -207,6 +209,34 @@ async def test_nobody_without_a_token_gets_anything(world: World) -> None:
     for (method, path), roles in RIGHTS.items():
         status, text, _ = await world.send("nobody", method, *asked(method, path, ids))
         assert (status in (401, 415)) is (roles != PUBLIC), (method, path, text)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        Principal("ada", "acme", ("user", "auditor"), "desk"),
+        Principal("ada", "acme", ("user",), "other"),
+        Principal("ada", "evil", ("user",), "desk"),
+        Principal("ada", "acme", ("user",), "desk", {"person": "p"}),
+    ],
+    ids=["roles", "owner", "tenant", "person"],
+)
+async def test_a_stream_ends_when_the_rights_of_its_reader_change(
+    monkeypatch: pytest.MonkeyPatch, after: Principal
+) -> None:
+    monkeypatch.setattr(Admission, "AGAIN_SECONDS", 0.02)
+    monkeypatch.setitem(TOKENS, "ada", Principal("ada", "acme", ("user",), "desk"))
+    async with (
+        serving(app_of()) as url,
+        httpx2.AsyncClient(timeout=SECONDS) as client,
+        client.stream("GET", f"{url}/approvals/events", headers={"authorization": "ada"}) as stream,
+    ):
+        assert stream.status_code == 200
+        monkeypatch.setitem(TOKENS, "ada", after)
+        async with asyncio.timeout(SECONDS):
+            with suppress(httpx2.RemoteProtocolError):
+                async for _ in stream.aiter_bytes():
+                    pass
 
 
 async def test_a_route_of_an_extension_is_for_users() -> None:
