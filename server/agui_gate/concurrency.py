@@ -79,7 +79,12 @@ LARGE_BYTES = 256 * 1024
 
 async def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Calls ``function`` on the thread for heavy work. Cancelling the caller doesn't stop it."""
-    return await asyncio.get_running_loop().run_in_executor(_thread(), lambda: function(*args, **kwargs))
+    return await beside(lambda: function(*args, **kwargs))
+
+
+def beside(function: Callable[[], T]) -> "asyncio.Future[T]":
+    """Begins to call ``function`` on the thread for heavy work."""
+    return asyncio.get_running_loop().run_in_executor(_thread(), function)
 
 
 async def if_large(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

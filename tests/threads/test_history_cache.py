@@ -13,7 +13,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from agui_gate import Agent, create_app, tool
+from agui_gate import Agent, concurrency, create_app, tool
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.approvals import execution, orphan_job
 from agui_gate.config.settings import Settings
@@ -30,6 +30,7 @@ from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.threads import history as histories
 from agui_gate.threads import leased_thread
 from agui_gate.threads.history import IDLE_SECONDS, History, HistoryCache
+from agui_gate.threads.large_histories import MOST_AWAITED, put_later
 from agui_gate.threads.limits import DEFAULTS
 from tests.bench.work import history as history_sent
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
@@ -351,13 +352,14 @@ async def test_only_what_is_saved_is_known(tmp_path: Path) -> None:
     assert thread.version() is None
     await thread.commit(status="finished")
     assert thread.version() == JournalVersion(thread.thread.key, "r1", "finished", 1)
+    assert (thread.is_read_as_written(), thread.has_grown_much) == (True, False)
     thread.append([said])
     assert thread.version() is None
 
     thread = await opened(store, "odd")  # the store's answer has a list there
     thread.append([TurnEntry(id="t1", parts=(TextPart("p1", "hello", {"a": (1, 2)}),), origin="o")])
     await thread.commit(status="finished")
-    assert (thread.ended, thread.version()) == (True, None)
+    assert (thread.version() is not None, thread.is_read_as_written()) == (True, False)
 
     thread = await opened(store, "r2")
     store.fails = True
@@ -515,7 +517,7 @@ async def test_what_a_client_sent_is_known_while_its_thread_is(tmp_path: Path) -
     with patch.object(sent_messages, "decode_known", known):
         async with started(app):
             engine = app.state.engine
-            for number, expected in enumerate((True, True, False, True)):
+            for number, expected in enumerate((True, False, False, True)):
                 if number == 3:
                     await request(app, "PATCH", "/threads/t", b'{"title": "another"}')
                     engine._leaser.forget("local", "t")
@@ -524,11 +526,11 @@ async def test_what_a_client_sent_is_known_while_its_thread_is(tmp_path: Path) -
                 assert answer.events()[-1]["type"] == "RUN_FINISHED"
                 said = next(event for event in answer.events() if event["type"] == "TEXT_MESSAGE_START")
                 messages.append({"id": said["messageId"], "role": "assistant", "content": "ok"})
+                await looked_at()
                 assert decoded[-1] is expected
                 if number < 3:
                     put = engine._leaser.cache.find(("local", "t"))
-                    if put is not None:
-                        assert put.size >= put.history.sent.held >= len(put.history.sent.text)
+                    assert put.size >= put.history.sent.held >= len(put.history.sent.text)
             assert engine.sent_before("local", "t") is not None
             assert engine.sent_before("another", "t") is None
 
@@ -541,3 +543,66 @@ def test_what_a_client_sent_counts_and_goes_first() -> None:
         cache.put(("p", "a"), one, known, 0.0)
         assert cache.size == size
         assert (cache.sent("p", "a") is not None) is (size > least)
+
+
+async def looked_at() -> None:
+    """Waits until the thread for heavy work has done what it was given before."""
+    await concurrency.off_loop(lambda: None)
+    await asyncio.sleep(0)
+
+
+async def grown(tmp_path: Path, more: int = 1000) -> leased_thread.LeasedThread:
+    """A thread to which one run has added a lot."""
+    store = SQLiteStore(str(tmp_path / "store.db"))
+    await store.start()
+    thread = await opened(store, "r1")
+    thread.append(UserEntry(f"m{number}", (Text("hello"),)) for number in range(more))
+    await thread.commit(status="finished")
+    await store.aclose()
+    assert thread.has_grown_much
+    return thread
+
+
+async def test_a_history_that_grew_much_is_kept_once_it_was_looked_at(tmp_path: Path) -> None:
+    thread, place = await grown(tmp_path), ("p", "t")
+    known = thread.version()
+    assert known is not None
+    cache = HistoryCache(1 << 30)
+    put_later(cache, place, thread, known)
+    assert cache.find(place) is None
+    await looked_at()
+    kept = cache.find(place)
+    assert kept is not None
+    assert (kept.history, kept.known, cache.awaited) == (thread.history, known, {})
+
+    put_later(cache, place, thread, known)
+    cache.drop(place)  # leased, changed, or deleted
+    await looked_at()
+    assert (cache.find(place), cache.size, cache.awaited) == (None, 0, {})
+
+    small = HistoryCache(thread.history.held - 1)
+    put_later(small, place, thread, known)
+    await looked_at()
+    assert (small.find(place), small.size) == (None, 0)
+
+
+async def test_few_histories_wait_to_be_looked_at(tmp_path: Path) -> None:
+    thread = await grown(tmp_path)
+    known = thread.version()
+    assert known is not None
+    cache = HistoryCache(1 << 30)
+    for number in range(MOST_AWAITED + 1):
+        put_later(cache, ("p", str(number)), thread, known)
+    await looked_at()
+    assert [cache.find(("p", str(number))) is None for number in range(MOST_AWAITED + 1)] == [*[False] * 4, True]
+
+
+async def test_a_history_that_is_not_read_as_written_is_not_kept(tmp_path: Path) -> None:
+    thread = await grown(tmp_path)
+    known = thread.version()
+    assert known is not None
+    thread._added.append(TurnEntry(id="t1", parts=(TextPart("p1", "hello", {"a": (1, 2)}),), origin="o"))
+    cache = HistoryCache(1 << 30)
+    put_later(cache, ("p", "t"), thread, known)
+    await looked_at()
+    assert (cache.find(("p", "t")), cache.awaited) == (None, {})

@@ -12,6 +12,7 @@ nothing of it is used. So a request has the same bytes with it and without.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -32,6 +33,7 @@ TOGETHER = 16
 
 _encode = msgspec.json.encode
 _CONTAINERS = (dict, list)
+_JSON = (str, list, dict, int, float, bool, type(None))
 
 
 async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -184,12 +186,17 @@ def _write_inner(value: Any, levels: int, put: Put) -> None:
 
 
 def _are_short(items: list[Any]) -> bool:
-    """Whether none of them is long. Nearly all are objects of short texts, which are looked at without a call."""
-    try:
-        parts = [part for item in items for part in item.values() if part.__class__ is not str or len(part) > PIECE]
-    except AttributeError:
-        parts = items
-    return not any(map(_is_long, parts))
+    """Whether none of them is long. They are looked at level by level, without a call for each."""
+    level = items
+    while level:
+        texts, lists = [one for one in level if type(one) is str], [one for one in level if type(one) is list]
+        if (texts and max(map(len, texts)) > PIECE) or (lists and max(map(len, lists)) > MANY):
+            return False
+        objects, others = [one for one in level if type(one) is dict], [one for one in level if type(one) not in _JSON]
+        if others and any(map(_is_long, others)):
+            return False
+        level = [*chain.from_iterable(lists), *chain.from_iterable(map(dict.values, objects))]
+    return True
 
 
 def _is_long(value: Any) -> bool:

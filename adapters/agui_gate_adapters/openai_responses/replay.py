@@ -24,6 +24,7 @@ from agui_gate.adapter import (
     Output,
     ReasoningPart,
     SettledCall,
+    Text,
     TextPart,
     Transcript,
     UserTurn,
@@ -57,6 +58,8 @@ def result(output: Output) -> str | list[Body]:
 
 
 def _part(part: Content) -> Body:
+    if type(part) is Text:
+        return _text(part.text)
     made = _taken(part)
     if made is not None or not isinstance(part, Media):
         return made or _text("")
@@ -206,9 +209,9 @@ def replay(
     items: list[Body] = []
     used = set() if used is None else used
     for turn in transcript:
-        if isinstance(turn, UserTurn):
+        if type(turn) is UserTurn:
             items.append(user_message(turn))
-        else:
+        elif type(turn) is AssistantTurn:
             ours = turn.origin == origin
             asked = approval_requests(turn, transcript) if ours and answers else {}
             items += _assistant(turn, used, asked, ours=ours, sealed=sealed is None or turn.id in sealed)
@@ -304,12 +307,13 @@ def _by_value(parts: Sequence[_Part], call_ids: list[str], asked: _Asked, *, our
     items: list[Body] = []
     ids = iter(call_ids)
     for part in parts:
-        if isinstance(part, SettledCall) and part.part.local:
+        if type(part) is TextPart:
+            if part.text:
+                items.append(_message(part.text) | (_phase(part.private) if ours and part.private else {}))
+        elif type(part) is SettledCall and part.part.local:
             items.append(_function_call(next(ids), part.part.name, part.arguments))
-        elif isinstance(part, SettledCall):
+        elif type(part) is SettledCall:
             items += asked.get(part.part.id) or [_message(retold(part))]
-        elif isinstance(part, TextPart) and part.text:
-            items.append(_message(part.text) | (_phase(part.private) if ours and part.private else {}))
     return items
 
 

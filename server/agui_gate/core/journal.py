@@ -159,7 +159,9 @@ class Journal:
             self.newest_turn, self._newest_place = turn, len(self.entries)
         self.alone = self.alone and not (turn.agent or turn.task)
         self.messages.note_turn(turn)
-        for call in turn.calls:
+        for call in turn.parts:
+            if type(call) is not CallPart:
+                continue
             self._calls[call.id] = call
             self._record_id(call.id)
             if turn.task:

@@ -94,7 +94,7 @@ class MessageIndex:
 
     def note_turn(self, turn: TurnEntry) -> None:
         """Takes a turn: its texts, its reasoning, and the messages that show its calls."""
-        self._ids.update([part.parent_id if isinstance(part, CallPart) else part.id for part in turn.parts])
+        self._ids.update([part.parent_id if type(part) is CallPart else part.id for part in turn.parts])
 
     def note_user(self, entry: UserEntry, place: int) -> None:
         """Takes a user's message that is the journal's entry number ``place``."""

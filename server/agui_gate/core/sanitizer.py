@@ -126,15 +126,16 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> 
     turns: list[UserTurn | AssistantTurn] = []
     for entry in said:
         turn: UserTurn | AssistantTurn | None = None
-        if isinstance(entry, UserEntry):
-            turn = _user_turn(entry, left_out.messages.get(entry.id, {}), vendor)
-        elif isinstance(entry, TurnEntry):
+        if type(entry) is UserEntry:  # not `isinstance`: all of a long history comes here
+            notes = left_out.messages.get(entry.id, {}) if left_out.messages else {}
+            turn = _user_turn(entry, notes, vendor)
+        elif type(entry) is TurnEntry:
             turn = _assistant_turn(entry, results, outcomes)
-        elif isinstance(entry, ActionEntry):
+        elif type(entry) is ActionEntry:
             turn = _action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor)
         if turn is not None:
-            turns.append(turn)
-        if isinstance(entry, TurnEntry) and entry.unfit:
+            turns += (turn,)
+        if type(entry) is TurnEntry and entry.unfit:
             turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
     return tuple(turns)
 
@@ -163,21 +164,15 @@ def _carrying(turn: AssistantTurn, consents: Mapping[str, bool]) -> AssistantTur
 
 def distinct(entries: Sequence[Entry]) -> list[Entry]:
     """Returns ``entries`` with each message id once: its last content at its first place."""
-    kept: list[Entry] = []
-    users: dict[str, int] = {}
-    turns: dict[str, int] = {}
-    for entry in entries:
-        place = len(kept)
-        if isinstance(entry, UserEntry):
-            if entry.id and not entry.minted:
-                place = users.setdefault(entry.id, place)
-        elif isinstance(entry, TurnEntry) and entry.id:
-            place = turns.setdefault(entry.id, place)
-        if place == len(kept):
-            kept.append(entry)
+    kept: dict[str | tuple[str] | int, Entry] = {}  # users' messages by id, turns by theirs, the others by place
+    for place, entry in enumerate(entries):
+        if type(entry) is UserEntry and entry.id and not entry.minted:
+            kept[entry.id] = entry
+        elif type(entry) is TurnEntry and entry.id:
+            kept[(entry.id,)] = entry
         else:
             kept[place] = entry
-    return kept
+    return list(kept.values())
 
 
 class _Line:
@@ -224,8 +219,10 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
     paired: list[ResultEntry | None] = []
     lines: dict[str, _Line] = {}
     for entry in entries:
-        if isinstance(entry, TurnEntry):
-            for call in entry.calls:
+        if type(entry) is TurnEntry:
+            for call in entry.parts:
+                if type(call) is not CallPart:
+                    continue
                 line = lines.get(call.id)
                 if line is None:
                     line = lines[call.id] = _Line()
@@ -233,7 +230,7 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
                     line.end_segment(paired)
                 line.calls.append(len(paired))
                 paired.append(None)
-        elif isinstance(entry, ResultEntry) and entry.call_id in lines:
+        elif type(entry) is ResultEntry and entry.call_id in lines:
             lines[entry.call_id].results.append(entry)
     for line in lines.values():
         line.end_segment(paired)
@@ -249,9 +246,10 @@ class _LeftOut:
         self._vendor = vendor
         self._parts: dict[str, set[int]] = {}  # of results, by call
         for entry in entries:
-            if isinstance(entry, UserEntry):
-                self.messages.pop(entry.id, None)  # an edit: the notes are about what it replaced
-            elif isinstance(entry, LeftOutEntry):
+            if type(entry) is UserEntry:
+                if entry.id in self.messages:  # an edit: the notes are about what it replaced
+                    del self.messages[entry.id]
+            elif type(entry) is LeftOutEntry:
                 self._note(entry)
 
     def _note(self, entry: LeftOutEntry) -> None:
@@ -293,6 +291,8 @@ def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
     """Returns the message without blank text, which providers refuse; None if nothing is left."""
     if None in notes:
         return UserTurn(entry.id, (Text(notes[None]),), entry.role)
+    if entry.content and not entry.content[1:] and not notes and type(text := entry.content[0]) is Text:
+        return None if not text.text or text.text.isspace() else UserTurn(entry.id, entry.content, entry.role)
     parts = [_part(part, notes.get(place), vendor) for place, part in enumerate(entry.content)]
     content = tuple([part for part in parts if not (isinstance(part, Text) and _blank(part.text))])
     return UserTurn(entry.id, content, entry.role) if content else None
@@ -321,21 +321,24 @@ def _assistant_turn(
     """
     parts: list[TextPart | ReasoningPart | SettledCall] = []
     ahead: list[ReasoningPart] = []
+    silent = True  # as `TurnEntry.silent` is
     for part in entry.parts:
-        if isinstance(part, CallPart):
+        if type(part) is CallPart:
             result = next(results)
             if (entry.cut and part.kind != "hosted") or part.name == CARD_TOOL:
-                ahead.clear()  # It preceded this call, and must not end up before anything else.
+                ahead = []  # It preceded this call, and must not end up before anything else.
                 continue
             parts += [*ahead, _settled(entry.id, part, result, outcomes)]
-        elif isinstance(part, ReasoningPart):
+            silent = False
+        elif type(part) is ReasoningPart:
             if not entry.cut:
                 ahead.append(part)
             continue
-        elif part.text or part.private:
+        elif type(part) is TextPart and (part.text or part.private):
             parts += [*ahead, part]
-        ahead.clear()
-    if entry.silent:
+            silent = silent and (not part.text or part.text.isspace())
+        ahead = []
+    if silent:
         return None
     return AssistantTurn(entry.id, tuple(parts), "" if entry.cut else entry.origin, None if entry.cut else entry.ref)
 
@@ -425,18 +428,19 @@ class TranscriptPrefix:
 
 def _names(entries: Iterable[Entry]) -> set[str]:
     """Returns the ids by which ``entries`` are known, or name others."""
-    found: set[str] = set()
+    found: list[str] = []
     for entry in entries:
         match entry:
             case UserEntry():
-                found.add(entry.id)
+                found += (entry.id,)
             case TurnEntry():
-                found.add(entry.id)
-                found.update([part.id for part in entry.parts if isinstance(part, CallPart)])
+                found += (entry.id,)
+                for part in entry.parts:
+                    found += (part.id,) if type(part) is CallPart else ()
             case ResultEntry() | ActionEntry():
-                found.add(entry.call_id)
+                found += (entry.call_id,)
             case LeftOutEntry():
-                found.add(entry.call_id or entry.message_id)
+                found += (entry.call_id or entry.message_id,)
             case _:
                 pass  # nothing that a model is told
-    return found
+    return set(found)

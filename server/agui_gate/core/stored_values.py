@@ -46,7 +46,7 @@ _kind = msgspec.json.Decoder(_Kind)
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:
     """Entries as a JSON array, those that nobody here can read as they were written."""
-    return _encode([msgspec.Raw(e.body) if isinstance(e, UnreadEntry) else e for e in entries])
+    return _encode([msgspec.Raw(e.body) if type(e) is UnreadEntry else e for e in entries])
 
 
 def decode_entries(body: bytes) -> list[Entry]:

@@ -80,7 +80,7 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     @property
     def calls(self) -> tuple[CallPart, ...]:
         """The calls of this turn, in order."""
-        return tuple([part for part in self.parts if isinstance(part, CallPart)])
+        return tuple([part for part in self.parts if type(part) is CallPart])
 
     @property
     def awaited(self) -> tuple[CallPart, ...]:
@@ -105,9 +105,9 @@ def _is_told(part: TextPart | ReasoningPart | CallPart, cut: bool) -> bool:
     """Returns whether the model hears of this part, in a turn that may have been ``cut``. Reasoning alone says
     nothing.
     """
-    if isinstance(part, CallPart):
+    if type(part) is CallPart:
         return part.name != CARD_TOOL and (not cut or part.kind == "hosted")
-    return isinstance(part, TextPart) and bool(part.text) and not part.text.isspace()
+    return type(part) is TextPart and not (not part.text or part.text.isspace())
 
 
 class ResultEntry(Struct, tag="result", tag_field="type"):
@@ -362,12 +362,12 @@ class AssistantTurn(Struct, tag="assistant", tag_field="type"):
     @property
     def calls(self) -> tuple[SettledCall, ...]:
         """The settled calls of this turn, in order."""
-        return tuple([part for part in self.parts if isinstance(part, SettledCall)])
+        return tuple([part for part in self.parts if type(part) is SettledCall])
 
     @property
     def local_calls(self) -> tuple[SettledCall, ...]:
         """The calls whose output the model is given by us, in order: not those that the provider runs itself."""
-        return tuple([call for call in self.calls if call.part.local])
+        return tuple([part for part in self.parts if type(part) is SettledCall and part.part.local])
 
 
 Transcript = Sequence[UserTurn | AssistantTurn]

@@ -92,6 +92,8 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     @property
     def text(self) -> str:
         """The content as plain text."""
+        if self.content is None or type(self.content) is str:
+            return self.content or ""
         return "".join(part.text for part in parts(self.content) if isinstance(part, Text))
 
     def more(self, blank: bool = False) -> str | None:

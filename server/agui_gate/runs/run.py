@@ -304,7 +304,7 @@ class RunSteps:
             self._thread.append(intake.entries)
         self._scope.opened()
         for entry in intake.entries:
-            if isinstance(entry, LeftOutEntry):
+            if type(entry) is LeftOutEntry:
                 self._seq.other(left_out(entry))
         self._to = self._conversing.audience
         for entry in foreign(intake.entries, self._to.vendor):
@@ -315,7 +315,8 @@ class RunSteps:
 
     async def _close_imported(self, intake: Intake) -> None:
         """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
-        calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
+        turns = [entry for entry in intake.entries if type(entry) is TurnEntry]
+        calls = [part for turn in turns for part in turn.parts if type(part) is CallPart]
         for number, call in enumerate(calls, 1):
             if not self._thread.journal.has_result(call.id):
                 self._scope.result(self._whose(call), result_texts.UNANSWERED_CLIENT)

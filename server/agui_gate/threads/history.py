@@ -24,12 +24,11 @@ from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
-from agui_gate.core.transcript import Beginning, CardClosedEntry, Entry, Output, Transcript, TurnEntry
+from agui_gate.core.transcript import Beginning, CallPart, CardClosedEntry, Entry, Output, Transcript, TurnEntry
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.stores.base import JournalVersion, Thread
-from agui_gate.threads import regeneration
 from agui_gate.threads.limits import Limits
 
 THE_ENTRY_AGENT = Audience()
@@ -103,6 +102,8 @@ class History:
         """Keeps the first ``keep`` entries and adds ``said``. What ran in the part that goes stays done: the journal
         and the records say so (`threads/regeneration.py`).
         """
+        from agui_gate.threads import regeneration
+
         dropped = self.journal.branch(keep)
         self._prefixes.clear()
         gone = regeneration.what_goes(dropped.entries, self.journal.approvals)
@@ -157,8 +158,11 @@ class History:
 
     def replaced_note(self) -> str:
         """Returns the note below the model's instructions: what ran in answers that were replaced."""
-        replaced = self.journal.replaced
-        return regeneration.note(replaced, self.journal.approvals) if replaced else ""
+        if not self.journal.replaced:
+            return ""
+        from agui_gate.threads import regeneration
+
+        return regeneration.note(self.journal.replaced, self.journal.approvals)
 
     @property
     def shows_replaced(self) -> bool:
@@ -263,10 +267,11 @@ _encode = msgspec.json.encode
 class Capacity:
     """The room in one open thread. ``size`` and ``entries`` are what is there."""
 
-    __slots__ = ("_limits", "entries", "size")
+    __slots__ = ("_limits", "_measured", "entries", "size")
 
     def __init__(self, limits: Limits, size: int, entries: int) -> None:
         self._limits = limits
+        self._measured: tuple[list[Entry], int] = ([], 2)
         self.size, self.entries = size, entries
 
     @property
@@ -277,7 +282,13 @@ class Capacity:
     def added(self, entries: Sequence[Entry]) -> None:
         """Counts entries that are in the journal now."""
         self.entries += len(entries)
-        self.size += len(_encode(entries))
+        self.size += self._bytes(entries)
+        self._measured = ([], 2)
+
+    def _bytes(self, entries: Sequence[Entry]) -> int:
+        if self._measured[0] != entries:  # what a request brings is counted before it is added, and may be long
+            self._measured = ([*entries], len(_encode(entries)))
+        return self._measured[1]
 
     def has_room(self, entry: Entry) -> bool:
         """Returns whether there is room for one more entry, for which none has to be made."""
@@ -295,9 +306,9 @@ class Capacity:
 
     def check_new(self, entries: Sequence[Entry], dropped: Sequence[Entry] = ()) -> None:
         """Raises `LimitReached` unless a request's entries find room, once ``dropped`` are gone."""
-        said = [entry for entry in entries if not isinstance(entry, CardClosedEntry)]
+        said = [entry for entry in entries if type(entry) is not CardClosedEntry]
         answers = len(_encode(entries)) if entries and not said else 0
-        size = self.size + (len(_encode(said)) if said else 0) - (len(_encode(dropped)) if dropped else 0)
+        size = self.size + (self._bytes(said) if said else 0) - (len(_encode(dropped)) if dropped else 0)
         number = self.entries - len(dropped) + _number(said)
         full = size > self._limits.thread_bytes or number > self._limits.thread_entries
         if (said and full) or (answers and size + answers > self._limits.thread_bytes + ANSWER):
@@ -324,9 +335,10 @@ class Capacity:
         )
 
 
-def _number(entries: Iterable[Entry]) -> int:
+def _number(entries: Sequence[Entry]) -> int:
     """Returns how many entries these are in the end: each call gets a result."""
-    return sum(1 + len(entry.calls) if isinstance(entry, TurnEntry) else 1 for entry in entries)
+    calls = [part for entry in entries if type(entry) is TurnEntry for part in entry.parts if type(part) is CallPart]
+    return len(entries) + len(calls)
 
 
 IDLE_SECONDS = 900.0
@@ -356,6 +368,8 @@ class HistoryCache:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._kept: dict[Place, CachedHistory] = {}
+        self.awaited: dict[Place, JournalVersion] = {}
+        """What will be kept once it was looked at, unless it is dropped before."""
         self.size = 0
         """Bytes that are held, as `History.held` estimates them."""
 
@@ -373,8 +387,8 @@ class HistoryCache:
 
     def drop(self, place: Place) -> None:
         """Drops what is kept of a thread, if anything is."""
-        kept = self._kept.pop(place, None)
-        if kept is not None:
+        self.awaited.pop(place, None)
+        if (kept := self._kept.pop(place, None)) is not None:
             self.size -= kept.size
 
     def put(self, place: Place, history: History, known: JournalVersion, now: float) -> None:

@@ -224,15 +224,25 @@ class LeasedThread:
     def version(self) -> JournalVersion | None:
         """Returns what the store has of its journal, if that is just what its history says; else None.
 
-        The lease was given back, nothing is left to save, and what was added is read as it was written. To find out
-        must not take long.
+        The lease was given back, and nothing is left to save. What was added must be read as it was written, too.
         """
         entries = len(self.entries)
         is_saved = not (self._is_doubtful or self._unsaved or self.lease.lost) and entries == self._saved
-        is_long = len(self._added) > LARGE or self.capacity.size - self._size > LARGE_BYTES
-        if self._ended_as is None or not is_saved or is_long or not _is_read_as_written(self._added):
+        if self._ended_as is None or not is_saved:
             return None
         return JournalVersion(self.thread.key, self.run_key, self._ended_as, entries)
+
+    @property
+    def has_grown_much(self) -> bool:
+        """True if what was added is so much that to go through it is not for the event loop."""
+        return len(self._added) > LARGE or self.capacity.size - self._size > LARGE_BYTES
+
+    def is_read_as_written(self) -> bool:
+        """Returns whether what was added is the same when it is read again."""
+        try:
+            return decode_entries(encode_entries(self._added)) == self._added
+        except Unreadable:
+            return False
 
     # --- reading ------------------------------------------------------------------------------------------------
     def messages(self) -> Told:
@@ -264,14 +274,6 @@ class LeasedThread:
                 if text:
                     return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
         return None
-
-
-def _is_read_as_written(entries: list[Entry]) -> bool:
-    """Returns whether these entries are the same when they are read again."""
-    try:
-        return decode_entries(encode_entries(entries)) == entries
-    except Unreadable:
-        return False
 
 
 class Leaser:
@@ -319,8 +321,14 @@ class Leaser:
 
     def release(self, opened: LeasedThread) -> None:
         """Keeps what is known of a thread that nobody works on any more, if the store has just that."""
-        if (known := opened.version()) is not None:
-            place = (opened.thread.principal, opened.thread.id)
+        if (known := opened.version()) is None:
+            return
+        place = (opened.thread.principal, opened.thread.id)
+        if opened.has_grown_much:
+            from agui_gate.threads.large_histories import put_later
+
+            put_later(self.cache, place, opened, known)
+        elif opened.is_read_as_written():
             self.cache.put(place, opened.history, known, asyncio.get_running_loop().time())
 
     def forget(self, principal: str, thread_id: str) -> None:

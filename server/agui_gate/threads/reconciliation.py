@@ -20,7 +20,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -38,13 +38,14 @@ from agui_gate.core.transcript import (
     ActionEntry,
     CallPart,
     CardClosedEntry,
+    Content,
     Entry,
     KeptEntry,
     LeftOutEntry,
     Media,
     Output,
     ResultEntry,
-    Role,
+    Text,
     TextPart,
     TurnEntry,
     UserEntry,
@@ -93,9 +94,9 @@ def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ou
     """
     if not journal.entries:
         theirs = [name for name in run.client_tools if name not in ours]
-        intake = Intake(entries=list(import_history(run.messages, new_id, theirs)))
-        said = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry | KeptEntry)]
-        intake.said = bool(said) and isinstance(said[-1], UserEntry)
+        intake = Intake(entries=import_history(run.messages, new_id, theirs))
+        said = next((e for e in reversed(intake.entries) if not isinstance(e, LeftOutEntry | KeptEntry)), None)
+        intake.said = isinstance(said, UserEntry)
         intake.unknown = [entry.interrupt_id for entry in run.resume or ()]
         return intake
     return _Comparison(run, journal, new_id, ours).take(way)
@@ -341,11 +342,12 @@ def _first_new(messages: Sequence[Message], journal: Journal) -> int:
 
 def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
     """Returns a user's, system's or developer's message; None if it says nothing."""
-    content = parts(message.content)
-    if not content or (not isinstance(message.content, str) and says_nothing(content)):
+    plain = type(message.content) is str
+    content: tuple[Content, ...] = (Text(message.content),) if plain and message.content else parts(message.content)
+    if not content or (not plain and says_nothing(content)):
         return None
-    minted = not message.id
-    return UserEntry(message.id or new_id(), content, cast(Role, message.role), minted, message.more())
+    role: Any = message.role  # one of three
+    return UserEntry(message.id or new_id(), content, role, not message.id, message.more())
 
 
 def reported(message: Message) -> Output:
@@ -370,8 +372,8 @@ def taken(entry: ResultEntry) -> Iterator[Entry]:
             yield LeftOutEntry(placeholder(part, reason), part=place, call_id=entry.call_id)
 
 
-def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Iterator[Entry]:
-    """Yields a client's history as loose entries, for a thread the server has never seen. Cards and activity stay out
+def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> list[Entry]:
+    """Returns a client's history as loose entries, for a thread the server has never seen. Cards and activity stay out
     (B8).
 
     ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
@@ -379,26 +381,30 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
     """
     cards = {c.id for m in messages for c in m.tool_calls or () if c.function.name == CARD_TOOL}
     theirs = {c.id for m in messages for c in m.tool_calls or () if c.function.name in client_tools}
+    found: list[Entry] = []
     for message in messages:
-        if message.subagent_run_id and message.role in ("assistant", "tool"):
-            yield _of_a_subagent(message, new_id)
-        elif message.role in ("user", "system", "developer"):
+        role = message.role
+        if message.subagent_run_id and role in ("assistant", "tool"):
+            found += (_of_a_subagent(message, new_id),)
+        elif role in ("user", "system", "developer"):
             entry = user_entry(message, new_id)
-            if entry is not None:
-                yield from admitted(entry)
+            if entry is None:
+                found += (_kept(message, new_id),)
             else:
-                yield _kept(message, new_id)
-        elif message.role == "assistant":
+                found += (entry,) if type(message.content) is str else admitted(entry)
+        elif role == "assistant":
             turn = _imported_turn(message, new_id)
             if turn.parts:
-                yield turn
+                found += (turn,)
             elif not message.tool_calls:
-                yield _kept(message, new_id)
-        elif message.role == "reasoning":
-            yield _kept(message, new_id)
-        elif message.role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
+                found += (_kept(message, new_id),)
+        elif role == "reasoning":
+            found += (_kept(message, new_id),)
+        elif role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
             verified = message.tool_call_id in theirs
-            yield from taken(_imported_result(message, message.tool_call_id, new_id, verified=verified))
+            result = _imported_result(message, message.tool_call_id, new_id, verified=verified)
+            found += taken(result) if result.output.parts else (result,)
+    return found
 
 
 def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
@@ -442,6 +448,6 @@ def _of_a_subagent(message: Message, new_id: NewId) -> KeptEntry:
 
 def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:
     output = reported(message)
-    if an.looks_like_answer(output.content) or an.looks_like_answer(output.error):
+    if an.looks_like_answer(output.content) or (output.error and an.looks_like_answer(output.error)):
         return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
     return ResultEntry(call_id, message.id or new_id(), output, not verified, more=message.more())

@@ -63,8 +63,8 @@ def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
     holding = [  # looked at by hand: all of a history comes here
         entry
         for entry in entries
-        if (isinstance(entry, UserEntry) and (len(entry.content) != 1 or isinstance(entry.content[0], Media)))
-        or (isinstance(entry, ResultEntry) and entry.output.parts)
+        if (type(entry) is UserEntry and (not entry.content or entry.content[1:] or type(entry.content[0]) is Media))
+        or (type(entry) is ResultEntry and entry.output.parts)
     ]
     attached = (one for entry in holding for one in _attached(entry, FOREIGN))
     return [left for left, media in attached if is_foreign(media, vendor)]
