@@ -260,13 +260,30 @@ def _whole(made: Any) -> Any:
     return (b"".join(made.pieces), made.state) if isinstance(made, _Replayed) else made
 
 
+Ends = tuple[list[Body], list[Body]]
+
+
+def _no_ends(_: object) -> Ends:
+    return [], []
+
+
 def replayed(
-    request: TurnRequest, name: str, state: T, replay: Callable[[Turns, T], tuple[list[Body], T]]
+    request: TurnRequest,
+    name: str,
+    state: T,
+    replay: Callable[[Turns, T], tuple[list[Body], T]],
+    ends: Callable[[T], Ends] = _no_ends,
 ) -> list[Body] | Items:
     """Returns what ``replay`` makes of the transcript's turns, beginning with ``state``, which it doesn't change.
 
-    It returns the items of some turns, and the state behind them.
+    It returns the items of some turns, and the state behind them. ``ends`` returns the items that stand before and
+    behind all of these, which depend on the state behind the last turn.
     """
+
+    def whole(turns: Turns) -> list[Body]:
+        items, after = replay(turns, state)
+        first, last = ends(after)
+        return [*first, *items, *last]
 
     def add(done: _Replayed, turns: Turns) -> _Replayed:
         items, after = replay(turns, done.state)
@@ -274,9 +291,13 @@ def replayed(
 
     try:
         done, rest = made_of(request, name, _Replayed((), state), add)
-        return Items(add(done, rest).pieces) if done.pieces else replay(rest, state)[0]
+        if not done.pieces:
+            return whole(request.transcript)
+        said = add(done, rest)
+        first, last = [encoded_items(items, large=False) for items in ends(said.state)]
+        return Items((*((first, b",") if first else ()), *_with(said.pieces, last)))
     except (TypeError, ValueError):  # JSON can't hold something of it, which is said where all of it is encoded
-        return replay(request.transcript, state)[0]
+        return whole(request.transcript)
 
 
 def _with(pieces: tuple[bytes, ...], more: bytes) -> tuple[bytes, ...]:

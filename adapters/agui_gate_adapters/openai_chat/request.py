@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from itertools import count
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -17,12 +17,13 @@ from agui_gate.adapter import (
     TextPart,
     ToolChoice,
     ToolSpec,
-    Transcript,
     TurnRequest,
     UserTurn,
     retold,
 )
+from agui_gate_adapters.common import large_requests
 from agui_gate_adapters.common.failures import READABLE, dropped
+from agui_gate_adapters.common.large_requests import Items, Turns
 from agui_gate_adapters.common.names import stable_id
 from agui_gate_adapters.common.output_schemas import strict_schema
 
@@ -163,35 +164,56 @@ def _minted(call: SettledCall, rule: Rule, number: int, used: set[str], turn_id:
 _GO_ON = "(Go on.)"
 
 
-def messages(transcript: Transcript, instructions: str, profile: Profile, origin: str) -> list[Body]:
+class _Said(NamedTuple):
+    """The state behind some turns: how many ``calls`` they had, the role of the ``last`` message, and what the system's
+    messages say that are ``leading`` and are to be one (`Profile.one_system`).
+    """
+
+    calls: int = 0
+    last: str = ""
+    leading: tuple[str, ...] = ()
+
+
+def _messages(request: TurnRequest, profile: Profile, origin: str) -> list[Body] | Items:
     """Returns all messages, the instructions first; at least one (C7). ``origin``: whose private parts may be used."""
+    role = "developer" if profile.developer and request.instructions else "system"
+    start = _Said(last=role if role == "developer" else "")  # what follows that is no leading system's message
+
+    def ends(said: _Said) -> tuple[list[Body], list[Body]]:
+        texts = [request.instructions, *said.leading] if request.instructions else [*said.leading]
+        first: list[Body] = [{"role": role, "content": "\n\n".join(texts)}] if texts else []
+        if said.last == "assistant":
+            # A call that another provider would have run was answered. Mistral refuses a conversation that ends with
+            # the assistant, llama.cpp would go on with the very words.
+            return first, [{"role": "user", "content": _GO_ON}]
+        return first, [] if first or said.last else [{"role": "user", "content": ""}]
+
+    def replay(turns: Turns, said: _Said) -> tuple[list[Body], _Said]:
+        return _replay(turns, said, profile, origin)
+
+    return large_requests.replayed(request, f"chat {origin} {profile} {start}", start, replay, ends)
+
+
+def _replay(turns: Turns, said: _Said, profile: Profile, origin: str) -> tuple[list[Body], _Said]:
+    """Returns the messages of some turns, and the state behind them."""
     made: list[Body] = []
-    if instructions:
-        made.append({"role": "developer" if profile.developer else "system", "content": instructions})
-    before = 0
-    for turn in transcript:
-        if isinstance(turn, UserTurn):
-            if profile.reply_after_tools and made and made[-1]["role"] == "tool":
+    calls, last, leading = said
+    for turn in turns:
+        if type(turn) is AssistantTurn:
+            more = _assistant(turn, profile, ours=turn.origin == origin, before=calls)
+            calls += len(turn.local_calls)
+        elif type(turn) is UserTurn:
+            if profile.reply_after_tools and last == "tool":
                 made.append({"role": "assistant", "content": "…"})
-            made.append(user_message(turn, profile))
-        else:
-            made += _assistant(turn, profile, ours=turn.origin == origin, before=before)
-            before += len(turn.local_calls)
-    if made and made[-1]["role"] == "assistant":
-        # A call that another provider would have run was answered. Mistral refuses a conversation that ends with the
-        # assistant, llama.cpp would go on with the very words.
-        made.append({"role": "user", "content": _GO_ON})
-    if profile.one_system:
-        made = _one_system(made)
-    return made or [{"role": "user", "content": ""}]
-
-
-def _one_system(made: list[Body]) -> list[Body]:
-    """Joins system messages into one, which is the first."""
-    first = next((place for place, message in enumerate(made) if message["role"] != "system"), len(made))
-    joined = "\n\n".join(message["content"] for message in made[:first])
-    later = [message | {"role": "user"} if message["role"] == "system" else message for message in made[first:]]
-    return [{"role": "system", "content": joined}, *later] if first else later
+            more = [user_message(turn, profile)]
+            if profile.one_system and more[0]["role"] == "system":
+                if not last:
+                    leading = (*leading, more[0]["content"])
+                    continue
+                more[0]["role"] = "user"
+        made += more
+        last = made[-1]["role"] if more else last
+    return made, _Said(calls, last, leading)
 
 
 def _assistant(turn: AssistantTurn, profile: Profile, *, ours: bool, before: int) -> list[Body]:
@@ -247,7 +269,7 @@ def body(request: TurnRequest, settings: Settings) -> Body:
     profile = settings.profile
     made: Body = {
         "model": settings.model,
-        "messages": messages(request.transcript, request.instructions, profile, settings.origin),
+        "messages": _messages(request, profile, settings.origin),
         "stream": True,
     }
     if profile.stream_usage:

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -21,6 +22,9 @@ from agui_gate.adapter import (
 from agui_gate_adapters.common import large_requests
 from agui_gate_adapters.common.large_requests import encode, in_pieces
 from agui_gate_adapters.common.names import Names
+from agui_gate_adapters.openai_chat.profiles import PROFILES, Profile
+from agui_gate_adapters.openai_chat.request import Settings as ChatSettings
+from agui_gate_adapters.openai_chat.request import body
 from agui_gate_adapters.openai_responses.request import Settings, plan
 from tests.support.chance import seeds
 
@@ -32,7 +36,8 @@ def _turns(chance: random.Random) -> list[Any]:
     made: list[Any] = []
     for number in range(chance.randrange(30)):
         if chance.random() < 0.5:
-            made.append(UserTurn(f"u{number}", (Text("é" * chance.randrange(9)),)))
+            role = chance.choice(["user", "user", "user", "system", "developer"])
+            made.append(UserTurn(f"u{number}", (Text("é" * chance.randrange(9)),), role))
             continue
         calls = [
             SettledCall(
@@ -50,20 +55,32 @@ def _body(request: TurnRequest) -> Any:
     return plan(request, SETTINGS, now_ms=0).body
 
 
+def _chat(profile: Profile) -> Callable[[TurnRequest], Any]:
+    return lambda request: body(request, ChatSettings(model="m", origin="here", profile=profile))
+
+
+CHATS = [*PROFILES.values(), msgspec.structs.replace(PROFILES["openai"], one_system=True)]
+
+
 @pytest.mark.parametrize("seed", seeds(20))
-def test_a_growing_conversation_is_sent_as_if_nothing_was_kept(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_a_growing_conversation_is_sent_as_if_nothing_was_kept(
+    seed: int, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(seed)
+    make = _body if api == "responses" else _chat(chance.choice(CHATS))
+    said = chance.choice(["", "Be kind."])
     monkeypatch.setattr(large_requests, "PIECE", chance.choice([40, 10_000]))
     turns, made, settled = _turns(chance), dict[str, Any](), 0
     for size in sorted(chance.choices(range(len(turns) + 1), k=4)):
         transcript = tuple(turns[:size])
         settled = chance.randint(settled, size)
         large = chance.random() < 0.5
-        bare = TurnRequest(transcript, large=large)
-        kept = TurnRequest(transcript, large=large, beginning=Beginning(transcript, settled, made))
-        whole = msgspec.json.encode(_body(bare))
-        assert encode(_body(kept)) == whole
-        assert in_pieces(_body(kept)).joined() == whole
+        bare = TurnRequest(transcript, said, large=large)
+        kept = TurnRequest(transcript, said, large=large, beginning=Beginning(transcript, settled, made))
+        whole = msgspec.json.encode(make(bare))
+        assert encode(make(kept)) == whole
+        assert in_pieces(make(kept)).joined() == whole
         assert vars(Names(kept)) == vars(Names(bare))
         assert {of for of, _ in made.values()} == ({settled} if settled else set())
 
