@@ -164,6 +164,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.turns.turn_recorder.ITEM_BYTES": (256, "About what an item's objects and its events take; else a million empty ones count as nothing."),
     "agui_gate.turns.turn_recorder.MAX_CALL_ID": (128, "Providers' ids have 64 at most. Longer ones are re-minted, as browsers and other providers refuse them."),
     "agui_gate.turns.turn_recorder.MAX_HOSTED_RESULT": (65536, "A page of search results. Each is sent with every later snapshot of the thread."),
+    "agui_gate.threads.large_histories.MOST_AWAITED": (4, "They count in no budget while they wait; each may be a whole thread."),
     "agui_gate.threads.regeneration.MAX_LINES": (20, "They go into the model's instructions with each request."),
     "agui_gate.threads.regeneration.MAX_SHOWN": (400, "As above: twenty of them are 16 KB."),
     "agui_gate.runs.run.CLEANUP_TIMEOUT": (10.0, "Some store writes. A hundred times as long, and a stop on a store that hangs keeps its thread for a quarter of an hour."),

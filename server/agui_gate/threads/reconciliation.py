@@ -388,10 +388,8 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
             found += (_of_a_subagent(message, new_id),)
         elif role in ("user", "system", "developer"):
             entry = user_entry(message, new_id)
-            if entry is None:
-                found += (_kept(message, new_id),)
-            else:
-                found += (entry,) if type(message.content) is str else admitted(entry)
+            plain = type(message.content) is str
+            found += (_kept(message, new_id),) if entry is None else (entry,) if plain else admitted(entry)
         elif role == "assistant":
             turn = _imported_turn(message, new_id)
             if turn.parts:
@@ -401,8 +399,7 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
         elif role == "reasoning":
             found += (_kept(message, new_id),)
         elif role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
-            verified = message.tool_call_id in theirs
-            result = _imported_result(message, message.tool_call_id, new_id, verified=verified)
+            result = _imported_result(message, message.tool_call_id, new_id, theirs)
             found += taken(result) if result.output.parts else (result,)
     return found
 
@@ -446,8 +443,8 @@ def _of_a_subagent(message: Message, new_id: NewId) -> KeptEntry:
     return KeptEntry(shown["id"], msgspec.json.encode(shown).decode())
 
 
-def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:
+def _imported_result(message: Message, call_id: str, new_id: NewId, theirs: Container[str]) -> ResultEntry:
     output = reported(message)
     if an.looks_like_answer(output.content) or (output.error and an.looks_like_answer(output.error)):
         return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
-    return ResultEntry(call_id, message.id or new_id(), output, not verified, more=message.more())
+    return ResultEntry(call_id, message.id or new_id(), output, call_id not in theirs, more=message.more())
