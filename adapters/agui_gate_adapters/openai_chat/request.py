@@ -199,10 +199,10 @@ def _replay(turns: Turns, said: _Said, profile: Profile, origin: str) -> tuple[l
     made: list[Body] = []
     calls, last, leading = said
     for turn in turns:
-        if type(turn) is AssistantTurn:
+        if isinstance(turn, AssistantTurn):
             more = _assistant(turn, profile, ours=turn.origin == origin, before=calls)
             calls += len(turn.local_calls)
-        elif type(turn) is UserTurn:
+        else:
             if profile.reply_after_tools and last == "tool":
                 made.append({"role": "assistant", "content": "…"})
             more = [user_message(turn, profile)]
