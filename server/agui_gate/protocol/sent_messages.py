@@ -90,7 +90,8 @@ def _decode_rest(before: bytes, known: SentMessages, after: bytes, most: int) ->
         return None
     more = bytes(_body.decode(body).messages)[len(start) : -1].rstrip()
     messages = known.messages + run.messages[1:]
-    sent = SentMessages(known.text + more, messages, known.containers + _containers(more), known.held + _held(more))
+    new = _kept(more, messages)
+    sent = SentMessages(known.text + more, messages, known.containers + new.containers, known.held + new.held)
     run = msgspec.structs.replace(run, messages=messages, sent=sent)
     if CHECKED:
         whole = b"".join((before, known.text, after))
@@ -113,16 +114,16 @@ def decode_all(body: bytes) -> RunInput:
 
 
 def _sent(body: bytes, run: RunInput) -> SentMessages:
-    text = bytes(_body.decode(body).messages)[:-1].rstrip()
-    return SentMessages(text, run.messages, _containers(text), _held(text))
+    return _kept(bytes(_body.decode(body).messages)[:-1].rstrip(), run.messages)
 
 
 def _containers(text: bytes) -> int:
     return text.count(b"{") + text.count(b"[")
 
 
-def _held(text: bytes) -> int:
-    """Returns the bytes of memory of a JSON text and what it was decoded to, at most."""
+def _kept(text: bytes, messages: list[Message]) -> SentMessages:
+    """Returns what is kept of a text, and the bytes of memory that it and what it was decoded to take, at most."""
     width = 1 if text.isascii() and b"\\u" not in text else 4  # of a character, for each byte of the text
     containers = _containers(text)
-    return len(text) * (1 + width) + PER_VALUE * (text.count(b",") + containers) + PER_CONTAINER * containers
+    held = len(text) * (1 + width) + PER_VALUE * (text.count(b",") + containers) + PER_CONTAINER * containers
+    return SentMessages(text, messages, containers, held)
