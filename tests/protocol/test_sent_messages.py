@@ -10,7 +10,7 @@ from agui_gate.errors import AguiGateError
 from agui_gate.protocol import sent_messages
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.protocol.run_input import MAX_DEPTH, MAX_MESSAGES, RunInput
-from agui_gate.protocol.sent_messages import SentMessages, decode_all, decode_known
+from agui_gate.protocol.sent_messages import SentMessages, decode_all, decode_new
 from tests.bench.work import history
 
 USER = b'{"id":"u","role":"user","content":"hello \\u00e9\\"messages\\":["}'
@@ -92,12 +92,12 @@ class Walk:
             self.messages = before
 
     def check(self, body: bytes) -> None:
-        found = said(decode_known, body, lambda thread: self.known if thread == "t" else None, 100_000)
+        found = said(decode_new, body, lambda thread: self.known if thread == "t" else None, 100_000)
         if found is not None:
             assert found == said(decode, body)
             if isinstance(found, RunInput):
                 self.decoded += 1
-                again = decode_known(body, lambda _: self.known, 100_000)
+                again = decode_new(body, lambda _: self.known, 100_000)
                 assert again.sent.text == sent(body).text
                 assert again.sent.messages == again.messages
                 assert again.sent.containers == sent(body).containers
@@ -116,32 +116,32 @@ def test_only_what_is_new_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sent_messages, "CHECKED", False)
     first = request(b"[" + USER + b"," + CALLS)
     known = sent(first)
-    run = decode_known(request(b"[" + USER + b"," + CALLS + b"," + RESULT), lambda _: known, 100)
+    run = decode_new(request(b"[" + USER + b"," + CALLS + b"," + RESULT), lambda _: known, 100)
     assert [one is other for one, other in zip(known.messages, run.messages, strict=False)] == [True, True]
     assert [message.id for message in run.messages] == ["u", "c", "r"]
-    assert decode_known(request(b"[" + USER + b" ," + CALLS), lambda _: known, 100) is None  # other bytes
-    assert decode_known(first, lambda _: None, 100) is None
+    assert decode_new(request(b"[" + USER + b" ," + CALLS), lambda _: known, 100) is None  # other bytes
+    assert decode_new(first, lambda _: None, 100) is None
 
 
 def test_a_body_may_have_so_many_containers_in_all() -> None:
     body = request(b"[" + CALLS)
     number = body.count(b"{") + body.count(b"[")
-    assert decode_known(body, lambda _: sent(body), number - 1) is None
-    assert decode_known(body, lambda _: sent(body), number + 2) is not None
+    assert decode_new(body, lambda _: sent(body), number - 1) is None
+    assert decode_new(body, lambda _: sent(body), number + 2) is not None
 
 
 def test_so_many_messages_in_all() -> None:
     known = sent(request(b"[" + b",".join([USER] * MAX_MESSAGES)))
     assert known is not None
     body = request(known.text + b"," + USER)
-    assert said(decode_known, body, lambda _: known, 10**6) == said(decode, body)
+    assert said(decode_new, body, lambda _: known, 10**6) == said(decode, body)
     assert "at most" in said(decode, body)[2]
 
 
 def test_depth_counts_from_the_top() -> None:
     assert b'{"a":' * MAX_DEPTH in DEEP
     body = request(b"[" + USER + b"," + DEEP)
-    assert said(decode_known, body, lambda _: sent(request(b"[" + USER)), 100_000) is None
+    assert said(decode_new, body, lambda _: sent(request(b"[" + USER)), 100_000) is None
     assert "deeper" in said(decode, body)[2]
 
 

@@ -22,7 +22,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Beginning, Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ProviderUnavailable, Unavailable
 from agui_gate.protocol import sent_messages
-from agui_gate.protocol.sent_messages import SentMessages, decode_known
+from agui_gate.protocol.sent_messages import SentMessages, decode_new
 from agui_gate.runs import heartbeat
 from agui_gate.stores.base import Change, JournalVersion, Thread
 from agui_gate.stores.sql.store import SQLStore
@@ -508,13 +508,13 @@ async def test_what_a_client_sent_is_known_while_its_thread_is(tmp_path: Path) -
     decoded: list[bool] = []
 
     def known(*args: Any) -> Any:
-        run = decode_known(*args)
+        run = decode_new(*args)
         decoded.append(run is None)
         return run
 
     messages = history_sent(1000)
     app = create_app(Agent(name="a", model=Parrot()), store=SQLiteStore(str(tmp_path / "store.db")))
-    with patch.object(sent_messages, "decode_known", known):
+    with patch.object(sent_messages, "decode_new", known):
         async with started(app):
             engine = app.state.engine
             for number, expected in enumerate((True, False, False, True)):

@@ -115,9 +115,9 @@ async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:
     ``find`` returns what is known of the messages of a thread: see `Engine.sent_before`.
     """
     if len(body) > LARGE:
-        from agui_gate.protocol.sent_messages import decode_all, decode_known
+        from agui_gate.protocol.sent_messages import decode_all, decode_new
 
-        known = decode_known(body, find, MAX_CONTAINERS)
+        known = decode_new(body, find, MAX_CONTAINERS)
         run = await decoded(decode_all, body) if known is None else known
     else:
         run = decode(body)

@@ -60,7 +60,7 @@ Find = Callable[[str], SentMessages | None]
 """Returns what is kept of a thread."""
 
 
-def decode_known(body: bytes, find: Find, most: int) -> RunInput | None:
+def decode_new(body: bytes, find: Find, most: int) -> RunInput | None:
     """Returns what `request_decoder.decode` does, decoding only what is new; None if that can't be told from the bytes.
 
     It takes no time that grows with what is known, but for comparing and copying bytes. ``most`` is the number of
