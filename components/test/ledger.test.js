@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createLedger, isWaiting } from "../core/ledger.js";
+
+const row = (/** @type {object} */ more = {}) => ({
+  id: "apr_1", thread_id: "t1", call_id: "c1", tool: "refund", agent: "support", state: "pending", arguments: { amount: 20 }, editable: [], decision: null,
+  schema: null, refused: null, already_ran: [], thread: { title: "One", agent: "support" }, ...more,
+});
+const json = (/** @type {unknown} */ value, status = 200) => new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json" } });
+const stream = (/** @type {unknown[]} */ ...events) =>
+  new Response(events.map((event) => `event: x\ndata: ${JSON.stringify(event)}\n\n`).join(""), { headers: { "content-type": "text/event-stream" } });
+
+/** A ledger over `answers` by path, whose time is passed by hand: `pauses` are those that it wanted to make. */
+function ledgerOver(/** @type {Record<string, () => Response | Promise<Response>>} */ answers) {
+  /** @type {string[]} */
+  const asked = [];
+  /** @type {number[]} */
+  const pauses = [];
+  /** @type {(() => void)[]} */
+  const waiting = [];
+  const clock = {
+    later: (/** @type {() => void} */ act, /** @type {number} */ ms) => (pauses.push(ms), waiting.push(act)),
+    forget: () => {},
+    now: () => 0,
+    random: () => 1,
+  };
+  const fetch = async (/** @type {RequestInfo | URL} */ url) => {
+    const path = String(url).slice("http://gate/".length).split("?")[0] ?? "";
+    asked.push(path);
+    const answer = answers[path];
+    if (!answer) throw new TypeError("nobody is there");
+    return answer();
+  };
+  const ledger = createLedger({ base: "http://gate", fetch, clock });
+  const until = async (/** @type {() => boolean} */ isSo) => {
+    for (let turn = 0; !isSo() && turn < 1000; turn++) await new Promise((done) => setImmediate(done));
+    assert.ok(isSo());
+  };
+  return { ledger, asked, pauses, until, pass: () => waiting.shift()?.() };
+}
+
+test("one list and one stream; a record closes what waited, and an older word doesn't open it again", async () => {
+  const closed = row({ state: "done", decision: { approved: true } });
+  const { ledger, asked, pauses, until } = ledgerOver({
+    approvals: () => json({ approvals: [row()], next_cursor: null }),
+    "approvals/events": () => stream(row(), { ids: ["apr_1"] }, closed, row()),
+  });
+  ledger.update();
+  await until(() => pauses.length > 0);
+  assert.deepEqual(asked, ["approvals", "approvals/events"]);
+  assert.equal(ledger.entry("apr_1")?.record?.state, "done");
+  assert.deepEqual(ledger.entry("apr_1")?.record?.thread, { title: "One", agent: "support" }, "what only the list says stays");
+});
+
+test("what waits no more by the stream is asked for; what is not there is gone", async () => {
+  const { ledger, pauses, until } = ledgerOver({
+    approvals: () => json({ approvals: [row()], next_cursor: null }),
+    "approvals/events": () => stream({ ids: [] }),
+    "approvals/apr_1": () => json({ error: { code: "gone", message: "Deleted." } }, 410),
+  });
+  ledger.update();
+  await until(() => pauses.length > 0);
+  assert.equal(ledger.entry("apr_1")?.gone, true);
+});
+
+test("it tries again later each time, and at once when it is asked to", async () => {
+  const { ledger, pauses, until, pass } = ledgerOver({});
+  ledger.update();
+  for (let count = 1; count <= 8; count++) {
+    await until(() => pauses.length === count);
+    assert.equal(ledger.state.problem?.kind, "away");
+    pass();
+  }
+  assert.deepEqual(pauses, [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+  ledger.retry();
+  await until(() => pauses.length === 9);
+  assert.equal(pauses[8], 1000, "as from the beginning");
+});
+
+test("a click is sent once; what doesn't arrive can be sent again", async () => {
+  let posts = 0;
+  const answers = {
+    approvals: () => json({ approvals: [row()], next_cursor: null }),
+    "approvals/events": () => new Promise((/** @type {(_: Response) => void} */ _) => {}),
+    "approvals/apr_1": async () => (posts++ === 0 ? Promise.reject(new TypeError("cut")) : json(row())),
+  };
+  const { ledger, until } = ledgerOver(answers);
+  ledger.update();
+  await until(() => ledger.entry("apr_1") !== null);
+  const [first, second] = [ledger.decide("apr_1", { approved: true }), ledger.decide("apr_1", { approved: true })];
+  assert.deepEqual(await Promise.all([first, second]), [null, null]);
+  const entry = ledger.entry("apr_1");
+  assert.equal(posts, 2, "the answer, and a look whether it arrived");
+  assert.equal(entry?.problem?.kind, "away");
+  assert.ok(entry && isWaiting(entry));
+});
