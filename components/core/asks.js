@@ -55,6 +55,7 @@ import { inOrder, isObject } from "./values.js";
  * @property {Schema | null} [schema]
  * @property {string | null} [refused]
  * @property {Earlier[] | null} [already_ran]
+ * @property {{agent?: string | null} | null} [thread]
  */
 
 /**
@@ -119,15 +120,17 @@ export function fromCard(card, id, known) {
 }
 
 /**
- * An ask from a row of `GET /approvals`; it has the same id as the interrupt that asks for it.
+ * An ask from a row of `GET /approvals`; it has the same id as the interrupt that asks for it. Who asks is said where that
+ * isn't the agent of the chat.
  * @param {Approval} approval
  * @param {Schema | null} [known] the tool's schema, where the row doesn't say it
  * @returns {Ask}
  */
-export function fromApproval({ id, call_id, tool, agent, arguments: args, message, expires_at, editable, schema, refused, already_ran }, known) {
+export function fromApproval({ id, call_id, tool, agent, arguments: args, message, expires_at, editable, schema, refused, already_ran, thread }, known) {
   const metadata = { tool, agent: agent ?? undefined, arguments: args, editable: editable ?? [], refused: refused ?? undefined, already_ran: already_ran ?? [] };
   const interrupt = { id, reason: "tool_call", toolCallId: call_id, message: message ?? undefined, expiresAt: expires_at, metadata };
-  return fromInterrupt(interrupt, { tool, schema: schema ?? known });
+  const asker = thread && agent !== thread.agent ? agent : null;
+  return { ...fromInterrupt(interrupt, { tool, schema: schema ?? known }), agent: asker ?? null };
 }
 
 /**

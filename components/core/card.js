@@ -10,7 +10,7 @@
 
 import { endOf, secondsLeft } from "./countdown.js";
 import { readDraft, writeDraft } from "./drafts.js";
-import { changesTo, readFields, toText } from "./fields.js";
+import { changesTo, fieldsOf, readFields, toText } from "./fields.js";
 import { isClosed } from "./records.js";
 import { serverNow } from "./servertime.js";
 import { ENGLISH } from "./strings.js";
@@ -93,7 +93,7 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
   /** The texts as values; null where one of them is not valid: `problems` says why. */
   function read() {
     const { ask, texts, mode } = state;
-    const { values, problems } = readFields(ask.fields, texts, mode === "edit" ? ask.arguments : {}, { onlyChanged: mode === "edit", strings: strings() });
+    const { values, problems } = readFields(fieldsOf(ask), texts, mode === "edit" ? ask.arguments : {}, { onlyChanged: mode === "edit", strings: strings() });
     change({ problems });
     return Object.keys(problems).length > 0 ? null : values;
   }

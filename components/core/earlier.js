@@ -47,7 +47,7 @@ export function earlierIn(ask, records) {
 const canonical = (values) => JSON.stringify(Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1)));
 
 /**
- * What a card says of it; null: nothing ran. If the very same ran, only that is told.
+ * What a card says of it; null: nothing ran. If the very same ran, only that is told, and the others are counted.
  * @param {Ask} ask
  * @param {Strings} [strings]
  * @returns {{isSame: boolean, title: string, lines: string[]} | null}
@@ -62,7 +62,7 @@ export function earlierText({ arguments: args, schema, earlier = [] }, strings =
     const what = summary(inOrder(call.arguments, schema), unitsFor(call.issued ?? call.arguments, { schema, message: call.message }));
     return `${what}${what ? " · " : ""}${outcome(call, undefined, strings)}${call.replaced ? fill(strings, "wasReplaced") : ""}`;
   });
-  const more = told.length - lines.length;
+  const more = earlier.length - lines.length;
   if (more > 0) lines.push(fill(strings, "moreOfIt", { count: more }));
   return { isSame, title: fill(strings, isSame ? (ran ? "sameRan" : "sameTried") : ran ? "alreadyRan" : "alreadyTried"), lines };
 }

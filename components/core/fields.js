@@ -1,9 +1,10 @@
 /** Fields a person can fill in, made from a JSON Schema and the values at hand: which there are, what they show, what was typed. Pure. */
 
 import { ENGLISH, fill } from "./strings.js";
+import { unitsFor } from "./units.js";
 import { humanize, isObject } from "./values.js";
 
-/** @import { Field, Json, Kind, Schema, Strings } from "./types.js" */
+/** @import { Ask, Field, Json, Kind, Schema, Strings } from "./types.js" */
 
 /** @typedef {Record<string, Schema>} Definitions */
 
@@ -103,6 +104,19 @@ const isLine = (value) => typeof value === "string" && value.trim() !== "" && !v
 function isLines({ items }, value) {
   const listed = Array.isArray(value) ? value : [];
   return listed.every(isLine) && (items ? items.type === "string" && !items.enum : listed.length > 0);
+}
+
+/**
+ * The fields of an ask; where a number has a unit, its label says so: `Amount (€)`.
+ * @param {Ask} ask
+ * @returns {Field[]}
+ */
+export function fieldsOf(ask) {
+  const unit = unitsFor(ask.arguments, ask);
+  return ask.fields.map((field) => {
+    const sign = field.path.length === 1 ? unit(field.path[0] ?? "", field.value) : null;
+    return sign ? { ...field, label: `${field.label} (${sign})` } : field;
+  });
 }
 
 /**

@@ -235,7 +235,7 @@ export function isLate(record, mine) {
  * and in `note` what became of the answer from here. Null where there is nothing to say.
  * @param {CallRecord} record
  * @param {{args?: Json | null, call?: string, unit?: Unit, late?: boolean, unsent?: boolean, isLeft?: boolean, now?: number, strings?: Strings}} [options]
- * `args`: of the call in the conversation; `call`: which call it is, where that isn't plain; `late`: an answer from here
+ * `args`: of the call in the conversation; `call`: which call it is, where the line stands alone; `late`: an answer from here
  * came too late; `unsent`: somebody was about to answer here; `isLeft`: it was approved and nothing is at work on it.
  * @returns {{text: string, note: string | null} | null}
  */
@@ -245,7 +245,7 @@ export function recordText(record, { args, call = "", unit, late = false, unsent
   const units = unit ?? unitsFor(bothArguments(record, args).issued, { message: record.message });
   const parts = [said, call, ...changesOf(record, args, units, strings)];
   if (record.decision?.reason) parts.push(`“${record.decision.reason}”`);
-  if (record.decision?.approved) parts.push(isLeft ? fill(strings, "nothingAtWork") : unusual(record, strings));
+  if (call && record.decision?.approved) parts.push(isLeft ? fill(strings, "nothingAtWork") : unusual(record, strings));
   const note = late ? fill(strings, "answerTooLate") : unsent ? fill(strings, "answerNotSent") : null;
   return { text: parts.filter(Boolean).map(reveal).join(" · "), note };
 }

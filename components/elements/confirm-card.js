@@ -3,7 +3,7 @@
  * hears `agui-decide` and sends it in the way in which it was asked.
  */
 
-import { html, nothing } from "lit";
+import { nothing } from "lit";
 import { createCard } from "../core/card.js";
 import { endOf, everySecond, formatLeft } from "../core/countdown.js";
 import { earlierText } from "../core/earlier.js";
@@ -15,6 +15,7 @@ import { humanize, isObject, summary } from "../core/values.js";
 import { GateElement } from "./base.js";
 import { recordLine } from "./decision-line.js";
 import { fieldRows } from "./form.js";
+import { html } from "./html.js";
 import { ICONS } from "./icons.js";
 import { argumentTable, shown } from "./text.js";
 
@@ -235,7 +236,7 @@ export class ConfirmCard extends GateElement {
       ${this.notice ? sentence(this.notice) : nothing}
       ${refused ? sentence(refused) : nothing}
       ${earlier
-        ? html`<div class="earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
+        ? html`<div class="card-earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
             <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`
         : nothing}
       <slot name="before"></slot>
@@ -248,11 +249,11 @@ export class ConfirmCard extends GateElement {
     const { ask, mode, left } = /** @type {Card} */ (this.#card).state;
     const isOver = left === 0;
     const said = isOver ? fill(strings, "over") : mode === "edit" ? fill(strings, "changeThenApprove") : mode === "reject" ? fill(strings, "wontRun") : purpose(ask, strings);
-    return html`<header class="header" part="header">
-      <span class="badge">${ICONS.gate}</span>
-      <div class="heading">
-        ${ask.agent ? html`<p class="agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : nothing}
-        <h2 class="title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}>${shown(titleOf(ask, strings))}</h2>
+    return html`<header class="card-header" part="header">
+      <span class="card-badge">${ICONS.gate}</span>
+      <div class="card-heading">
+        ${ask.agent ? html`<p class="card-agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : nothing}
+        <h2 class="card-title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}>${shown(titleOf(ask, strings))}</h2>
         <p class="said" dir="auto">${shown(said)}</p>
       </div>
       ${left === null ? nothing : html`<span class="expiry" part="expiry" data-soon=${String(left < SOON)} role=${isOver ? "status" : "timer"}>${isOver ? fill(strings, "expired") : fill(strings, "expiresIn", { left: formatLeft(left) })}</span>`}
@@ -281,7 +282,7 @@ export class ConfirmCard extends GateElement {
     const isOver = this.#isOver;
     const edit = html`<button class="button plain" part="button" type="button" aria-keyshortcuts="E" ?disabled=${isOver} @click=${this.#clickEdit}>${ICONS.edit}${fill(strings, "edit")}<kbd aria-hidden="true">E</kbd></button>`;
     return html`${this.#table(strings)}
-      <div class="actions" part="actions">
+      <div class="card-actions" part="actions">
         <button class="button primary" part="button" type="button" aria-keyshortcuts="A" ?disabled=${isOver} @click=${this.#clickApprove}>${ICONS.check}${fill(strings, "approve")}<kbd aria-hidden="true">A</kbd></button>
         <slot name="actions"></slot>
         ${ask.fields.length > 0 ? edit : nothing}
@@ -293,15 +294,15 @@ export class ConfirmCard extends GateElement {
   #filling(strings) {
     const card = /** @type {Card} */ (this.#card);
     const { ask, mode } = card.state;
-    const rows = fieldRows(card.state, { strings, unit: unitsFor(ask.arguments, ask), disabled: this.#isOver, type: card.type });
+    const rows = fieldRows(card.state, { strings, disabled: this.#isOver, type: card.type });
     if (mode === "question")
       return html`${argumentTable({}, { strings, rows })}
-        <div class="actions" part="actions">
+        <div class="card-actions" part="actions">
           ${this.#button("send", { look: "primary", symbol: ICONS.check }, strings)}<slot name="actions"></slot>
           ${this.#button("decline", { look: "danger", symbol: ICONS.cross, clicked: this.#clickDecline }, strings)}
         </div>`;
     return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}
-      <div class="actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: ICONS.check }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
+      <div class="card-actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: ICONS.check }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
   }
 
   /** @param {Strings} strings */
@@ -314,7 +315,7 @@ export class ConfirmCard extends GateElement {
         <label for="reason">${fill(strings, "reason")}</label>
         <input type="text" id="reason" name="reason" autocomplete="off" maxlength="500" ?disabled=${this.#isOver} .value=${card.state.reason} @input=${typed}>
       </div>
-      <div class="actions" part="actions">${this.#button("reject", { look: "reject", symbol: ICONS.cross }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
+      <div class="card-actions" part="actions">${this.#button("reject", { look: "reject", symbol: ICONS.cross }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
   }
 
   /**
@@ -331,22 +332,22 @@ export class ConfirmCard extends GateElement {
   #line(strings) {
     const { ask, mode, decision, record } = /** @type {Card} */ (this.#card).state;
     if (mode === "closed" && record)
-      return recordLine(record, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision) }) ?? nothing;
+      return recordLine({ tool: ask.tool, message: ask.message, ...record }, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision) }) ?? nothing;
     const { approved = true, edits } = decision ?? {};
     const call = shown(`${titleOf(ask, strings).toLowerCase()} · ${summary({ ...ask.arguments, ...edits }, unitsFor(ask.arguments, ask))}`);
     const isQuestion = ask.kind === "question";
     if (mode === "sending") {
       const answer = fill(strings, isQuestion ? (approved ? "toAnswer" : "toDecline") : approved ? "toApprove" : "toReject");
-      return html`<p class="line" part="line" data-state="answered" role="status">${ICONS.send}<span dir="auto">${fill(strings, "yourAnswer", { answer })} · ${call}${decision?.reason ? html` · “${shown(decision.reason)}”` : nothing}</span></p>`;
+      return html`<p class="line card-line" part="line" data-state="answered" role="status">${ICONS.send}<span dir="auto">${fill(strings, "yourAnswer", { answer })} · ${call}${decision?.reason ? html` · “${shown(decision.reason)}”` : nothing}</span></p>`;
     }
     const verb = fill(strings, isQuestion ? (approved ? "willAnswer" : "willDecline") : approved ? "willApprove" : "willReject");
-    return html`<p class="line" part="line" data-approved=${String(approved)}>${approved ? ICONS.check : ICONS.cross}<span dir="auto"><strong>${verb}</strong> ${call}</span>
+    return html`<p class="line card-line" part="line" data-approved=${String(approved)}>${approved ? ICONS.check : ICONS.cross}<span dir="auto"><strong>${verb}</strong> ${call}</span>
       <button class="ghost" part="button" type="button" @click=${this.#undo}>${fill(strings, "change")}</button></p>`;
   }
 }
 
 /** @param {string} text */
-const sentence = (text) => html`<p class="refused" role="alert">${ICONS.warning}<span>${shown(text)}</span></p>`;
+const sentence = (text) => html`<p class="card-refused" role="alert">${ICONS.warning}<span>${shown(text)}</span></p>`;
 
 /**
  * The second click of a double click may meet another card, which moved there: it decides nothing.

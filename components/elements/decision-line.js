@@ -1,12 +1,13 @@
 /** `<agui-decision-line>`: what the server's ledger says became of a call, in one line. */
 
-import { html, nothing } from "lit";
+import { nothing } from "lit";
 import { reveal } from "../core/reveal.js";
 import { bothArguments, callText, isLate, recordText } from "../core/records.js";
 import { fill } from "../core/strings.js";
 import { unitsFor } from "../core/units.js";
 import { humanize } from "../core/values.js";
 import { GateElement } from "./base.js";
+import { html } from "./html.js";
 import { ICONS } from "./icons.js";
 import { shown } from "./text.js";
 

@@ -1,29 +1,29 @@
 /** Inputs for the fields of a card, each with its label, help and error. */
 
-import { html, nothing } from "lit";
+import { nothing } from "lit";
 import { live } from "lit/directives/live.js";
-import { toText } from "../core/fields.js";
+import { fieldsOf, toText } from "../core/fields.js";
 import { hides, reveal } from "../core/reveal.js";
 import { fill } from "../core/strings.js";
+import { html } from "./html.js";
 import { shown } from "./text.js";
 
 /**
- * @import { Ask, Field, Strings, Unit } from "../core/types.js"
+ * @import { Ask, Field, Strings } from "../core/types.js"
  */
 
 /**
- * A row for each field, by the argument that it is a part of. Where a number has a unit, its label says so.
+ * A row for each field, by the argument that it is a part of.
  * @param {{ask: Ask, texts: Record<string, string>, problems: Record<string, string>}} state
- * @param {{strings: Strings, unit: Unit, disabled: boolean, type: (name: string, text: string) => void}} options
+ * @param {Pick<Shown, "strings" | "disabled" | "type">} given
  * @returns {Map<string, unknown>}
  */
-export function fieldRows({ ask, texts, problems }, { strings, unit, disabled, type }) {
+export function fieldRows({ ask, texts, problems }, given) {
   /** @type {Map<string, unknown[]>} */
   const rows = new Map();
-  for (const field of ask.fields) {
+  for (const field of fieldsOf(ask)) {
     const [top = ""] = field.path;
-    const sign = field.path.length === 1 ? unit(top, field.value) : null;
-    const row = fieldRow(field, { label: sign ? `${field.label} (${sign})` : field.label, text: texts[field.name] ?? toText(field), problem: problems[field.name] ?? "", strings, disabled, type });
+    const row = fieldRow(field, { text: texts[field.name] ?? toText(field), problem: problems[field.name] ?? "", ...given });
     rows.set(top, [...(rows.get(top) ?? []), row]);
   }
   return rows;
@@ -31,7 +31,6 @@ export function fieldRows({ ask, texts, problems }, { strings, unit, disabled, t
 
 /**
  * @typedef {object} Shown
- * @property {string} label
  * @property {string} text
  * @property {string} problem
  * @property {Strings} strings
@@ -43,11 +42,11 @@ export function fieldRows({ ask, texts, problems }, { strings, unit, disabled, t
  * @param {Field} field
  * @param {Shown} shownAs
  */
-function fieldRow(field, { label, text, problem, strings, disabled, type }) {
+function fieldRow(field, { text, problem, strings, disabled, type }) {
   const id = `field-${field.name}`;
   const help = [field.help, field.kind === "lines" && fill(strings, "onePerLine")].filter(Boolean).join(" ");
   const about = `${help ? `${id}-help ` : ""}${id}-error`;
-  return html`<dt class="of-field"><label for=${id}>${shown(label)}</label></dt>
+  return html`<dt class="of-field"><label for=${id}>${shown(field.label)}</label></dt>
     <dd class="field" part="field" data-name=${field.name}>
       ${control(field, { id, about, text, isWrong: problem !== "", disabled, strings, type })}
       ${hides(text) ? html`<p class="field-hidden">${fill(strings, "really")} ${shown(text)}</p>` : nothing}

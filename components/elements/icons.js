@@ -1,6 +1,6 @@
 /** Line icons; decorative, so hidden from assistive technology. Each is a template of its own: nothing in it is worked out. */
 
-import { html } from "lit";
+import { html } from "./html.js";
 
 export const ICONS = {
   check: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M5 12.5l4.5 4.5L19 7.5"></path></svg>`,

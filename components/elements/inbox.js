@@ -163,7 +163,7 @@ export class Inbox extends GateElement {
     const lines = found.slice(0, this.#most);
     const { problem, isRead, more } = this.ledger?.state ?? { problem: null, isRead: false, more: false };
     return html`<slot name="title"><h2 part="title" class="inbox-title">${titleOf(this.count, more, strings)}</h2></slot>
-      ${problem ? html`<p class="refused" role="alert">${ICONS.warning}<span>${shown(whyNot(problem, strings))}</span></p>` : nothing}
+      ${problem ? html`<p class="card-refused" role="alert">${ICONS.warning}<span>${shown(whyNot(problem, strings))}</span></p>` : nothing}
       ${all.length > FEW || this.#search ? this.#searching(strings) : nothing}
       <ul part="list">${repeat(lines, ({ id }) => id, (entry) => this.#item(entry, strings))}</ul>
       ${found.length > lines.length ? html`<button class="button plain" part="button" type="button" @click=${this.#showMore}>${fill(strings, "inboxShowMore", { count: Math.min(MOST, found.length - lines.length) })}</button>` : nothing}

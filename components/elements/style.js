@@ -12,12 +12,10 @@ import { css, unsafeCSS } from "lit";
 const narrow = (host) =>
   unsafeCSS(`
     ${host} { --_inset: 14px; }
-    ${host} .header { flex-wrap: wrap; padding-block: 12px 10px; }
-    ${host} .heading { flex-basis: calc(100% - 46px); }
+    ${host} .card-header { flex-wrap: wrap; padding-block: 12px 10px; }
+    ${host} .card-heading { flex-basis: calc(100% - 46px); }
     ${host} .expiry { margin-inline-start: 46px; }
-    ${host} .actions { padding-block: 12px 14px; }
-    ${host} .actions .button { flex: 1 0 auto; min-height: 42px; padding: 0 10px; justify-content: center; }
-    ${host} .actions .danger { margin-inline-start: 0; }
+    ${host} .card-actions { padding-block: 12px 14px; }
     ${host} .arguments > :is(.nested, .of-field, .field) { grid-column: 1 / -1; }
     ${host} .arguments > .field { margin-top: -5px; }
   `);
@@ -108,6 +106,7 @@ export const style = css`
   }
 
   [dir="auto"] {
+    text-align: -webkit-match-parent;
     text-align: match-parent;
   }
 
@@ -140,7 +139,7 @@ export const style = css`
     outline-offset: 3px;
   }
 
-  .header {
+  .card-header {
     display: flex;
     align-items: flex-start;
     gap: 12px;
@@ -148,7 +147,7 @@ export const style = css`
     background: var(--_wait-soft);
   }
 
-  .badge {
+  .card-badge {
     display: grid;
     place-items: center;
     flex: none;
@@ -160,25 +159,25 @@ export const style = css`
     font-size: 18px;
   }
 
-  .heading {
+  .card-heading {
     flex: 1;
     min-width: 0;
     overflow-wrap: anywhere;
   }
 
-  .heading p {
+  .card-heading p {
     color: color-mix(in srgb, var(--_text) 80%, var(--_quiet));
     font-size: 14px;
     line-height: 1.45;
   }
 
-  .heading .agent {
+  .card-heading .card-agent {
     color: var(--_wait);
     font-size: 13px;
     font-weight: 550;
   }
 
-  .title {
+  .card-title {
     font-size: 16px;
     font-weight: 650;
     line-height: 1.35;
@@ -199,8 +198,8 @@ export const style = css`
     color: var(--_bad);
   }
 
-  .refused,
-  .earlier {
+  .card-refused,
+  .card-earlier {
     display: flex;
     gap: 8px;
     padding: 10px var(--_inset);
@@ -208,35 +207,35 @@ export const style = css`
     overflow-wrap: anywhere;
   }
 
-  .refused {
+  .card-refused {
     background: var(--_bad-soft);
     color: var(--_bad);
   }
 
-  .refused .icon,
-  .earlier > .icon {
+  .card-refused .icon,
+  .card-earlier > .icon {
     margin-top: 0.2em;
   }
 
-  .earlier {
+  .card-earlier {
     border-bottom: 1px solid var(--_wait-line);
     background: color-mix(in srgb, var(--_wait-soft) 55%, var(--_surface));
   }
 
-  .earlier > .icon {
+  .card-earlier > .icon {
     color: var(--_wait);
   }
 
-  .earlier strong {
+  .card-earlier strong {
     font-weight: 550;
   }
 
-  .earlier[data-same="true"] {
+  .card-earlier[data-same="true"] {
     border-color: var(--_bad-line);
     background: color-mix(in srgb, var(--_bad) 12%, var(--_surface));
   }
 
-  .earlier[data-same="true"] :is(.icon, strong) {
+  .card-earlier[data-same="true"] :is(.icon, strong) {
     color: var(--_bad);
   }
 
@@ -361,14 +360,14 @@ export const style = css`
 
   /* Buttons */
 
-  .actions {
+  .card-actions {
     display: flex;
     flex-wrap: wrap;
     gap: 8px;
     padding: 14px var(--_inset) 16px;
   }
 
-  .actions .danger {
+  .card-actions .danger {
     margin-inline-start: auto;
   }
 
@@ -505,17 +504,33 @@ export const style = css`
   }
 
   .card[data-mode="decided"] > .line > span {
-    white-space: nowrap;
+    display: -webkit-box;
     overflow: hidden;
-    text-overflow: ellipsis;
+    -webkit-box-orient: vertical;
+    -webkit-line-clamp: 1;
   }
 
   /* Little room */
 
   ${narrow(":host([density=compact])")}
 
+  :host([density="compact"]) :is(.plain, .danger) .icon {
+    display: none;
+  }
+
   @media (max-width: 560px) {
     ${narrow(":host")}
+
+    .card-actions .button {
+      flex: 1 0 auto;
+      min-height: 42px;
+      padding: 0 10px;
+      justify-content: center;
+    }
+
+    .card-actions .danger {
+      margin-inline-start: 0;
+    }
   }
 
   @media (forced-colors: active) {

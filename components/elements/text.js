@@ -1,9 +1,10 @@
 /** Text and values for reading, as templates: nothing in them is hidden, and none of it is markup. */
 
-import { html } from "lit";
+import { nothing, render } from "lit";
 import { hides, pieces } from "../core/reveal.js";
-import { fill } from "../core/strings.js";
+import { ENGLISH, fill } from "../core/strings.js";
 import { emptiness, isObject, labelsOf, showValue, withUnit } from "../core/values.js";
+import { html } from "./html.js";
 
 /**
  * @import { Json, Schema, Strings, Unit } from "../core/types.js"
@@ -20,28 +21,46 @@ export function shown(text) {
 }
 
 /**
- * Label and value of each argument; where a value is a field, `fieldOf` has its input.
+ * Label and value of each argument.
  * @param {Json} args
- * @param {{strings: Strings, unit?: Unit, schema?: Schema, rows?: Map<string, unknown>}} options `rows`: by an argument's
- * name what stands there instead, such as inputs; they come with their own labels.
+ * @param {{strings: Strings, unit?: Unit, schema?: Schema | null, rows?: Map<string, unknown>, changed?: Map<string, unknown>}} options
+ * `rows`: by an argument's name what stands there instead, such as inputs; they come with their own labels. `changed`:
+ * what a person changed, by name as it was issued.
  */
-export function argumentTable(args, { strings, unit, schema, rows }) {
+export function argumentTable(args, { strings, unit, schema, rows, changed }) {
   const names = [...new Set([...Object.keys(args), ...(rows?.keys() ?? [])])];
   if (names.length === 0) return html`<p class="quiet" part="arguments">${fill(strings, "noArguments")}</p>`;
   const labels = labelsOf(names);
   return html`<dl class="arguments" part="arguments">
-    ${names.map((name) => rows?.get(name) ?? valueRow(labels.get(name) ?? name, args[name], { strings, unit: unit?.(name, args[name]), schema: schema?.properties?.[name] }))}
+    ${names.map((name) => {
+      const own = schema?.properties?.[name];
+      const was = changed?.has(name) ? html`<span class="was">${fill(strings, "was")} ${valueOf(changed.get(name), { strings, unit: unit?.(name, changed.get(name)), schema: own })}</span>` : nothing;
+      return rows?.get(name) ?? valueRow(labels.get(name) ?? name, args[name], { strings, unit: unit?.(name, args[name]), schema: own, was });
+    })}
   </dl>`;
+}
+
+/**
+ * Draw that table in an element of the page, which styles it.
+ * @template {HTMLElement} Node
+ * @param {Node} node
+ * @param {Json} args
+ * @param {Partial<Parameters<typeof argumentTable>[1]>} [options]
+ * @returns {Node}
+ */
+export function drawArguments(node, args, options) {
+  render(argumentTable(args, { strings: ENGLISH, ...options }), node);
+  return node;
 }
 
 /**
  * @param {string} label
  * @param {unknown} value
- * @param {{strings: Strings, unit?: string | null, schema?: Schema}} options
+ * @param {{strings: Strings, unit?: string | null, schema?: Schema, was: unknown}} options
  */
-function valueRow(label, value, options) {
-  if (!isNested(value)) return html`<dt>${shown(label)}</dt><dd dir="auto">${valueOf(value, options)}</dd>`;
-  return html`<dt class="nested">${shown(label)}</dt><dd class="nested" dir="auto">${valueOf(value, options)}</dd>`;
+function valueRow(label, value, { was, ...options }) {
+  if (!isNested(value)) return html`<dt>${shown(label)}</dt><dd dir="auto">${valueOf(value, options)}${was}</dd>`;
+  return html`<dt class="nested">${shown(label)}</dt><dd class="nested" dir="auto">${valueOf(value, options)}${was}</dd>`;
 }
 
 /**

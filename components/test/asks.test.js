@@ -57,6 +57,8 @@ test("an approval of a list asks as its interrupt does", () => {
   const ask = fromApproval(row);
   assert.deepEqual([ask.id, ask.key, ask.kind, ask.expiresAt, ask.fields[0]?.min], ["apr-c1", "c1", "approval", "2026-11-22T12:00:00Z", 1]);
   assert.deepEqual(fromApproval({ ...row, schema: null }, SCHEMA).fields, ask.fields);
+  const asker = (/** @type {string} */ agent) => fromApproval({ ...row, agent, thread: { agent: "support" } }).agent;
+  assert.deepEqual([asker("support"), asker("warehouse")], [null, "warehouse"]);
 });
 
 test("a question is answered with what its schema asks for, or declined", () => {

@@ -79,7 +79,7 @@ test("what ran before is told: the very same, or else what is about the same, th
   assert.deepEqual([told?.isSame, told?.title, told?.lines.length], [false, "Already ran in this chat:", 2]);
   assert.match(told?.lines[1] ?? "", /^A1 · 2 € · failed at /);
   const same = earlierText({ ...ask, earlier: [...about, { arguments: { amount: 5, order_id: "A1" }, at: null, state: "done", replaced: true }] });
-  assert.deepEqual(same, { isSame: true, title: "The very same already ran in this chat:", lines: ["5 · A1 · ran, in an answer that was replaced"] });
+  assert.deepEqual(same, { isSame: true, title: "The very same already ran in this chat:", lines: ["5 · A1 · ran, in an answer that was replaced", "and 2 more about the same"] });
   const many = earlierText({ ...ask, earlier: [1, 2, 3, 4, 5].map((amount) => ({ arguments: { order_id: "A1", amount: amount + 10 }, at: null, state: "failed" })) });
   assert.deepEqual([many?.title, many?.lines.at(-1), many?.lines.length], ["Already tried in this chat:", "and 2 more about the same", 4]);
   assert.equal(earlierText(ask), null);

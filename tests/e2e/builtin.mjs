@@ -48,7 +48,15 @@ export async function toolsAre(page, expected) {
 export const decision = (page) => page.locator(".rows .tool-decision:visible").last();
 
 /** The focus is, in the end, on what `selector` says. */
-export const focusIs = (page, selector, message) => becomes(() => page.evaluate((wanted) => document.activeElement.matches(wanted), selector), true, message ?? selector);
+export const focusIs = (page, selector, message) => becomes(async () => (await focused(page)).evaluate((element, wanted) => element.matches(wanted), selector), true, message ?? selector);
+
+/** What has the focus, also inside of an element. */
+export const focused = (page) =>
+  page.evaluateHandle(() => {
+    let element = document.activeElement;
+    while (element.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    return element;
+  });
 
 /** The chat that the page shows. */
 export const threadOf = (page) => decodeURIComponent(new URL(page.url()).hash.slice(3));

@@ -11,6 +11,7 @@ import * as conversation from "./scenarios/conversation.mjs";
 import * as approvals from "./scenarios/approvals.mjs";
 import * as handling from "./scenarios/handling.mjs";
 import * as inbox from "./scenarios/inbox.mjs";
+import * as elements from "./scenarios/elements.mjs";
 import * as goingon from "./scenarios/goingon.mjs";
 import * as hindered from "./scenarios/hindered.mjs";
 import * as waiting from "./scenarios/waiting.mjs";
@@ -27,7 +28,7 @@ import * as teams from "./scenarios/teams.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...answers, ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...newpage, ...person, ...cards };
+const SCENARIOS = { ...answers, ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...newpage, ...person, ...cards, ...elements };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

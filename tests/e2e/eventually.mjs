@@ -21,8 +21,15 @@ export async function eventually(check) {
 /** What is read is, in the end, what is expected. */
 export const becomes = (read, expected, message) => eventually(async () => assert.deepEqual(await read(), expected, message));
 
+/** The text of an element, with what its shadow has. */
+export const textOf = (locator) =>
+  locator.evaluate((element) => {
+    const of = (node) => (node.nodeType === Node.TEXT_NODE ? node.data : [...(node.shadowRoot ?? node).childNodes].map(of).join(""));
+    return of(element).replace(/\s+/g, " ").trim();
+  });
+
 /** The text of a locator is, in the end, one that the pattern matches. */
-export const shows = (locator, pattern) => eventually(async () => assert.match(await locator.textContent(), pattern));
+export const shows = (locator, pattern) => eventually(async () => assert.match(await textOf(locator), pattern));
 
 /** There are, in the end, so many of them. */
 export const counts = (locator, number, message) => becomes(() => locator.count(), number, message);

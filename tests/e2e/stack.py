@@ -22,7 +22,7 @@ START = 120.0
 """Seconds for a process to come up, or to end."""
 SCENARIO = 480.0
 """Seconds for one scenario."""
-NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime", "mixed runtime", "team")
+NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime", "mixed runtime", "team", "elsewhere")
 AT_ONCE = ("provider", "server", "guarded", "driver")
 """They need nobody to start; CopilotKit's runtime asks its server."""
 GUARDED, MIXED, TEAM = "guarded runtime", "mixed runtime", "team"
@@ -126,6 +126,7 @@ class Stack:
         ports = {name: str(free_port()) for name in NAMES}
         url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         model = f"{url['provider']}/v1"
+        elsewhere = {"AGUI_GATE_CORS_ORIGINS": url["elsewhere"]}
         self.urls = url
         self.streams: tuple[Path, ...] = (
             directory / "open.jsonl",
@@ -135,7 +136,7 @@ class Stack:
         stores = [(f"sqlite:///{file.with_suffix('.db')}", str(file)) for file in self.streams]
         self.processes = {
             "provider": program("provider", ports["provider"]),
-            "server": program("server", ports["server"], model, *stores[0], env=LIMITS),
+            "server": program("server", ports["server"], model, *stores[0], env=LIMITS | elsewhere),
             "guarded": program("server", ports["guarded"], model, *stores[1], env=TOKENS),
             "runtime": runtime(node, url["server"], ports["runtime"]),
             GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),

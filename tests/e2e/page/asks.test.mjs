@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result } from "./support.mjs";
 
-const { changes, openAsks, toAnswers, together } = await page("asks.js");
-const { fromText, humanize, makeFields, put, summary, toText } = await page("fields.js");
+const { openAsks, toAnswers, together } = await page("asks.js");
 const { toRows } = await page("rows.js");
 
 const newId = () => "new";
@@ -32,20 +31,15 @@ test("only the gate's fields can be edited, with the tool's types", () => {
   assert.deepEqual(openAsks(waiting(interrupt("c1")))[0].fields, []);
 });
 
-test("the server's stock sentence is no message; a written one is", () => {
-  assert.equal(openAsks(waiting(interrupt("c1")))[0].message, undefined);
-  assert.equal(openAsks(waiting(interrupt("c1", { message: "20 euros?" })))[0].message, "20 euros?");
-});
-
 test("an answer to an interrupt replaces all arguments, and only where something changed", () => {
   const [ask] = openAsks(waiting(editable()));
   const answer = (decision) => toAnswers([ask], { [ask.key]: decision }, newId).resume[0];
-  assert.deepEqual(answer({ approved: true, edits: changes(ask, { amount: 15 }) }), {
+  assert.deepEqual(answer({ approved: true, edits: { amount: 15 } }), {
     interruptId: "apr-c1",
     status: "resolved",
     payload: { approved: true, editedArgs: { order_id: "A1", amount: 15 } },
   });
-  assert.deepEqual(answer({ approved: true, edits: changes(ask, { amount: 20 }) }).payload, { approved: true });
+  assert.deepEqual(answer({ approved: true, edits: {} }).payload, { approved: true });
   assert.deepEqual(answer({ approved: false, reason: "no" }).payload, { approved: false, reason: "no" });
 });
 
@@ -81,87 +75,6 @@ test("a question is answered with what its schema asks for, or declined", () => 
   const answer = (decision) => toAnswers([ask], { q1: decision }, newId).resume[0];
   assert.deepEqual(answer({ approved: true, answer: { size: "M" } }), { interruptId: "q1", status: "resolved", payload: { size: "M" } });
   assert.deepEqual(answer({ approved: false }), { interruptId: "q1", status: "cancelled" });
-});
-
-const field = (schema, value, required = []) => makeFields(["order_total"], { order_total: value }, { properties: { order_total: schema }, required })[0];
-
-for (const [schema, value, typed, expected] of [
-  [{ type: "number" }, 20, "12.5", 12.5],
-  [{ type: "number" }, 20, "12,50", 12.5],
-  [{ type: "number" }, 20, " -0,5 ", -0.5],
-  [{ type: "integer" }, 2, " 3 ", 3],
-  [{ type: "boolean" }, true, "false", false],
-  [{ type: "string" }, "a", "b", "b"],
-  [{ type: "string" }, "a", "", ""],
-  [{ enum: [1, 2] }, 1, "2", 2],
-  [{ anyOf: [{ type: "integer" }, { type: "null" }] }, 3, "", null],
-  [{ type: ["string", "null"] }, "a", "", null],
-  [{ type: "integer" }, undefined, "", undefined],
-  [{ type: "array", items: { type: "string" } }, ["a"], "a\n\n b ", ["a", "b"]],
-  [undefined, { a: 1 }, '{"a":2}', { a: 2 }],
-]) {
-  test(`${JSON.stringify(schema)} reads ${JSON.stringify(typed)} as ${JSON.stringify(expected)}`, () => {
-    assert.deepEqual(fromText(field(schema, value), typed), expected);
-  });
-}
-
-for (const [schema, typed] of [
-  [{ type: "number" }, "abc"],
-  [{ type: "number" }, "Infinity"],
-  [{ type: "number" }, "1,000"],
-  [{ type: "number" }, "1,000.5"],
-  [{ type: "integer" }, "1.5"],
-  [{ type: "number", minimum: 1 }, "0"],
-  [{ type: "number", exclusiveMinimum: 0 }, "-5"],
-  [{ type: "number", exclusiveMinimum: 0 }, "0"],
-  [{ type: "number", maximum: 9 }, "10"],
-  [{ type: "number" }, ""],
-  [{ type: "array" }, "[1"],
-]) {
-  test(`${JSON.stringify(schema)} refuses ${JSON.stringify(typed)} with a sentence`, () => {
-    assert.throws(() => fromText(field(schema, undefined, ["order_total"]), typed), /^Error: Order total .*\.$/);
-  });
-}
-
-test("references are followed, objects are taken apart, and what is changed in one comes back whole", () => {
-  const values = { to: { street: "A", zip: null }, by: "ups" };
-  const schema = {
-    properties: { to: { $ref: "#/$defs/Address" }, by: { $ref: "#/$defs/Carrier", default: "dhl" } },
-    $defs: {
-      Address: { title: "Address", type: "object", properties: { street: { type: "string" }, zip: { anyOf: [{ type: "string" }, { type: "null" }] } } },
-      Carrier: { type: "string", enum: ["dhl", "ups"] },
-    },
-  };
-  const fields = makeFields(["to", "by"], values, schema);
-  assert.deepEqual(
-    fields.map(({ name, label, kind, nullable }) => [name, label, kind, nullable]),
-    [["to.street", "To street", "text", false], ["to.zip", "To zip", "text", true], ["by", "By", "choice", false]],
-  );
-  assert.deepEqual(fields.map(toText), ["A", "", "ups"]);
-  const changed = {};
-  put(changed, values, ["to", "street"], "B");
-  assert.deepEqual(changed, { to: { street: "B", zip: null } });
-  assert.equal(values.to.street, "A");
-});
-
-test("an object with more than its schema tells of stays in one piece", () => {
-  const schema = { properties: { to: { type: "object", properties: { street: { type: "string" } } } } };
-  assert.deepEqual(makeFields(["to"], { to: { street: "A", floor: 2 } }, schema).map(({ name, kind }) => [name, kind]), [["to", "json"]]);
-});
-
-test("a summary tells what is there, however deep", () => {
-  assert.equal(summary({ id: "1003", to: { street: "A", zip: null }, tags: ["x", "y"], fast: true, note: "" }), "1003 · A · x · y");
-});
-
-test("names become labels", () => assert.deepEqual(["order_id", "orderId", "to"].map(humanize), ["Order id", "Order id", "To"]));
-
-test("money has two digits behind the point, or none; nothing else has", async () => {
-  const { showValue, withUnit } = await page("fields.js");
-  const { unitsFor } = await page("units.js");
-  assert.deepEqual(["64.9", "64.95", "20", "0.125"].map((text) => withUnit(text, "€")), ["64.90 €", "64.95 €", "20 €", "0.125 €"]);
-  assert.equal(withUnit("1.5", "kg"), "1.5 kg");
-  assert.equal(unitsFor({ amount: 64.9 }, { message: "Refund 64.90 € for 1003?" })("amount", 64.9), "€");
-  assert.deepEqual([showValue("1003"), showValue("1003", { type: "string" }), showValue("1003", { type: ["string", "number"] })], ['"1003"', "1003", '"1003"']);
 });
 
 test("several that nobody may edit are approved together, as long as none has expired", () => {

@@ -128,7 +128,7 @@ test("before it is decided, the card says what its tool already did in that chat
   await world.inbox.look("1");
   assert.deepEqual(world.calls, ["t1"], "asked once");
   const [{ chat, call }] = world.rows();
-  assert.deepEqual([chat, call.earlier.map((earlier) => earlier.record.id)], ["Money", ["0"]]);
+  assert.deepEqual([chat, call.earlier.map(({ state }) => state)], ["Money", ["done"]]);
 });
 
 test("nothing can be decided before it was looked at", async () => {

@@ -7,11 +7,8 @@ import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result
 const { initialState, learnCalls, ranInAnswer, restore, rewind, setDraft } = await page("state.js");
 const { openAsks } = await page("asks.js");
 const { toRows } = await page("rows.js");
-const { changesOf, clock, decisionLine, shortClock } = await page("words.js");
-const { unitsFor } = await page("units.js");
 
 const AT = new Date(2026, 10, 22, 12, 3).toISOString();
-const NOW = Date.parse(AT) + 60_000;
 const decision = (more = {}) => ({ approved: true, by: "alice", at: AT, way: "http", ...more });
 const record = (state, more = {}) => ({ id: "apr-c1", call_id: "c1", tool: "refund", state, decision: decision(), ...more });
 const metadata = (told) => ({ metadata: { "agui-gate": told } });
@@ -82,7 +79,7 @@ test("trying again asks about what ran, which stays in sight, and is told on the
   const snapshot = { type: "MESSAGES_SNAPSHOT", messages: replaced(back.messages) };
   const again = play(back, snapshot, ...call("c9", "refund", ARGS, "a9"), interrupted(interrupt("c9")));
   assert.deepEqual(toRows(again).map(({ kind, status }) => status ?? kind), ["user", "replaced", "done", "waiting"]);
-  assert.deepEqual(toRows(again).at(-1).earlier.map((each) => [each.arguments.amount, each.record.replaced]), [[20, true]]);
+  assert.deepEqual(toRows(again).at(-1).earlier.map((each) => [each.arguments.amount, each.replaced]), [[20, true]]);
   assert.deepEqual([ranInAnswer(again), ranInAnswer(waiting())], [[], []], "asked once; what only waited did nothing");
 });
 
@@ -95,40 +92,6 @@ test("what the server says for pages that show no more is not said twice", () =>
 test("a thread comes back with its records", () => {
   const state = restore(initialState(), { id: "t1", agent: "a", messages: replaced([]), calls: [record("done", { replaced: true, arguments: {} }), record("rejected", { id: "b", call_id: "c2" })] });
   assert.deepEqual([toRows(state).map(({ kind }) => kind), state.records.c2.state], [["replaced", "tool"], "rejected"]);
-});
-
-for (const [told, already, line] of [
-  [record("done"), false, "Approved by alice at 12:03, outside the chat"],
-  [record("done"), true, "Already approved by alice at 12:03, outside the chat"],
-  [record("done", { decision: decision({ by: "local", way: "shell" }) }), false, "Approved at 12:03, in the shell"],
-  [record("rejected", { decision: decision({ approved: false, way: "card" }) }), true, "Already rejected by alice at 12:03, in the chat"],
-  [record("expired", { decision: null }), true, "It expired before the answer came"],
-  [record("superseded", { decision: null }), false, null],
-]) {
-  test(`${told.state}${already ? ", late" : ""}: ${line}`, () => assert.equal(decisionLine(told, { already, now: NOW }), line));
-}
-
-test("another day's time has its date", () => assert.deepEqual([clock(AT, NOW + 86_400_000), shortClock(AT, NOW + 86_400_000)], ["12:03 on 22 Nov 2026", "22 Nov"]));
-
-test("an edit is told with both values and their unit", () => {
-  const edited = record("done", { arguments: { amount: 20, note: "a", to: "x" }, effective_arguments: { amount: 12.5, note: "a b", to: "x" } });
-  const unit = unitsFor(edited.arguments, { message: "Refund 20 € for A1?" });
-  assert.deepEqual(changesOf(edited, {}, unit), ["Amount 20 € → 12.50 €", "Note “a” → “a b”"]);
-});
-
-for (const [context, unit] of [
-  [{ schema: { properties: { amount: { unit: "kg" } } } }, "kg"],
-  [{ schema: { properties: { amount: { description: "In euros." } } } }, "€"],
-  [{ message: "Refund $20 now?" }, "$"],
-  [{ message: "Refund 20.00 EUR now?" }, "EUR"],
-  [{ message: "Refund 120 € or 20.5 €?" }, null],
-  [{}, null],
-]) {
-  test(`the unit by ${JSON.stringify(context)} is ${unit}`, () => assert.equal(unitsFor({ amount: 20 }, context)("amount", 20), unit));
-}
-
-test("two numbers that are the same have no unit by a message", () => {
-  assert.equal(unitsFor({ amount: 20, days: 20 }, { message: "20 €?" })("days", 20), null);
 });
 
 test("what was decided outside the chat is unread until the assistant goes on", () => {

@@ -1,5 +1,12 @@
 /** What the page's tests share: the page's modules by name, and events in short. */
 
+import { register } from "node:module";
+
+// As a browser finds them: the components below the page's own modules.
+const ROOT = new URL("../../../", import.meta.url);
+const resolve = `export const resolve = (name, context, next) => next(name.startsWith("./components/") ? new URL(name, ${JSON.stringify(ROOT)}).href : name, context)`;
+register(`data:text/javascript,${encodeURIComponent(resolve)}`);
+
 export const page = (name) => import(new URL(`../../../server/agui_gate/extras/page/files/${name}`, import.meta.url));
 
 const { initialState, startRun, addUserMessage } = await page("state.js");

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { answer, done, open, say, toolsAre } from "../builtin.mjs";
+import { answer, done, focused, focusIs, open, say, toolsAre } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
-const focused = (page) => page.evaluate(() => document.activeElement.className || document.activeElement.id);
+const nameOf = async (page) => (await focused(page)).evaluate((element) => element.className || element.id);
 
 /** One letter a button, as it says; only on the card, and never while somebody types. */
 export async function builtinKeys(t) {
@@ -25,29 +25,29 @@ export async function builtinKeys(t) {
   await page.keyboard.press("a");
   await counts(page.locator(".card-line"), 0, "a key that goes nowhere decides nothing");
   await page.keyboard.press("Escape");
-  await becomes(() => focused(page), "card");
+  await becomes(() => nameOf(page), "card");
   await t.shot(page, "focus");
   await page.keyboard.press("e");
   await becomes(() => page.locator(".card").first().getAttribute("data-mode"), "edit");
   await page.keyboard.press("Escape");
-  await becomes(() => focused(page), "card");
+  await becomes(() => nameOf(page), "card");
   await becomes(() => page.locator(".card").first().getAttribute("data-mode"), "view");
   for (const where of ["card", "card", "input"]) {
     await page.keyboard.press("Escape");
-    await becomes(() => focused(page), where);
+    await becomes(() => nameOf(page), where);
   }
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+a");
   await counts(page.locator(".card-line"), 0, "nor does somebody else's shortcut");
   await page.keyboard.press("a");
   await page.locator(".card-line", { hasText: "Will approve" }).waitFor();
-  await page.waitForFunction(() => document.activeElement.matches(".card[data-mode=view]"));
+  await focusIs(page, ".card[data-mode=view]");
   await page.keyboard.press("e");
   await page.keyboard.type("0.05");
   await becomes(() => page.locator(".card input").inputValue(), "0.05", "in a field letters and digits are text");
   await page.keyboard.press("Enter");
   await page.locator(".card-line").nth(1).waitFor();
-  await page.waitForFunction(() => document.activeElement.matches(".card[data-mode=view]"));
+  await focusIs(page, ".card[data-mode=view]");
   await page.keyboard.press("r");
   await page.keyboard.type("area"); // a reason, and no decision
   await page.keyboard.press("Enter");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { CLOCK, answer, decide, decision, done, open, say, threadOf, toolsAre } from "../builtin.mjs";
-import { becomes, counts, eventually, shows, together } from "../eventually.mjs";
+import { becomes, counts, eventually, shows, textOf, together } from "../eventually.mjs";
 import { expand, item, noticesNothing, openInbox, waiting, wentOn } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
@@ -170,7 +170,11 @@ export async function builtinInboxTwo(t) {
 function doubleClick(button) {
   button.scrollIntoView({ block: "nearest" });
   const { left, top, width, height } = button.getBoundingClientRect();
-  const click = (detail) => document.elementFromPoint(left + width / 2, top + height / 2).dispatchEvent(new MouseEvent("click", { detail, bubbles: true, cancelable: true }));
+  const at = (root) => {
+    const element = root.elementFromPoint(left + width / 2, top + height / 2);
+    return element.shadowRoot ? at(element.shadowRoot) : element;
+  };
+  const click = (detail) => at(document).dispatchEvent(new MouseEvent("click", { detail, bubbles: true, cancelable: true }));
   [1, 2].forEach(click);
 }
 
@@ -187,13 +191,13 @@ export async function builtinInboxLate(t) {
     for (const thread of [raced, stale]) await item(page, thread).locator(".card").waitFor();
   }
   await together(/\/approvals\/[^?/]+$/, first, second);
-  const approve = (page, thread) => page.evaluate((id) => document.querySelector(`.inbox-item[data-thread="${id}"] .card .primary`).click(), thread);
+  const approve = (page, thread) => item(page, thread).locator(".card .primary").evaluate((button) => button.click());
   for (const page of [first, second]) await approve(page, raced);
   const said = [];
   for (const page of [first, second]) {
     await page.bringToFront();
     await item(page, raced).locator(".tool-decision", { hasText: "outside the chat" }).waitFor();
-    said.push(await item(page, raced).locator(".tool-decision").textContent());
+    said.push(await textOf(item(page, raced).locator(".tool-decision")));
   }
   const late = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
   assert.equal(said.filter((line) => OUTSIDE.test(line)).length, 1, said.join(" | "));

@@ -205,8 +205,8 @@ export async function builtinRace(t) {
   second.allow(/409/);
   await second.getByRole("button", { name: "Reject" }).click();
   await together(/\/agents\/\w+$/, first, second);
-  await first.evaluate(() => document.querySelector(".card .primary").click());
-  await second.evaluate(() => document.querySelector(".card form").requestSubmit());
+  await first.locator(".card .primary").evaluate((button) => button.click());
+  await second.locator(".card form").evaluate((form) => form.requestSubmit());
   const { calls: records } = await settled(t, first);
   const status = { done: "refund:done", rejected: "refund:rejected" }[records[0].state];
   for (const page of [first, second]) {

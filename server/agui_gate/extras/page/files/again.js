@@ -1,13 +1,11 @@
 /** Before an answer is replaced: what ran in it stays done, so somebody who asks for another one is told. */
 
+import { bothArguments, outcome } from "./components/core/records.js";
+import { unitsFor } from "./components/core/units.js";
+import { humanize, inOrder, summary } from "./components/core/values.js";
 import { confirm } from "./dialogs.js";
-import { h } from "./dom.js";
-import { humanize, inOrder, summary } from "./fields.js";
-import { bothArguments } from "./records.js";
-import { shown } from "./reveal.js";
+import { h, shown } from "./dom.js";
 import { ranInAnswer } from "./state.js";
-import { unitsFor } from "./units.js";
-import { outcome } from "./words.js";
 
 /** Resolves to whether the last answer may be replaced: where nothing ran in it, without asking. */
 export async function mayReplace(state) {

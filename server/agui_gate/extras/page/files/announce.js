@@ -2,9 +2,9 @@
 
 import { openAsks } from "./asks.js";
 import { plainText } from "./callrows.js";
-import { humanize } from "./fields.js";
-import { reveal } from "./reveal.js";
-import { decisionLine } from "./words.js";
+import { decisionLine } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { humanize } from "./components/core/values.js";
 
 /** What to say about the change from one state to the next, or null. */
 export function newsOf(old, state) {

@@ -1,6 +1,6 @@
 /** The server's HTTP routes, as functions. Every failure is an `ApiError` with a code from the server's list. */
 
-import { learnTime } from "./servertime.js";
+import { learnTime } from "./components/core/servertime.js";
 import { readEvents } from "./sse.js";
 import { readToken } from "./storage.js";
 

@@ -6,13 +6,13 @@ import * as api from "./api.js";
 import { openAsks } from "./asks.js";
 import { createBatch } from "./batch.js";
 import { createChats } from "./chats.js";
+import { humanize } from "./components/core/values.js";
 import { createComposer } from "./composer.js";
 import { createList, icon, perFrame, setText } from "./dom.js";
-import { humanize } from "./fields.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { createInboxStream } from "./inboxstream.js";
 import { createInboxView } from "./inboxview.js";
-import { setUpEscape } from "./keys.js";
+import { openCards, setUpEscape } from "./keys.js";
 import { createActivity, createCut, createFooter, createForm, createKept, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
 import { createNotice } from "./notices.js";
 import { createPoller } from "./poll.js";
@@ -38,7 +38,7 @@ let agents = [];
 
 const actions = {
   decide(ask, decision) {
-    const inCard = document.activeElement?.closest(".card");
+    const inCard = document.activeElement?.closest("agui-confirm-card");
     void session.decide(ask, decision);
     composer.focus();
     if (inCard && decision) requestAnimationFrame(focusNextCard);
@@ -131,7 +131,7 @@ let before = session.state;
 
 function draw(state) {
   const empty = state.messages.length === 0 && !state.run && !state.notice && state.interrupts.length === 0;
-  const held = document.activeElement?.closest(".card");
+  const held = document.activeElement?.closest("agui-confirm-card");
   drawRows(toRows(state));
   if (held && !held.isConnected && document.activeElement === document.body) composer.focus();
   element("welcome").hidden = !empty;
@@ -155,7 +155,7 @@ function drawHeader(state) {
 }
 
 function focusNextCard() {
-  document.querySelector(".rows .card:not([data-mode=decided])")?.focus();
+  openCards()[0]?.focus();
 }
 
 async function regenerate() {

@@ -1,8 +1,8 @@
 /** Open cards: how many of several are decided, ways to approve all and to send some now, and what writing something else means. */
 
 import { openAsks, together } from "./asks.js";
+import { serverNow } from "./components/core/servertime.js";
 import { setText } from "./dom.js";
-import { serverNow } from "./servertime.js";
 
 const HINT = "Esc goes to the card. There A approves, E edits, R rejects.";
 

@@ -1,8 +1,10 @@
 /** Rows for calls: tools, hand-offs, and the tasks of sub-agents with all that is said in them. Pure. */
 
-import { parseObject } from "./json.js";
+import { aboutSame, toEarlier } from "./components/core/earlier.js";
+import { parseObject } from "./components/core/json.js";
+import { bothArguments, hasRun, isBegun, isClosed } from "./components/core/records.js";
 import { heirOf, wouldHandTo } from "./lanes.js";
-import { CARD_TOOL, bothArguments, hasRun, isBegun, isClosed } from "./records.js";
+import { CARD_TOOL } from "./records.js";
 import { isLost } from "./state.js";
 
 /**
@@ -117,16 +119,10 @@ function earlierRuns(state, ask) {
   const { tool, callId } = ask;
   const shown = state.messages.flatMap((message) => message.toolCalls ?? []);
   const name = (id) => shown.find((call) => call.id === id)?.function;
-  return Object.entries(state.records)
+  const ran = Object.entries(state.records)
     .filter(([id, record]) => id !== callId && hasRun(record) && (record.tool ?? name(id)?.name) === tool)
-    .map(([id, record]) => ({ record, arguments: parseObject(name(id)?.arguments) ?? {} }))
-    .filter((run) => isAboutSame(ask, bothArguments(run.record, run.arguments).ran));
-}
-
-/** Whether a call is about the thing that was dealt with: all text that a person can't change here is the same. */
-function isAboutSame({ arguments: args, fields }, ran) {
-  const names = Object.keys(args).filter((name) => typeof args[name] === "string" && !fields.some(({ path }) => path[0] === name));
-  return names.every((name) => args[name] === ran[name]);
+    .map(([id, record]) => toEarlier(record, parseObject(name(id)?.arguments)));
+  return aboutSame(ask, ran);
 }
 
 /** An ask whose call is not in the history (a question, or a thread that was cut short). */

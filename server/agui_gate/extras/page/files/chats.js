@@ -1,7 +1,7 @@
 /** The list of the person's chats: loaded from the server, renamed, deleted; and what waits in them. */
 
+import { reveal } from "./components/core/reveal.js";
 import { confirm, inform, prompt } from "./dialogs.js";
-import { reveal } from "./reveal.js";
 
 const idsOf = ({ approvals }) => approvals.map(({ id }) => id).join();
 const MAX_TITLE = 200; // characters, as the server has it

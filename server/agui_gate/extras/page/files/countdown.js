@@ -1,44 +1,21 @@
-/** How long an approval can still be given. */
+/** How long an approval can still be given, where there is no card that says it. */
 
-import { h } from "./dom.js";
-import { serverNow } from "./servertime.js";
+import { endOf, everySecond, formatLeft, secondsLeft } from "./components/core/countdown.js";
+import { serverNow } from "./components/core/servertime.js";
+import { h, setText } from "./dom.js";
 
-const timers = new Map();
-let clock = null;
-
-/** A live "Expires in 4:59"; `onOver` is called when it is. One clock ticks for all and stops when none is left on the page. */
-export function createCountdown(expiresAt, onOver) {
-  const end = typeof expiresAt === "number" ? expiresAt : Date.parse(expiresAt);
-  if (Number.isNaN(end)) return null; // A date nobody can read never expires here; the server still decides.
+/** A live "Expires in 4:59"; null for a date that nobody can read. It stops once it is over, or not on the page any more. */
+export function createCountdown(expiresAt) {
+  const end = endOf(expiresAt);
+  if (end === null) return null;
   const node = h("span", { class: "expiry" });
-  timers.set(node, { end, onOver });
-  show(node, end);
-  clock ??= setInterval(tick, 1000);
+  const show = () => {
+    const left = secondsLeft(end, serverNow());
+    node.classList.toggle("soon", left < 60);
+    setText(node, left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`);
+    return left;
+  };
+  const stop = everySecond(() => (!node.isConnected || show() === 0) && stop());
+  show();
   return node;
-}
-
-function tick() {
-  for (const [node, { end, onOver }] of timers) {
-    if (node.isConnected) show(node, end);
-    if (node.isConnected && end <= serverNow()) onOver();
-    if (!node.isConnected || end <= serverNow()) timers.delete(node);
-  }
-  if (timers.size > 0) return;
-  clearInterval(clock);
-  clock = null;
-}
-
-function show(node, end) {
-  const left = Math.max(0, Math.ceil((end - serverNow()) / 1000));
-  node.classList.toggle("soon", left < 60);
-  node.textContent = left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`;
-}
-
-/** `42 s`, `4:09`, `3 h 20 min`, `3 h`, `2 d`. */
-export function formatLeft(seconds) {
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  const minutes = Math.floor((seconds % 3600) / 60);
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h${minutes > 0 ? ` ${minutes} min` : ""}`;
-  return `${Math.floor(seconds / 86_400)} d`;
 }

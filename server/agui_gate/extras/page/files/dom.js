@@ -1,5 +1,7 @@
 /** Small tools for making and updating DOM. Text is always set as text; the one HTML sink is in messages.js. */
 
+import { pieces } from "./components/core/reveal.js";
+
 /** An element: `h("button", {class: "x", onclick: f, "aria-label": "…"}, "text", child)`. Null attributes are left out. */
 export function h(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -12,6 +14,11 @@ function setAttribute(node, name, value) {
   if (value === null || value === undefined || value === false) return;
   if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
   else node.setAttribute(name, value === true ? "" : value);
+}
+
+/** `text` as nodes, what was hidden in it marked as such. */
+export function shown(text) {
+  return pieces(String(text)).map((piece) => (piece.name ? h("span", { class: "hidden-character", title: piece.name }, piece.text) : piece.text));
 }
 
 /** Set text only where it differs: an untouched node keeps the reader's selection. */

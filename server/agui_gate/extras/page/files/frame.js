@@ -1,7 +1,7 @@
 /** The frame around the conversation: theme, choice of agent, the token dialog. */
 
+import { humanize } from "./components/core/values.js";
 import { h, icon, setText } from "./dom.js";
-import { humanize } from "./fields.js";
 import { readToken, writeTheme, writeToken } from "./storage.js";
 
 const element = (id) => document.getElementById(id);

@@ -5,8 +5,8 @@
  * What is decided stays until the inbox is closed, with how it ended: nothing moves under somebody's finger.
  */
 
-import { editedArguments } from "./asks.js";
-import { isClosed, learn } from "./records.js";
+import { toApproval } from "./components/core/asks.js";
+import { isClosed, learn } from "./components/core/records.js";
 
 /**
  * An entry is `{record, title, calls, sending, said, problem, note, late, gone}`: the `title` of its chat and the `calls`
@@ -60,7 +60,7 @@ export function createInbox({ api, onChange, onDecided }) {
     const entry = entries.get(id);
     if (!entry || entry.sending || !isWaiting(entry)) return;
     change(id, { sending: decision.approved ? "approve" : "reject", problem: null, said: decision.reason ?? "" });
-    const run = await send(id, toBody(ask, decision));
+    const run = await send(id, toApproval(ask, decision));
     if (!entries.has(id) || !isWaiting(entries.get(id))) onDecided(entry.record, run);
   }
 
@@ -119,10 +119,3 @@ export function createInbox({ api, onChange, onDecided }) {
 }
 
 const isMissing = ({ code }) => ["not_found", "gone"].includes(code);
-
-function toBody(ask, decision) {
-  const body = { approved: decision.approved, continue: true };
-  if (decision.reason) body.reason = decision.reason;
-  const edited = editedArguments(ask, decision);
-  return edited ? { ...body, edited_arguments: edited } : body;
-}

@@ -1,18 +1,20 @@
 /** One call in the inbox: a line that opens to the very card it has in its chat, and to how it ended once it is decided. */
 
+import { clock, shortClock } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { humanize } from "./components/core/values.js";
 import { createCountdown } from "./countdown.js";
-import { h, icon, same, setText } from "./dom.js";
-import { humanize } from "./fields.js";
+import { h, icon, same, setText, shown } from "./dom.js";
 import { withKeys } from "./keys.js";
-import { reveal, shown } from "./reveal.js";
 import { createTool } from "./tools.js";
-import { LABELS, clock, shortClock } from "./words.js";
+import { LABELS } from "./words.js";
 
 /** `actions`: `decide(id, ask, decision)`, `look(id)` when it opens, `openChat(thread)`, `askToken()`. */
 export function createItem(row, actions) {
   const view = makeView(row, actions);
-  const tool = createTool({ decide: (ask, decision) => actions.decide(row.key, ask, decision) });
-  view.line.addEventListener("click", () => {
+  const tool = createTool({ decide: (ask, decision) => actions.decide(row.key, ask, decision), density: "compact" });
+  view.line.addEventListener("click", ({ detail }) => {
+    if (detail > 1) return; // the second click of a double one, which decided what stood here
     const open = view.detail.hidden;
     view.detail.hidden = !open;
     view.line.setAttribute("aria-expanded", String(open));
@@ -70,5 +72,5 @@ function showLine(view, row) {
 
 function stateOf({ status, expires }) {
   if (status !== "waiting") return [LABELS[status]];
-  return [expires && createCountdown(expires, () => {})].filter(Boolean);
+  return [expires && createCountdown(expires)].filter(Boolean);
 }

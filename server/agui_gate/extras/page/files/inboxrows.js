@@ -1,13 +1,13 @@
 /** What the inbox shows of its entries (inbox.js). Pure. */
 
-import { fromApproval } from "./asks.js";
 import { recordStatus } from "./callrows.js";
-import { humanize, inOrder, summary } from "./fields.js";
+import { fromApproval } from "./components/core/asks.js";
+import { earlierIn } from "./components/core/earlier.js";
+import { unitsFor } from "./components/core/units.js";
+import { humanize, inOrder, summary } from "./components/core/values.js";
 import { isOver, isWaiting } from "./inbox.js";
 import { adviceFor } from "./notices.js";
-import { hasRun } from "./records.js";
 import { isServed, schemaOf } from "./team.js";
-import { unitsFor } from "./units.js";
 
 /** How many of them can be decided. */
 export const countOf = (entries) => entries.filter(isWaiting).length;
@@ -64,7 +64,7 @@ function callRow(entry, schema, status, asker) {
     schema: schema ?? null,
     ask,
     draft: null,
-    earlier: ask && earlierRuns(record, calls),
+    earlier: ask && earlierIn(ask, calls),
   };
 }
 
@@ -74,10 +74,6 @@ function askOf({ record, said, problem }, schema) {
 
 /** Why it wasn't decided, and what to do; what was refused says that itself. */
 const whyNot = ({ code, message }) => (code === "approval_refused" ? message : `${message} ${adviceFor(code)}`);
-
-/** What the same tool already did in that chat. */
-const earlierRuns = ({ id, tool }, calls) =>
-  calls.filter((record) => record.id !== id && record.tool === tool && hasRun(record)).map((record) => ({ record, arguments: record.arguments }));
 
 function noteOf(entry) {
   if (entry.gone) return "This chat was deleted.";

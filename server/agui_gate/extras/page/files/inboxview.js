@@ -1,14 +1,15 @@
 /** The inbox as the page has it: what waits (inbox.js), drawn in its panel, and told to those who listen. */
 
 import { recordStatus } from "./callrows.js";
-import { humanize } from "./fields.js";
+import { decisionLine } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { serverNow } from "./components/core/servertime.js";
+import { humanize } from "./components/core/values.js";
 import { createInbox, isOver } from "./inbox.js";
 import { createPanel } from "./inboxpanel.js";
 import { countOf, toItem } from "./inboxrows.js";
-import { reveal } from "./reveal.js";
-import { serverNow } from "./servertime.js";
 import { isOpen } from "./threads.js";
-import { LABELS, decisionLine } from "./words.js";
+import { LABELS } from "./words.js";
 
 /**
  * `parts` are the panel's nodes. `current()` is the open chat's id, `agents()` what is served (team.js);

@@ -1,31 +1,14 @@
 /**
- * One-letter keys of a card's buttons: `A` approves, and so on, as the buttons say. They count while the focus is on the
- * card and not in a field, so that nobody approves by typing; Escape takes the focus to the first card.
+ * Keys outside of the cards: what a card's buttons say works from its line in the inbox too, and Escape takes the focus to
+ * the first card.
  */
 
-import { h } from "./dom.js";
-
-const FIELD = "input, select, textarea, [contenteditable]";
-
-/** `button` with its key shown on it. */
-export function keyed(key, button) {
-  button.dataset.key = key.toLowerCase();
-  button.setAttribute("aria-keyshortcuts", key);
-  button.append(h("kbd", { "aria-hidden": "true" }, key));
-  return button;
-}
-
-/** Make the keys of the buttons that `card` shows work; Escape leaves its forms by `leave()`, which says whether there was one. */
-export function withKeys(card, leave = () => false) {
-  card.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented) return; // a card in an item of the inbox
-    if (event.key === "Escape" && !event.isComposing && leave()) event.preventDefault();
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
-    if (event.target.closest(FIELD)) return;
-    const button = card.querySelector(`button[data-key="${CSS.escape(event.key.toLowerCase())}"]:not(:disabled)`);
-    if (!button?.offsetParent) return; // none, or not shown
-    event.preventDefault();
-    button.click();
+/** Make the keys of the card in `node` work while the focus is elsewhere in it. */
+export function withKeys(node) {
+  node.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    const card = node.querySelector("agui-confirm-card");
+    if (card?.offsetParent && !card.contains(event.target) && card.press(event.key)) event.preventDefault();
   });
 }
 
@@ -37,7 +20,7 @@ export function setUpEscape({ isFree, back }) {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !isFree()) return;
     if (document.querySelector("dialog[open], .sidebar.open, [popover]:popover-open, .main[inert]")) return;
-    const cards = [...document.querySelectorAll(".rows .card:not([data-mode=decided])")];
+    const cards = openCards();
     if (cards.length === 0) return;
     event.preventDefault();
     const next = cards[cards.findIndex((card) => card.contains(document.activeElement)) + 1];
@@ -46,3 +29,6 @@ export function setUpEscape({ isFree, back }) {
     next.scrollIntoView({ block: "nearest" });
   });
 }
+
+/** The cards of the conversation that can be answered. */
+export const openCards = () => [...document.querySelectorAll(".rows agui-confirm-card:not([mode=decided], [mode=sending])")];

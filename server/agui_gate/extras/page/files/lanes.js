@@ -1,6 +1,6 @@
 /** Who says what: the messages in lanes, one for the conversation itself and one for each task of a sub-agent. Pure. */
 
-import { parseObject } from "./json.js";
+import { parseObject } from "./components/core/json.js";
 
 const TRANSFER = "transfer_to_";
 

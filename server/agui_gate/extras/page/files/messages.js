@@ -1,9 +1,9 @@
 /** What was said, drawn: user bubbles, assistant text, folded reasoning, activity, the line under an answer. */
 
+import { reveal } from "./components/core/reveal.js";
+import { humanize, isObject } from "./components/core/values.js";
 import { h, icon, same, setText } from "./dom.js";
-import { humanize, isObject } from "./fields.js";
 import { createRenderer } from "./markdown.js";
-import { reveal } from "./reveal.js";
 import { createValue } from "./values.js";
 
 /** A component skips updates that change nothing. */

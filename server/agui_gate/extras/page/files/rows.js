@@ -2,7 +2,7 @@
 
 import { openAsks } from "./asks.js";
 import { askRow, callRows, plainText, strayTaskRow } from "./callrows.js";
-import { parseObject } from "./json.js";
+import { parseObject } from "./components/core/json.js";
 import { lanesOf, voicesOf } from "./lanes.js";
 import { CARD_TOOL, fromMetadata } from "./records.js";
 import { isAwaited } from "./state.js";

@@ -1,8 +1,8 @@
 /** The shared state of the conversation: one line over the message field, which opens to all of it. */
 
+import { reveal } from "./components/core/reveal.js";
+import { humanize, isObject, shorten } from "./components/core/values.js";
 import { icon, setText } from "./dom.js";
-import { humanize, isObject, shorten } from "./fields.js";
-import { reveal } from "./reveal.js";
 import { createValue, sizeOf } from "./values.js";
 
 const TOLD = 4; // members that the line tells

@@ -1,11 +1,11 @@
 /** The person's chats, and the drawer they are in on narrow screens. */
 
+import { clock, shortClock } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { serverNow } from "./components/core/servertime.js";
 import { createList, h, icon, same, setText } from "./dom.js";
 import { createMenu } from "./menu.js";
-import { reveal } from "./reveal.js";
-import { serverNow } from "./servertime.js";
 import { apart, nextExpiry, sections } from "./threads.js";
-import { clock, shortClock } from "./words.js";
 
 /**
  * `actions`: `open`, `rename`, `remove` (each with a thread), `older()`, `inbox()`. `render(changes)` draws the list with

@@ -5,8 +5,9 @@
  * `messages` is the wire form (what the next run sends back); everything else is kept beside it, keyed by the ids in it.
  */
 
-import { parseObject } from "./json.js";
-import { entriesOf, fromMessages, hasRun, isClosed, learn } from "./records.js";
+import { parseObject } from "./components/core/json.js";
+import { hasRun, isClosed, learn } from "./components/core/records.js";
+import { entriesOf, fromMessages } from "./records.js";
 
 export function initialState({ threadId = "", agent = "", schemas = {}, team = {} } = {}) {
   return {

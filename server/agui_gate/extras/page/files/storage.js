@@ -3,7 +3,6 @@
 const THEME = "agui-gate.theme";
 const TOKEN = "agui-gate.token";
 const NEW = "agui-gate.new";
-const EDIT = "agui-gate.edit.";
 
 function read(store, key) {
   try {
@@ -27,17 +26,6 @@ export const writeTheme = (theme) => write("localStorage", THEME, theme);
 // A token lives as long as the tab: it is a credential, not a preference.
 export const readToken = () => read("sessionStorage", TOKEN);
 export const writeToken = (token) => write("sessionStorage", TOKEN, token || null);
-
-/** What was typed into the fields of a card that is not answered: texts by the field's name, or null. */
-export function readEdit(key) {
-  try {
-    return JSON.parse(read("sessionStorage", EDIT + key));
-  } catch {
-    return null;
-  }
-}
-
-export const writeEdit = (key, texts) => write("sessionStorage", EDIT + key, texts && JSON.stringify(texts));
 
 /** The ids of chats with something new in them. */
 export function readNew() {

@@ -2,7 +2,7 @@
 
 import { applyPatch } from "./patch.js";
 import { CARD_TOOL, entriesOf, fromMessages, fromMetadata } from "./records.js";
-import { failRun, findCall, atRest, withRecords } from "./state.js";
+import { atRest, failRun, findCall, withRecords } from "./state.js";
 
 export function reduce(state, event, now) {
   const handler = HANDLERS[event.type];

@@ -1,9 +1,9 @@
 /** A team at work, drawn: who speaks, who hands over to whom, and what a sub-agent does with its task. */
 
-import { createList, h, icon, same, setText } from "./dom.js";
-import { humanize, shorten } from "./fields.js";
-import { reveal, shown } from "./reveal.js";
-import { changesOf, decisionLine } from "./words.js";
+import { changesOf, decisionLine } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { humanize, shorten } from "./components/core/values.js";
+import { createList, h, icon, same, setText, shown } from "./dom.js";
 
 const nameOf = (agent) => reveal(humanize(agent));
 

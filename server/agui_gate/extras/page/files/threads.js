@@ -1,6 +1,6 @@
 /** The person's chats as the server lists them, and what waits in them. No DOM; times are ms since epoch. */
 
-import { humanize, summary } from "./fields.js";
+import { humanize, summary } from "./components/core/values.js";
 
 const DAY = 86_400_000; // ms
 

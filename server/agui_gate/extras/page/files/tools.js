@@ -1,14 +1,14 @@
 /** One tool call: a line with its name and live status that opens to arguments and result; its card while it waits. */
 
-import { argumentTable } from "./arguments.js";
 import { createCard } from "./cards.js";
-import { h, icon, same, setText } from "./dom.js";
-import { humanize, inOrder, summary } from "./fields.js";
-import { parseJson, parseObject } from "./json.js";
-import { bothArguments, changedNames, isClosed } from "./records.js";
-import { reveal, shown } from "./reveal.js";
-import { unitsFor } from "./units.js";
-import { LABELS, changesOf, decisionLine } from "./words.js";
+import { parseJson, parseObject } from "./components/core/json.js";
+import { bothArguments, changedNames, isClosed } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { unitsFor } from "./components/core/units.js";
+import { humanize, inOrder, summary } from "./components/core/values.js";
+import { drawArguments } from "./components/elements/text.js";
+import { h, icon, same, setText, shown } from "./dom.js";
+import { LABELS } from "./words.js";
 
 const SYMBOLS = {
   waiting: "gate",
@@ -50,7 +50,7 @@ function makeView() {
   const preview = h("span", { class: "tool-preview" });
   const status = h("span", { class: "tool-status" });
   const body = h("div", { class: "tool-body" });
-  const decision = h("p", { class: "tool-decision" });
+  const decision = h("agui-decision-line", { class: "tool-decision" });
   const head = h("summary", {}, symbol, name, preview, status, icon("chevron"));
   const line = h("details", { class: "tool-line" }, head, body);
   const node = h("div", { class: "row tool" }, line, decision);
@@ -94,25 +94,17 @@ const ordered = ({ schema }, { ran }, called) => inOrder(ran, schema ?? { proper
 
 const unitsOf = ({ schema, record }, { issued }) => unitsFor(issued, { schema, message: record?.message });
 
-/** The ledger's word, and where an answer from here changed nothing, that too. */
-function showDecision(node, { record, late, overtaken, ...row }, called) {
-  const line = record ? decisionLine(record, { already: late || overtaken }) : null;
-  node.hidden = !line;
-  if (!line) return;
-  const { decision } = record;
-  const parts = [line, ...changesOf(record, called, unitsOf({ ...row, record }, bothArguments(record, called ?? {})))];
-  const note = late ? "Your answer came too late and changed nothing." : overtaken ? "What you were about to answer was not sent." : null;
-  const reason = decision?.reason ? [` · “`, ...shown(decision.reason), "”"] : [];
-  const said = h("span", { dir: "auto" }, shown(parts.join(" · ")), reason, note ? [". ", h("strong", {}, note)] : null);
-  node.dataset.approved = String(decision?.approved ?? false);
-  node.replaceChildren(icon(decision?.approved ? "check" : "cross"), said);
+/** The ledger's word on a decision, and where an answer from here changed nothing, that too. */
+function showDecision(node, { record, late, overtaken, schema }, called) {
+  node.hidden = !record || !(record.decision || late || overtaken);
+  if (!node.hidden) Object.assign(node, { record, arguments: called, schema, late, unsent: overtaken });
 }
 
 function bodyParts(row, called, both) {
   if (!both) return [h("h3", {}, "Arguments"), h("pre", { tabindex: "0" }, shown(row.arguments || "…")), ...resultParts(row)];
   const changed = new Map(changedNames(both).map((name) => [name, both.issued[name]]));
   const title = changed.size > 0 ? "Arguments, as changed by the person who approved" : "Arguments";
-  const table = argumentTable(ordered(row, both, called), { unit: unitsOf(row, both), changed, schema: row.schema });
+  const table = drawArguments(h("div"), ordered(row, both, called), { unit: unitsOf(row, both), changed, schema: row.schema });
   return [h("h3", {}, title), table, ...resultParts(row)];
 }
 

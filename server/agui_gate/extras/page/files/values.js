@@ -1,9 +1,8 @@
 /** Any JSON for reading, however large: a table where it is small enough to be one, else text, its beginning first. */
 
-import { argumentTable } from "./arguments.js";
-import { h } from "./dom.js";
-import { isObject } from "./fields.js";
-import { shown } from "./reveal.js";
+import { drawArguments } from "./components/elements/text.js";
+import { isObject } from "./components/core/values.js";
+import { h, shown } from "./dom.js";
 
 const TABLE = 6_000; // characters of JSON that are a table
 const DEEP = 6; // levels
@@ -41,7 +40,7 @@ export function createValue() {
 
 const pre = (text) => h("pre", { tabindex: "0", dir: "auto" }, shown(text));
 
-const table = (value) => argumentTable(isObject(value) ? value : { content: value });
+const table = (value) => drawArguments(h("div"), isObject(value) ? value : { content: value });
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
 

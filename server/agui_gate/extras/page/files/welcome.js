@@ -1,7 +1,7 @@
 /** The empty chat: who this is, what it can do, and something to click. */
 
+import { humanize } from "./components/core/values.js";
 import { h, icon } from "./dom.js";
-import { humanize } from "./fields.js";
 
 const EXAMPLES = [
   "Refund order A1, 20 euros",
