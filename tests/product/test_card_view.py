@@ -10,8 +10,9 @@ from agui_gate.config.settings import Settings
 from agui_gate.stores import cursor
 from tests.product.kit import product
 from tests.product.shop import Shop, call, refund, say, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T4")]
 
 ALICE, BOB = {"authorization": "Bearer A"}, {"authorization": "Bearer B"}
 TWO = Settings(tokens="alice:A,bob:B")
