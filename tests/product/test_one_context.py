@@ -88,6 +88,7 @@ async def test_what_a_tool_sees_does_not_depend_on_how_its_call_was_approved(way
                 "call_id": "call_note",
                 "principal": "local",
                 "idempotency_key": f"{key}:call_note",
+                "owner": "local",
                 "state": {"user": "ada"},
             }
         ]
