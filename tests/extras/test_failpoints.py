@@ -34,6 +34,8 @@ READS = {
     "list_approvals",
     "list_threads",
     "orphans",
+    "people_approval",
+    "people_waiting",
     "read_events",
     "read_heads",
     "read_ledger",
