@@ -13,7 +13,7 @@ from agui_gate import ConfigurationError, Gate, Principal
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, Json, ids
-from tests.product.inprocess import Answer
+from tests.product.inprocess import Answer, run, run_body
 
 pytestmark = pytest.mark.anyio
 
@@ -117,6 +117,67 @@ async def test_the_only_approver_may_edit(store: FullStore) -> None:
         edit = {"order_id": "A1", "amount": 5}
         assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (200, "done")
         assert desk.amounts == [5]
+
+
+async def test_a_function_is_asked_about_what_would_run(store: FullStore) -> None:
+    def up_to_100(principal: Principal, asker: Principal, arguments: Json) -> bool:
+        return bool(arguments["amount"] <= 100)
+
+    async with Desk(PEOPLE, approvers=up_to_100, editable=["amount"]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        edit = {"order_id": "A1", "amount": 1_000_000}
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (403, "not_allowed")
+        assert desk.ran == []
+        edit["amount"] = 99
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (200, "done")
+        assert desk.amounts == [99]
+
+
+async def test_to_edit_back_is_an_edit(store: FullStore) -> None:
+    """Who names what was asked first doesn't agree to what somebody else has made of it."""
+    async with Desk(PEOPLE, approvers="finance", needs=2, editable=["amount"]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        edit = {"order_id": "A1", "amount": 9999}
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (200, "pending")
+        assert told(await desk.decide("cat", approval_id, edited_arguments=edit | {"amount": 20})) == (200, "pending")
+        shown = await record(desk, "ben", approval_id)
+        assert [one["by"] for one in shown["approvals"]] == ["cat"]
+        assert shown["effective_arguments"]["amount"] == 20
+        assert told(await desk.decide("dan", approval_id)) == (200, "pending"), "cat edited and isn't among the two"
+        assert told(await desk.decide("ben", approval_id)) == (200, "done")
+        assert desk.amounts == [20]
+
+
+async def test_an_answer_that_names_other_arguments_than_are_shown_is_refused(store: FullStore) -> None:
+    team = {name: Principal(name, "acme", acts_for="desk") for name in ("ada", "ben", "cat", "dan")}
+    async with Desk(team, needs=2, editable=["amount"]).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        edit = {"order_id": "A1", "amount": 9999}
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edit)) == (200, "pending")
+        for who in ("cat", "dan"):
+            named = {
+                "id": approval_id,
+                "name": "refund",
+                "arguments": {"order_id": "A1", "amount": 20},
+                "approved": True,
+            }
+            message = {"id": f"by-{who}", "role": "user", "content": "", "function_approvals": [named]}
+            await run(desk.app, run_body("t", message), headers={"authorization": who})
+        assert desk.ran == []
+        assert (await record(desk, "ben", approval_id))["state"] == "pending"
+
+
+async def test_who_answers_in_a_run_did_not_ask_for_what_follows(store: FullStore) -> None:
+    """The asker is whose message began it: they can't approve the next call because a colleague's yes led to it."""
+    team = {name: Principal(name, "acme", acts_for="desk") for name in ("ada", "ben")}
+    desk = Desk(team, approvers=["ada", "ben"])
+    async with desk.open(store):
+        approval_id = await desk.ask("ada", "refund twice")
+        events = await desk.say("ben", "", **yes(approval_id))
+        following = events[-1]["outcome"]["interrupts"][0]["id"]
+        assert following != approval_id
+        assert told(await desk.decide("ada", following)) == (403, "not_allowed")
+        assert len(desk.ran) == 1
 
 
 @pytest.mark.parametrize(
@@ -250,6 +311,9 @@ async def test_what_became_stricter_counts(tmp_path: Any) -> None:
         async with Desk(PEOPLE, **stricter).open(SQLiteStore(path)) as desk:
             assert (await desk.decide("cat", approval_id)).status in (403, 404), stricter
             assert desk.ran == []
+    async with Desk(PEOPLE, approvers=lambda who, *about: who == "cat").open(SQLiteStore(path)) as desk:
+        assert (await desk.decide("cat", approval_id)).status == 403, "ben's yes is held to the gate of now as well"
+        assert desk.ran == []
     async with Desk(PEOPLE).open(SQLiteStore(path)) as desk:  # the gate asks for nobody any more; what was asked stands
         assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed")
         assert told(await desk.decide("cat", approval_id)) == (200, "done")

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
@@ -165,3 +166,29 @@ async def test_what_auth_can_not_make_lets_nobody_in() -> None:
 
     async with Broken({}).open() as desk:
         assert (await desk.get("x", "/approvals")).status == 503
+
+
+class Role(StrEnum):
+    AUDITOR = "auditor"
+
+
+class Odd(str, Enum):  # noqa: UP042  (as people wrote them before 3.11)
+    AUDITOR = "auditor"
+
+
+@pytest.mark.parametrize("role", [Role.AUDITOR, Odd.AUDITOR])
+def test_an_enum_is_its_value(role: str) -> None:
+    assert Principal("ann", roles=[role]).roles == ("auditor",)
+    assert type(Principal("ann", roles=[role]).roles[0]) is str
+
+
+@pytest.mark.parametrize("person", [17, "", ["p"], "a\x1fb"])
+def test_a_person_that_is_no_name_is_refused(person: Any) -> None:
+    """It would count as somebody else's: one human as two."""
+    with pytest.raises((TypeError, ValueError)):
+        Principal("ann", claims={"person": person})
+
+
+def test_half_a_character_is_no_name() -> None:
+    with pytest.raises(ValueError, match="id"):
+        Principal("a\ud800")

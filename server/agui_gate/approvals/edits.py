@@ -29,6 +29,8 @@ def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
     """
     try:
         changed = checked_edit(approval, _meant(approval, sent, tool))
+        if changed is None and approval.is_pending and approval.effective_arguments != approval.arguments:
+            changed = approval.arguments  # back to what was asked: an edit of what somebody else made of it
         limit = len(approval.arguments.encode()) + MAX_EDIT
         if changed is not None and len(changed.encode()) > limit:
             raise NotAllowed(f"the arguments may have at most {limit:,} bytes as JSON")
@@ -64,7 +66,7 @@ def is_what_ran(approval: Approval, sent: Json) -> bool:
 
 def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:
     """Returns the arguments that ``sent`` stands for. Raises `ToolError` and `NotAllowed`."""
-    shown = parse_object(approval.arguments) or {}
+    shown = parse_object(approval.effective_arguments if approval.is_pending else approval.arguments) or {}
     schema = tool.parameters if tool else {}
     meant: Json = from_browser(sent, shown, schema)
     if missing := [name for name in schema.get("required", ()) if name not in meant]:

@@ -63,6 +63,8 @@ class Principal(str):
         if not isinstance(claims, Mapping):
             raise TypeError("Principal(claims=…) takes a mapping")
         self = super().__new__(cls, checked_name(id, "id"))
+        if claims.get("person") is not None:
+            checked_name(claims["person"], "person")
         fields = {
             "tenant": checked_name(tenant, "tenant") if tenant != "" else "",
             "roles": tuple(dict.fromkeys(checked_name(role, "role") for role in roles)),
@@ -120,9 +122,9 @@ def checked_name(name: str, what: str) -> str:
     """Returns ``name`` as a plain string. Raises TypeError and ValueError for what can't be one."""
     if not isinstance(name, str):
         raise TypeError(f"a principal's {what} is a string")
-    if not 0 < len(name) <= MAX_NAME or any(ord(char) < 32 or ord(char) == 127 for char in name):
+    if not 0 < len(name) <= MAX_NAME or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in name):
         raise ValueError(f"a principal's {what} has 1 to {MAX_NAME} characters, and no control characters")
-    return str(name)
+    return str.__str__(name)  # the value, also of an enum
 
 
 def owner_key(tenant: str, owner: str) -> str:

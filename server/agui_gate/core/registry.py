@@ -215,7 +215,7 @@ class ApprovalIndex:
                 self._old |= dict.fromkeys([*before, _key("call", approval.call_id)], approval)
                 keys.remove(_key("call", approval.call_id))
             if approval.is_pending:
-                self._pending.register(keys, approval.tool, approval.arguments)
+                self._pending.register(keys, approval.tool, approval.effective_arguments)
             else:
                 self._decided |= dict.fromkeys(keys, approval)
 
@@ -262,4 +262,4 @@ def _key(target: Target, some_id: str) -> str:
 
 def _given_or_recorded(approval: Approval, name: str | None, arguments: str | None) -> tuple[str, str]:
     """Returns the name and arguments that an answer gives; those of the record where it gives none."""
-    return approval.tool if name is None else name, approval.arguments if arguments is None else arguments
+    return approval.tool if name is None else name, approval.effective_arguments if arguments is None else arguments

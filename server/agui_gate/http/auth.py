@@ -191,7 +191,7 @@ def _owner_of(request: Request, principal: str) -> str:
 
     by = request.scope[CALLER] = caller(principal, request.client.host if request.client else "")
     if by is None:
-        return str(principal)
+        return str.__str__(principal)  # the value, also of an enum
     if by.principal.roles:
         load("people.rights").check_route(request, by.principal)
     return by.principal.owner

@@ -161,6 +161,9 @@ class AgentLoop:
         """Decides what is answered, and runs what was approved."""
         thread, cast = self._thread, self._cast
         verdicts: Sequence[Verdict] = ()
+        if thread.by is not None and not intake.said:
+            before = reversed(thread.journal.approvals.values())
+            thread.asker = next((approval.asker for approval in before if approval.asker is not None), None)
         if intake.answers:
             validated = validate_answers(
                 intake.answers, intake.index, cast.tool_of, thread.thread.principal, cast.why_not, thread.by

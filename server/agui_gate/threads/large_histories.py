@@ -26,10 +26,11 @@ def put_later(cache: HistoryCache, place: Place, opened: "LeasedThread", known: 
     seen, loop = beside(opened.is_read_as_written), asyncio.get_running_loop()
 
     def put(_: "asyncio.Future[bool]") -> None:
+        failed = seen.cancelled() or seen.exception() is not None
         if cache.awaited.get(place) is not known:
             return
         del cache.awaited[place]
-        if not seen.cancelled() and seen.exception() is None and seen.result():
+        if not failed and seen.result():
             cache.put(place, opened.history, known, loop.time())
 
     seen.add_done_callback(put)

@@ -14,7 +14,7 @@ from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
 from agui_gate.concurrency import LARGE, LARGE_BYTES, if_large, off_loop, to_the_end
 from agui_gate.core import audit, result_texts
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import Approval, Asker, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.stop_reasons import Stop
 from agui_gate.core.stored_values import decode_entries, encode_entries
@@ -81,6 +81,8 @@ class LeasedThread:
         """The view in which the clients of the lease's holder are shown the thread."""
         self.by: By = None
         """Who acts on it, where ``auth`` says more than whose it is."""
+        self.asker: Asker | None = None
+        """Whose message is worked on, in a run that only answers: who began what it goes on with."""
         self.ended = False
         self._ended_as: RunStatus | None = None  # None, too, where a save has failed: what the store has is in doubt
         self._is_doubtful = False

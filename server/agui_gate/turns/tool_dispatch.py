@@ -194,7 +194,7 @@ class TurnCalls:
             id=f"apr_{scope.new_id()}",
             principal=thread.principal,
             people=gate.people,
-            asker=None if self._thread.by is None else self._thread.by.asker,
+            asker=self._thread.asker or (None if self._thread.by is None else self._thread.by.asker),
             thread_id=thread.id,
             agent=self._agent.name,
             run_key=scope.key,

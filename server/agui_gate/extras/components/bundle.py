@@ -53,7 +53,7 @@ class Bundle:
         """The folder with `agui-gate.js`, `auto.js` and `page/`; None if there is none, or it is of other sources."""
         try:
             made = json.loads((self.sources / "dist" / "made.json").read_bytes())["sources"]
-        except OSError:
+        except (OSError, ValueError, KeyError, TypeError):
             return None
         of = self._files.hash_of(*components(self.sources), *named(self.page, "page/", "*"))
         return self.sources / "dist" if made == of else None

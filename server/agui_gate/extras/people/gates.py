@@ -19,7 +19,7 @@ from agui_gate.approvals.answer_validation import Refused, Verdict, tool_of
 from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, People, State
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.principals import By, Principal, on_behalf, tenant_of
+from agui_gate.core.principals import By, Caller, Principal, on_behalf, tenant_of
 from agui_gate.errors import AguiGateError, ConfigurationError, MayNotDecide
 from agui_gate.stores.base import Store
 from agui_gate.threads.limits import DEFAULTS
@@ -60,6 +60,9 @@ def people_of(gate: Gate) -> People:
         raise ConfigurationError(f"Gate(needs=…) is a number of persons from 1 to {MAX_NEEDS}")
     if gate.max_auth_age is not None and not 0 < gate.max_auth_age <= 10_000_000:
         raise ConfigurationError("Gate(max_auth_age=…) is a number of seconds above 0")
+    acr = (gate.acr,) if isinstance(gate.acr, str) else tuple(gate.acr or ())
+    if not all(isinstance(one, str) and one for one in acr):
+        raise ConfigurationError("Gate(acr=…) is a text, or a list of texts that are not empty")
     approvers = _named(gate.approvers)
     if isinstance(approvers, tuple) and len(approvers) < gate.needs:
         raise ConfigurationError(f"Gate(needs={gate.needs}) asks for more persons than approvers names")
@@ -70,7 +73,7 @@ def people_of(gate: Gate) -> People:
         self_approval=gate.self_approval is True,
         decisions=tuple(gate.decisions),
         max_auth_age=None if gate.max_auth_age is None else max(1, int(gate.max_auth_age)),
-        acr=(gate.acr,) if isinstance(gate.acr, str) else tuple(gate.acr or ()),
+        acr=acr,
     )
 
 
@@ -80,12 +83,12 @@ def _named(approvers: Any) -> str | tuple[str, ...] | None:
     if isinstance(approvers, str):
         if not approvers:
             raise ConfigurationError("Gate(approvers=…) is a role, a list of ids, or a function")
-        return str(approvers)
+        return str.__str__(approvers)
     if not isinstance(approvers, Collection) or not all(isinstance(one, str) and one for one in approvers):
         raise ConfigurationError("Gate(approvers=…) is a role, a list of ids, or a function")
     if not approvers:
         raise ConfigurationError("Gate(approvers=…) names nobody, so nobody could approve")
-    return tuple(dict.fromkeys(str(one) for one in approvers))
+    return tuple(dict.fromkeys(str.__str__(one) for one in approvers))
 
 
 # --- who decides ----------------------------------------------------------------------------------------------------
@@ -128,22 +131,43 @@ async def _checked(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdi
         if current.needs > people.needs:
             raise MayNotDecide("More persons have to agree by now than when this was asked. Reject it and ask again.")
         agreement.check(approval, msgspec.structs.replace(current, edited=people.edited), decision, now)
-        for yes in people.said:
-            if not agreement.is_approver(current, yes.decision.by, yes.decision.roles):
-                raise MayNotDecide(f"{yes.decision.by} agreed and may no longer do so. Reject it and ask again.")
-    if not await is_approver(approval, tool_of(approval), by):
+    meant = agreement.meant_by(approval, decision)
+    if meant == approval.effective_arguments:  # an edit takes back what was said before
+        await _check_said(approval, people, tool_of(approval))
+    if not await is_approver(approval, tool_of(approval), by, meant):
         raise MayNotDecide(f"You can't approve this: it waits for {agreement.waited_for(people)}.")
     return msgspec.structs.replace(verdict, decision=decision)
+
+
+async def _check_said(approval: Approval, people: People, tool: Tool | None) -> None:
+    """Raises `MayNotDecide` if the gate that is there now wouldn't take a yes that was said before."""
+    current, tenant = _current(tool), tenant_of(approval.principal)
+    for yes in people.said:
+        if yes.of != approval.id:  # of before a restored backup: it counts no more
+            continue
+        said = yes.decision
+        try:
+            if current is not None:
+                # an edit was held against `decisions` when it was made; from then on it is what is shown
+                terms = msgspec.structs.replace(current, edited=people.edited, decisions=DECISIONS)
+                agreement.check(approval, terms, said, yes.at)
+            who = Principal(said.by, tenant, said.roles, claims={"person": said.person} if said.person else {})
+            stands = await is_approver(approval, tool, Caller(who))
+        except (MayNotDecide, ValueError):
+            stands = False
+        if not stands:
+            raise MayNotDecide(f"{said.by} agreed and may no longer do so. Reject it and ask again.")
 
 
 def _current(tool: Tool | None) -> People | None:
     return None if tool is None or tool.gate is None else tool.gate.people
 
 
-async def is_approver(approval: Approval, tool: Tool | None, by: By) -> bool:
+async def is_approver(approval: Approval, tool: Tool | None, by: By, arguments: str | None = None) -> bool:
     """Returns whether somebody is among those who may approve, by the gate that asked and the one that is there now.
 
-    Whether their login is good enough, and whether they asked themselves, is another question.
+    ``arguments``: those that they would approve, as JSON; the ones that are shown, if None. Whether their login is good
+    enough, and whether they asked themselves, is another question.
     """
     people = approval.people
     if people is None:
@@ -157,20 +181,20 @@ async def is_approver(approval: Approval, tool: Tool | None, by: By) -> bool:
         return False
     function = tool.gate.approvers if tool is not None and tool.gate is not None else None
     if callable(function):
-        return await _says_yes(function, approval, by)
+        return await _says_yes(function, approval, by, approval.effective_arguments if arguments is None else arguments)
     return not people.by_function  # the function that knew is gone
 
 
-async def _says_yes(function: Callable[..., Any], approval: Approval, by: By) -> bool:
+async def _says_yes(function: Callable[..., Any], approval: Approval, by: By, arguments: str) -> bool:
     """Asks a function. One that fails, or takes too long, says no."""
     owner, tenant = approval.principal.rpartition("\x1f")[2], tenant_of(approval.principal)
-    asker = Principal(owner, tenant)
-    if approval.asker is not None:
-        asker = on_behalf(approval.asker, approval.principal).principal
-    who = Principal(owner, tenant) if by is None else by.principal
     about = CallContext(approval.thread_id, approval.call_id, approval.agent, approval.tool, owner, tenant)
-    given = (who, asker, parse_object(approval.effective_arguments) or {}, about)[: _parameters(function)]
     try:
+        asker = Principal(owner, tenant)
+        if approval.asker is not None:
+            asker = on_behalf(approval.asker, approval.principal).principal
+        who = Principal(owner, tenant) if by is None else by.principal
+        given = (who, asker, parse_object(arguments) or {}, about)[: _parameters(function)]
         async with asyncio.timeout(APPROVER_SECONDS):
             if inspect.iscoroutinefunction(function):
                 return await function(*given) is True

@@ -159,13 +159,14 @@ class FetchedKeys:
         async with self._fetching:
             if time.monotonic() - self._tried_at < PAUSE_SECONDS:
                 return
-            self._tried_at = time.monotonic()
             try:
                 async with asyncio.timeout(2 * FETCH_SECONDS):
                     self._keys = read_keys(await asyncio.to_thread(fetch, self._url))
                 self._fetched_at = time.monotonic()
-            except (OSError, ValueError, TimeoutError) as error:
+            except Exception as error:  # whatever it is, the keys of before are trusted for their time
                 log.error("keys_not_fetched", why=_why(error))
+            finally:  # those who waited meanwhile don't try one after the other
+                self._tried_at = time.monotonic()
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
