@@ -49,6 +49,8 @@ import { inOrder, isObject } from "./values.js";
  * @property {string} tool
  * @property {string | null} [agent]
  * @property {Json} arguments
+ * @property {Json} [effective_arguments]
+ * @property {number} [needs] How many persons have to agree, where the gate asks for people.
  * @property {string | null} [message]
  * @property {string | null} [expires_at]
  * @property {string[] | null} [editable]
@@ -126,11 +128,13 @@ export function fromCard(card, id, known) {
  * @param {Schema | null} [known] the tool's schema, where the row doesn't say it
  * @returns {Ask}
  */
-export function fromApproval({ id, call_id, tool, agent, arguments: args, message, expires_at, editable, schema, refused, already_ran, thread }, known) {
+export function fromApproval({ id, call_id, tool, agent, arguments: issued, effective_arguments: edited, message, expires_at, editable, schema, refused, already_ran, thread, needs }, known) {
+  const args = edited ?? issued; // an edit of somebody else is what would run
   const metadata = { tool, agent: agent ?? undefined, arguments: args, editable: editable ?? [], refused: refused ?? undefined, already_ran: already_ran ?? [] };
   const interrupt = { id, reason: "tool_call", toolCallId: call_id, message: message ?? undefined, expiresAt: expires_at, metadata };
   const asker = thread && agent !== thread.agent ? agent : null;
-  return { ...fromInterrupt(interrupt, { tool, schema: schema ?? known }), agent: asker ?? null };
+  const seen = needs === undefined ? {} : { seen: args };
+  return { ...fromInterrupt(interrupt, { tool, schema: schema ?? known }), ...seen, agent: asker ?? null };
 }
 
 /**
@@ -243,7 +247,8 @@ export function toCardAnswer(ask, decision) {
  */
 export function toApproval(ask, decision, { goOn = true } = {}) {
   const edited = editedArguments(ask, decision);
-  return { approved: decision.approved, ...(goOn && { continue: true }), ...(decision.reason && { reason: decision.reason }), ...(edited && { edited_arguments: edited }) };
+  const seen = decision.approved && ask.seen && { effective_arguments: ask.seen };
+  return { approved: decision.approved, ...seen, ...(goOn && { continue: true }), ...(decision.reason && { reason: decision.reason }), ...(edited && { edited_arguments: edited }) };
 }
 
 /**

@@ -256,16 +256,16 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
      * record once it is closed, with the run that the conversation goes on with; null where it was not decided.
      * @param {string} id
      * @param {Decision} decision
-     * @param {{goOn?: boolean}} [how]
+     * @param {{goOn?: boolean, shown?: Ask}} [how] `shown`: what was on the screen, where that may be older
      * @returns {Promise<{record: Row, run: unknown} | null>}
      */
-    async decide(id, decision, how) {
+    async decide(id, decision, { shown, ...how } = {}) {
       const entry = entries.get(id);
       if (!entry?.ask || !isWaiting(entry)) return null; // a second click, or another element
       change(id, { sending: decision, mine: decision, problem: null });
       let told = null;
       try {
-        told = await server.decide(id, toApproval(entry.ask, decision, how));
+        told = await server.decide(id, toApproval(shown ?? entry.ask, decision, how));
         change(id, { note: typeof told.not_continued === "string" ? told.not_continued : "" });
         await read(id);
       } catch (error) {
@@ -273,7 +273,9 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
         await refused(id, error);
       }
       change(id, { sending: null });
-      const record = entries.get(id)?.record;
+      const { record, problem, gone } = entries.get(id) ?? {};
+      if (told && record && !isClosed(record) && !problem && !gone)
+        change(id, { problem: { kind: "refused", message: "Your answer was taken. It waits for more people." } });
       return record && isClosed(record) ? { record, run: told?.run ?? null } : null;
     },
   };

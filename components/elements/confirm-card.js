@@ -206,6 +206,7 @@ export class ConfirmCard extends GateElement {
   /** @param {KeyboardEvent} event */
   #pressed = (event) => {
     if (event.defaultPrevented) return;
+    if (/** @type {Node} */ (event.composedPath()[0]).getRootNode() !== this.renderRoot) return; // what the page put into a slot
     if (event.key === "Escape" && !event.isComposing && ["edit", "reject"].includes(this.mode)) {
       event.preventDefault();
       this.#back();

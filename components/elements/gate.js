@@ -37,6 +37,8 @@ export class Gate extends GateElement {
 
   /** @type {ReturnType<typeof createLedger> | null} */
   #ledger = null;
+  /** The base that the ledger is of. */
+  #from = "";
   #stop = () => {};
   /** @type {ConfirmCard[]} */
   #cards = [];
@@ -71,7 +73,7 @@ export class Gate extends GateElement {
    * Send a decision, as `send` does. Resolves once the server has said what came of it.
    * @param {string} id
    * @param {Decision} decision
-   * @param {{goOn?: boolean}} [how] `goOn: false`: the conversation waits for its next message
+   * @param {{goOn?: boolean, shown?: import("../core/types.js").Ask}} [how] `shown`: what was on the screen; `goOn: false`: the conversation waits for its next message
    */
   async decide(id, decision, how) {
     const done = (await this.#ledger?.decide(id, decision, how)) ?? null;
@@ -91,12 +93,13 @@ export class Gate extends GateElement {
 
   /** @param {Map<string, unknown>} changed */
   updated(changed) {
-    if (changed.has("base") && changed.get("base") !== undefined) this.#begin();
+    if (changed.has("base") && this.base !== this.#from) this.#begin();
     if (changed.has("getToken") && changed.get("getToken") !== undefined) this.retry();
   }
 
   #begin() {
     this.#stop();
+    this.#from = this.base;
     const ledger = createLedger({
       base: new URL(this.base, document.baseURI).href,
       getToken: () => this.getToken(),
@@ -177,10 +180,10 @@ export class Gate extends GateElement {
     if (isBeside || (entry && !isWaiting(entry))) event.stopImmediatePropagation();
   }
 
-  /** @param {CustomEvent<{ask: {id: string}, decision: Decision}>} event */
+  /** @param {CustomEvent<{ask: import("../core/types.js").Ask, decision: Decision}>} event */
   #decided(event) {
     const { ask, decision } = event.detail;
-    if (this.send && !event.defaultPrevented && this.#ledger?.entry(ask.id)) void this.decide(ask.id, decision);
+    if (this.send && !event.defaultPrevented && this.#ledger?.entry(ask.id)) void this.decide(ask.id, decision, { shown: ask });
   }
 
   render() {

@@ -76,3 +76,13 @@ test("several that nobody may edit are approved together, as long as none has ex
   assert.deepEqual(together([plain, fromInterrupt(interrupt())], 0), [], "what can be edited is looked at one by one");
   assert.deepEqual(together([plain, { ...plain, expiresAt: "2026-01-01T00:00:00Z" }], Date.parse("2026-01-02")), []);
 });
+
+test("what several people decide is shown as somebody edited it, and a yes says what it was shown", () => {
+  const row = { id: "apr_1", call_id: "c1", tool: "refund", agent: "support", arguments: { amount: 10 }, effective_arguments: { amount: 9999 }, editable: ["amount"], needs: 2 };
+  const ask = fromApproval(row);
+  assert.deepEqual(ask.arguments, { amount: 9999 });
+  assert.deepEqual(toApproval(ask, { approved: true }), { approved: true, effective_arguments: { amount: 9999 }, continue: true });
+  assert.deepEqual(toApproval(ask, { approved: false }), { approved: false, continue: true });
+  const { needs: _, effective_arguments: __, ...alone } = row;
+  assert.deepEqual(toApproval(fromApproval(alone), { approved: true }), { approved: true, continue: true });
+});

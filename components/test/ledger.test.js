@@ -94,3 +94,18 @@ test("a click is sent once; what doesn't arrive can be sent again", async () => 
   assert.equal(entry?.problem?.kind, "away");
   assert.ok(entry && isWaiting(entry));
 });
+
+test("the first of several yeses leaves the card open", async () => {
+  const answers = {
+    approvals: () => json({ approvals: [row({ needs: 2, approvals: [] })], next_cursor: null }),
+    "approvals/events": () => new Promise((/** @type {(_: Response) => void} */ _) => {}),
+    "approvals/apr_1": () => json(row({ needs: 2, approvals: [{ by: "me" }] })),
+  };
+  const { ledger, until } = ledgerOver(answers);
+  ledger.update();
+  await until(() => ledger.entry("apr_1") !== null);
+  assert.equal(await ledger.decide("apr_1", { approved: true }), null);
+  const entry = ledger.entry("apr_1");
+  assert.match(entry?.problem?.message ?? "", /waits for more people/);
+  assert.ok(entry && isWaiting(entry));
+});
