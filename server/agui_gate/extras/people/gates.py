@@ -60,7 +60,7 @@ def people_of(gate: Gate) -> People:
         raise ConfigurationError(f"Gate(needs=…) is a number of persons from 1 to {MAX_NEEDS}")
     if gate.max_auth_age is not None and not 0 < gate.max_auth_age <= 10_000_000:
         raise ConfigurationError("Gate(max_auth_age=…) is a number of seconds above 0")
-    acr = (gate.acr,) if isinstance(gate.acr, str) else tuple(gate.acr or ())
+    acr: tuple[Any, ...] = (gate.acr,) if isinstance(gate.acr, str) else tuple(gate.acr or ())
     if not all(isinstance(one, str) and one for one in acr):
         raise ConfigurationError("Gate(acr=…) is a text, or a list of texts that are not empty")
     approvers = _named(gate.approvers)
