@@ -90,6 +90,13 @@ def test_what_was_bundled_is_served_as_long_as_it_is_of_these_sources(bundle: Bu
     assert client.get(f"/{app}").text == "changed();"
 
 
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b"7"])
+def test_a_bundle_that_is_half_written_is_none(bundle: Bundle, text: bytes) -> None:
+    bundled(bundle)
+    (bundle.sources / "dist" / "made.json").write_bytes(text)
+    assert bundle.folder is None
+
+
 @pytest.mark.parametrize(
     "name", ["other.js", "{hash}/package.json", "{hash}/build/bundle.js", "{hash}/../package.json"]
 )

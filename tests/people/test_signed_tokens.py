@@ -1,6 +1,7 @@
 """Tokens of an issuer: what is taken, what is not, and keys that change."""
 
 import asyncio
+import http.client
 import json
 import threading
 import time
@@ -290,6 +291,26 @@ async def test_keys_that_can_not_be_fetched_let_nobody_in_after_a_while(
     issuer.has(public("ES256", "ec"))
     clock.now += key_set.PAUSE_SECONDS
     assert await keys.find("ec") is not None
+
+
+async def test_what_is_no_http_ends_no_request_whose_key_is_known(
+    issuer: Issuer, clock: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer.has(public("ES256", "ec"))
+    keys = FetchedKeys(issuer.url)
+    assert await keys.find("ec") is not None
+    tries: list[str] = []
+
+    def fails(url: str) -> bytes:
+        tries.append(url)
+        clock.now += key_set.PAUSE_SECONDS + 1  # it took longer than the pause between two tries
+        raise http.client.BadStatusLine("hello")
+
+    monkeypatch.setattr(key_set, "fetch", fails)
+    clock.now += key_set.RENEW_SECONDS + 1
+    assert await keys.find("ec") is not None
+    assert await keys.find("ec") is not None
+    assert len(tries) == 1, "the pause begins when a try ends"
 
 
 async def test_nobody_is_let_in_before_there_are_keys(issuer: Issuer, clock: Time) -> None:

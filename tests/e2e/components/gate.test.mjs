@@ -109,6 +109,24 @@ for (const [name, answer] of Object.entries({
     await done(page);
   });
 
+test("a base that is set late is the only server that is asked", async () => {
+  const asked = await ask(REFUND);
+  const page = await open('<div id="here"></div>');
+  await page.evaluate(async ([base, id]) => {
+    await customElements.whenDefined("agui-gate");
+    const made = document.createElement("agui-gate");
+    document.querySelector("#here").append(made);
+    made.base = base;
+    const one = document.createElement("agui-confirm-card");
+    one.setAttribute("approval", id);
+    made.append(one);
+  }, [SERVER, asked.id]);
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  const loaded = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+  assert.deepEqual(loaded.filter((name) => name.includes("approvals") && !name.startsWith(SERVER)), []);
+  await done(page);
+});
+
 test("a base that answers nothing is told in the card", async () => {
   const nobody = await listen(() => {});
   const base = nobody.url;

@@ -307,6 +307,19 @@ export async function elementIsThePages(t) {
   await page.evaluate(() => document.querySelector("agui-confirm-card:last-child").reopen("Again."));
   await page.getByText("Paid by card.").waitFor();
   await page.getByRole("button", { name: "Pay all" }).waitFor();
+  await page.evaluate(() => {
+    class OwnField extends HTMLElement {
+      constructor() {
+        super();
+        this.attachShadow({ mode: "open" }).append(Object.assign(document.createElement("input"), { ariaLabel: "Note" }));
+      }
+    }
+    customElements.define("own-field", OwnField);
+    document.querySelector("agui-confirm-card:last-child").append(Object.assign(document.createElement("own-field"), { slot: "before" }));
+  });
+  await page.getByLabel("Note").pressSequentially("are");
+  assert.equal(await page.getByLabel("Note").inputValue(), "are", "letters in a field of the page's own decide nothing");
+  assert.equal(await page.locator("agui-confirm-card").last().getAttribute("mode"), "view");
   assert.equal(await page.locator(".primary").evaluate((button) => getComputedStyle(button).backgroundColor), "rgb(1, 2, 3)");
   await page.setViewportSize({ width: 500, height: 800 });
   const host = page.locator("agui-confirm-card").last();
