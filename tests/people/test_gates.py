@@ -365,6 +365,8 @@ async def test_a_list_goes_on_with_what_is_of_others(store: FullStore) -> None:
         {"decisions": ("approve", "sign")},
         {"decisions": ("approve", "reject", "sign")},
         {"max_auth_age": 0},
+        {"acr": [""]},
+        {"acr": [7]},
     ],
 )
 def test_a_gate_that_nobody_could_open_is_refused(options: Json) -> None:
