@@ -1,12 +1,13 @@
 """What a cancelled caller leaves alone."""
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 
 from agui_gate import concurrency
-from agui_gate.concurrency import stop_tasks, undisturbed
+from agui_gate.concurrency import bounded, stop_tasks, undisturbed
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +29,28 @@ async def test_what_fails_after_its_caller_was_cancelled_is_no_error_of_the_loop
         work.set_exception(ValueError("nobody hears this"))
         await asyncio.sleep(0)
         assert isinstance(work.exception(), ValueError)
+    finally:
+        loop.set_exception_handler(before)
+    assert reported == []
+
+
+async def test_work_that_fails_in_the_moment_of_a_cancellation_is_no_error_of_the_loop() -> None:
+    """An extension's notices failed while the server closed, and the log had an exception that nobody retrieved."""
+    reported: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: reported.append(context))
+
+    async def fail() -> None:
+        caller.cancel()
+        raise ValueError("nobody hears this")
+
+    try:
+        caller = asyncio.create_task(bounded(fail(), 10))
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        await asyncio.sleep(0)
+        gc.collect()
     finally:
         loop.set_exception_handler(before)
     assert reported == []

@@ -177,10 +177,10 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
             raise RuntimeError("It was cancelled, and not by who waits for it.")
         return task.result()
     finally:
+        task.add_done_callback(_see)  # also of one that failed in the moment in which the caller was cancelled
         if not task.done():
             task.cancel()
             await asyncio.wait([task], timeout=LEAVE_SECONDS)
-            task.add_done_callback(_see)
 
 
 def _see(task: "asyncio.Task[Any]") -> None:
