@@ -59,7 +59,7 @@ def entries(messages: int) -> Sequence[Entry]:
     body = b'{"threadId":"t","runId":"r","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[%b]}'
     run = decode(body % encoded_history(messages)[:-1])
     ids = count()
-    return list(import_history(run.messages, lambda: f"id-{next(ids)}"))
+    return import_history(run.messages, lambda: f"id-{next(ids)}").entries
 
 
 def registering() -> list[Row]:

@@ -240,7 +240,7 @@ def happened(entropy: bytes) -> Journal:
     journal = Journal(damaged if choose.rarely(2) else ())
     for wanted in records:
         for entry in later(choose, journal):
-            journal.note(entry)
+            journal.extend([entry])
         calls = [call for turn in journal.standing_turns() for call in turn.calls]
         if wanted and calls:
             asked = choose.of(calls)
@@ -248,7 +248,7 @@ def happened(entropy: bytes) -> Journal:
         if choose.rarely(4):
             dropped = journal.branch(choose.below(len(journal.entries) + 1))
             for entry in (*dropped.outlives, *dropped.replaced):
-                journal.note(entry)
+                journal.extend([entry])
     return journal
 
 
@@ -292,7 +292,7 @@ def test_nothing_that_stays_loses_what_it_was_given_behind_a_branch(entropy: byt
     dropped = journal.branch(keep)
     assert (journal.entries, dropped.entries) == (before[:keep], before[keep:])
     for entry in (*dropped.outlives, *dropped.replaced):
-        journal.note(entry)
+        journal.extend([entry])
     read = Read(journal.entries, ())
     assert journal.replaced == [e for e in before if isinstance(e, ReplacedEntry)], "what ran stays done"
     assert reported <= read.reported(), "nothing is told twice"
@@ -316,7 +316,7 @@ def call(call_id: str) -> CallPart:
 def test_only_the_newest_turns_calls_can_be_open() -> None:
     journal = Journal([turn("t1", call("a")), turn("t2", call("b"), call("c")), ResultEntry("b", "m", OUTPUT)])
     assert [open_call.id for open_call in journal.open_calls()] == ["c"]
-    journal.note(turn("t3", TextPart("m3", "Done.")))
+    journal.extend([turn("t3", TextPart("m3", "Done."))])
     assert journal.open_calls() == []
 
 
@@ -352,7 +352,7 @@ def test_b20_thirty_thousand_calls_are_read_in_linear_time_and_asked_about_in_no
 
     def asked(journal: Journal) -> None:
         for i in range(2_000):
-            journal.note(ReportedEntry(f"c{i}"))
+            journal.extend([ReportedEntry(f"c{i}")])
             assert not journal.waits
             assert not journal.open_calls()
 

@@ -94,7 +94,7 @@ def test_a_journal_knows_whom_it_was_handed_to_and_a_branch_gives_it_back() -> N
     journal = Journal([UserEntry("u1", (Text("hello"),)), RICH])
     assert (journal.heirs, journal.alone) == ({}, True)
     for entry in (HandedOffEntry("call_1", "billing"), RESULT, TurnEntry("t2", (), agent="billing")):
-        journal.note(entry)
+        journal.extend([entry])
     assert (journal.heirs, journal.alone) == ({"": "billing"}, False)
     journal.branch(1)
     assert (journal.heirs, journal.alone) == ({}, True)

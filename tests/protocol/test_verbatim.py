@@ -71,7 +71,7 @@ def restated(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     body = {"threadId": "t", "runId": "r", "messages": messages, "protocolVersion": "1.0"}
     run = request_decoder.decode(json.dumps(body).encode())
     ids = (f"minted-{number}" for number in itertools.count())
-    entries = list(import_history(run.messages, ids.__next__, ["paint"]))
+    entries = import_history(run.messages, ids.__next__, ["paint"]).entries
     return agui_messages(decode_entries(encode_entries(entries)), ())
 
 
@@ -89,7 +89,7 @@ def test_each_message_alone_comes_back_too(message: dict[str, Any]) -> None:
 
 def test_nothing_of_it_reaches_a_model() -> None:
     body = {"threadId": "t", "runId": "r", "messages": HISTORY}
-    entries = list(import_history(request_decoder.decode(json.dumps(body).encode()).messages, lambda: "x", ["paint"]))
+    entries = import_history(request_decoder.decode(json.dumps(body).encode()).messages, lambda: "x", ["paint"]).entries
     told = msgspec.json.encode([turn.parts for turn in sanitize(entries, {}) if hasattr(turn, "parts")]).decode()
     assert "Hm." not in told
     assert [turn.id for turn in sanitize(entries, {})] == ["s1", "d1", "u1", "a1", "u2", "a3", "a4", "u4"]
@@ -107,14 +107,14 @@ def test_what_no_schema_has_is_not_restated(odd: dict[str, Any]) -> None:
 
 def restated_leniently(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     run = request_decoder.decode(json.dumps({"threadId": "t", "runId": "r", "messages": messages}).encode())
-    return agui_messages(list(import_history(run.messages, lambda: "x")), ())
+    return agui_messages(import_history(run.messages, lambda: "x").entries, ())
 
 
 def test_ordinary_messages_cost_nothing_more_in_store() -> None:
     run = request_decoder.decode(
         json.dumps({"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "hi"}]}).encode()
     )
-    assert msgspec.json.encode(list(import_history(run.messages, lambda: "x"))) == (
+    assert msgspec.json.encode(import_history(run.messages, lambda: "x").entries) == (
         b'[{"type":"user","id":"u","content":[{"type":"text","text":"hi"}]}]'
     )
 

@@ -33,7 +33,9 @@ TOGETHER = 16
 
 _encode = msgspec.json.encode
 _CONTAINERS = (dict, list)
-_JSON = (str, list, dict, int, float, bool, type(None))
+_TEXT = {str}
+_SIZED = {str, list, dict}
+_JSON = _SIZED | {int, float, bool, type(None)}
 
 
 async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -186,16 +188,18 @@ def _write_inner(value: Any, levels: int, put: Put) -> None:
 
 
 def _are_short(items: list[Any]) -> bool:
-    """Whether none of them is long. They are looked at level by level, without a call for each."""
+    """Returns False if one of them may be long. They are looked at level by level, without a call for each."""
     level = items
     while level:
-        texts, lists = [one for one in level if type(one) is str], [one for one in level if type(one) is list]
-        if (texts and max(map(len, texts)) > PIECE) or (lists and max(map(len, lists)) > MANY):
+        kinds = set(map(type, level))
+        if not kinds <= _JSON:
             return False
-        objects, others = [one for one in level if type(one) is dict], [one for one in level if type(one) not in _JSON]
-        if others and any(map(_is_long, others)):
+        if not kinds <= _SIZED:
+            level = [one for one in level if type(one) in _SIZED]
+        inner = [one for one in level if type(one) is not str] if kinds != _TEXT else []
+        if max(map(len, level), default=0) > PIECE or max(map(len, inner), default=0) > MANY:
             return False
-        level = [*chain.from_iterable(lists), *chain.from_iterable(map(dict.values, objects))]
+        level = [*chain.from_iterable([one if type(one) is list else one.values() for one in inner])]
     return True
 
 

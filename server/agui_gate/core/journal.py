@@ -30,12 +30,10 @@ from agui_gate.core.transcript import (
     CardClosedEntry,
     CardEntry,
     ConversationRef,
-    EndedEntry,
     Entry,
     HandedOffEntry,
     KeptEntry,
     LeftOutEntry,
-    PassedEntry,
     PreviewEntry,
     ReplacedEntry,
     ReportedEntry,
@@ -43,7 +41,6 @@ from agui_gate.core.transcript import (
     StateEntry,
     Transcript,
     TurnEntry,
-    UnreadEntry,
     UserEntry,
     UserTurn,
     WindowEntry,
@@ -116,20 +113,25 @@ class Journal:
         """The agent that each task was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
         self.alone = True
         """True if all of it was said by the entry agent to the user: there is no team to tell apart."""
-        for entry in entries:
-            self.note(entry)
+        self.extend(entries)
 
     # --- what happens ---------------------------------------------------------------------------------------------
-    def note(self, entry: Entry) -> None:
-        """Adds one entry."""
-        match entry:
-            case TurnEntry():
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Adds entries."""
+        for entry in entries:  # no `match`: all of a long history comes here
+            if type(entry) is UserEntry:
+                self.messages.note_user(entry, len(self.entries))
+            elif type(entry) is TurnEntry:
                 self._note_turn(entry)
-            case ResultEntry():
+            elif type(entry) is ResultEntry:
                 self._results.setdefault(entry.call_id, entry)
                 self._record_id(entry.call_id)
-            case UserEntry():
-                self.messages.note_user(entry, len(self.entries))
+            else:
+                self._note_seldom(entry)
+            self.entries.append(entry)
+
+    def _note_seldom(self, entry: Entry) -> None:
+        match entry:
             case KeptEntry():
                 self.messages.note_kept(entry)
             case ReportedEntry():
@@ -142,9 +144,8 @@ class Journal:
                 self._note_card(entry)
             case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
                 self._note_course(entry)
-            case LeftOutEntry() | ActivityEntry() | EndedEntry() | PassedEntry() | UnreadEntry():
-                pass  # the first is of use to the sanitizer alone, the next two to pages, the others to nobody here
-        self.entries.append(entry)
+            case _:
+                pass  # of use to the sanitizer or to pages alone, or to nobody here
 
     def _record_id(self, call_id: str) -> None:
         self.call_ids.add(call_id)

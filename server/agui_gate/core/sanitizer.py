@@ -123,21 +123,18 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> 
     left_out = _LeftOut(entries, vendor)
     results = iter(left_out.results(pair(said)))
     outcomes = left_out.outcomes(outcomes)
-    turns: list[UserTurn | AssistantTurn] = []
-    for entry in said:
-        turn: UserTurn | AssistantTurn | None = None
-        if type(entry) is UserEntry:  # not `isinstance`: all of a long history comes here
+    turns: list[UserTurn | AssistantTurn | None] = []
+    for entry in said:  # not `isinstance`: all of a long history comes here
+        if type(entry) is UserEntry:
             notes = left_out.messages.get(entry.id, {}) if left_out.messages else {}
-            turn = _user_turn(entry, notes, vendor)
+            turns.append(_user_turn(entry, notes, vendor))
         elif type(entry) is TurnEntry:
-            turn = _assistant_turn(entry, results, outcomes)
+            turns.append(_assistant_turn(entry, results, outcomes))
+            if entry.unfit:
+                turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
         elif type(entry) is ActionEntry:
-            turn = _action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor)
-        if turn is not None:
-            turns += (turn,)
-        if type(entry) is TurnEntry and entry.unfit:
-            turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
-    return tuple(turns)
+            turns.append(_action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor))
+    return tuple(filter(None, turns))
 
 
 def carrying(transcript: Transcript, consents: Mapping[str, bool]) -> Transcript:
@@ -187,6 +184,10 @@ class _Line:
 
     def end_segment(self, paired: list[ResultEntry | None]) -> None:
         """Ends the segment: hands its results to the waiting calls, and forgets those left over."""
+        if len(self.calls) == len(self.results) == 1 and not self._spent:  # as nearly all are
+            paired[self.calls.pop()] = self.results[0]
+            self._spent.add(self.results.pop())
+            return
         results = self._distinct_results()
         first = max(0, len(self.calls) - len(results))
         for call, result in zip(self.calls[first:], results, strict=False):
@@ -245,6 +246,8 @@ class _LeftOut:
         self.calls: dict[str, str] = {}
         self._vendor = vendor
         self._parts: dict[str, set[int]] = {}  # of results, by call
+        if LeftOutEntry not in map(type, entries):
+            return
         for entry in entries:
             if type(entry) is UserEntry:
                 if entry.id in self.messages:  # an edit: the notes are about what it replaced
@@ -430,17 +433,15 @@ def _names(entries: Iterable[Entry]) -> set[str]:
     """Returns the ids by which ``entries`` are known, or name others."""
     found: list[str] = []
     for entry in entries:
-        match entry:
-            case UserEntry():
-                found += (entry.id,)
-            case TurnEntry():
-                found += (entry.id,)
-                for part in entry.parts:
-                    found += (part.id,) if type(part) is CallPart else ()
-            case ResultEntry() | ActionEntry():
-                found += (entry.call_id,)
-            case LeftOutEntry():
-                found += (entry.call_id or entry.message_id,)
-            case _:
-                pass  # nothing that a model is told
+        if type(entry) is UserEntry:
+            found.append(entry.id)
+        elif type(entry) is TurnEntry:
+            found.append(entry.id)
+            for part in entry.parts:
+                if type(part) is CallPart:
+                    found.append(part.id)  # noqa: PERF401  (two comprehensions cost more)
+        elif type(entry) is ResultEntry or type(entry) is ActionEntry:
+            found.append(entry.call_id)
+        elif type(entry) is LeftOutEntry:
+            found.append(entry.call_id or entry.message_id)
     return set(found)

@@ -24,7 +24,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
-from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart, TurnEntry
+from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError
 from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Shapes
@@ -207,9 +207,8 @@ class RunSteps:
         intake = await self._take()
         if intake.behind:
             self._dialect.behind()
-        self._thread.capacity.check_new(
-            intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
-        )
+        dropped = () if intake.keep is None else self._thread.entries[intake.keep :]
+        self._thread.capacity.check_new(intake.entries, dropped, len(intake.calls))
         self._stay(intake)
         if intake.keep is None:
             self._showing.known()
@@ -252,6 +251,8 @@ class RunSteps:
 
         Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
         """
+        if not self._thread.entries:
+            return False
         told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
         shown = {call.id for message in self._input.messages if message.tool_calls for call in message.tool_calls}
         return any(self._is_over(call_id) for call_id in shown - told)
@@ -301,23 +302,22 @@ class RunSteps:
             # The page can't know what it is to show now of calls that ran in what is gone.
             self._dialect.snapshot_due |= self._thread.history.shows_replaced
         else:
-            self._thread.append(intake.entries)
+            self._thread.append(intake.entries, as_read=True)
         self._scope.opened()
-        for entry in intake.entries:
-            if type(entry) is LeftOutEntry:
-                self._seq.other(left_out(entry))
         self._to = self._conversing.audience
-        for entry in foreign(intake.entries, self._to.vendor):
-            log_events.foreign_file(self._thread.thread.id, self._to.vendor)
-            self._seq.other(left_out(entry))
+        if not intake.is_plain:
+            for entry in intake.entries:
+                if type(entry) is LeftOutEntry:
+                    self._seq.other(left_out(entry))
+            for entry in foreign(intake.entries, self._to.vendor):
+                log_events.foreign_file(self._thread.thread.id, self._to.vendor)
+                self._seq.other(left_out(entry))
         if imported:
             await self._close_imported(intake)
 
     async def _close_imported(self, intake: Intake) -> None:
         """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
-        turns = [entry for entry in intake.entries if type(entry) is TurnEntry]
-        calls = [part for turn in turns for part in turn.parts if type(part) is CallPart]
-        for number, call in enumerate(calls, 1):
+        for number, call in enumerate(intake.calls, 1):
             if not self._thread.journal.has_result(call.id):
                 self._scope.result(self._whose(call), result_texts.UNANSWERED_CLIENT)
             if not number % BREATH:

@@ -24,7 +24,7 @@ from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
-from agui_gate.core.transcript import Beginning, CallPart, CardClosedEntry, Entry, Output, Transcript, TurnEntry
+from agui_gate.core.transcript import Beginning, CardClosedEntry, Entry, Output, Transcript
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.snapshot import agui_messages
@@ -90,8 +90,7 @@ class History:
         """Adds to the journal."""
         self._transcripts.clear()
         self.capacity.added(entries)
-        for entry in entries:
-            self.journal.note(entry)
+        self.journal.extend(entries)
 
     def record(self, approval: Approval) -> None:
         """Takes over the record of a gated call as it is now."""
@@ -304,12 +303,16 @@ class Capacity:
         self.entries -= len(entries)
         self.size -= len(_encode(entries))
 
-    def check_new(self, entries: Sequence[Entry], dropped: Sequence[Entry] = ()) -> None:
-        """Raises `LimitReached` unless a request's entries find room, once ``dropped`` are gone."""
-        said = [entry for entry in entries if type(entry) is not CardClosedEntry]
+    def check_new(self, entries: Sequence[Entry], dropped: Sequence[Entry] = (), calls: int = 0) -> None:
+        """Raises `LimitReached` unless a request's entries find room, once ``dropped`` are gone. ``calls`` are in
+        them: each gets a result.
+        """
+        said = entries
+        if CardClosedEntry in map(type, entries):
+            said = [entry for entry in entries if type(entry) is not CardClosedEntry]
         answers = len(_encode(entries)) if entries and not said else 0
         size = self.size + (self._bytes(said) if said else 0) - (len(_encode(dropped)) if dropped else 0)
-        number = self.entries - len(dropped) + _number(said)
+        number = self.entries - len(dropped) + len(said) + calls
         full = size > self._limits.thread_bytes or number > self._limits.thread_entries
         if (said and full) or (answers and size + answers > self._limits.thread_bytes + ANSWER):
             raise self._full()
@@ -333,12 +336,6 @@ class Capacity:
             f"This conversation is full (the limits are {self._limits.thread_bytes:,} bytes and "
             f"{self._limits.thread_entries:,} entries). Start a new one. This one can still be read and deleted."
         )
-
-
-def _number(entries: Sequence[Entry]) -> int:
-    """Returns how many entries these are in the end: each call gets a result."""
-    calls = [part for entry in entries if type(entry) is TurnEntry for part in entry.parts if type(part) is CallPart]
-    return len(entries) + len(calls)
 
 
 IDLE_SECONDS = 900.0

@@ -114,12 +114,19 @@ class LeasedThread:
         return self.thread.principal if self.by is None else self.by.principal
 
     # --- changing -----------------------------------------------------------------------------------------------
-    def append(self, entries: Iterable[Entry]) -> None:
-        """Adds to the journal, to be saved with the next commit."""
-        entries = list(entries)
+    def append(self, entries: Iterable[Entry], *, as_read: bool = False) -> None:
+        """Adds to the journal, to be saved with the next commit.
+
+        ``as_read``: they consist of texts out of a decoded request, and are the same when they are read again.
+        """
+        entries, size = list(entries), self.capacity.size
         self._unsaved += entries
-        self._added += entries
         self.history.append(entries)
+        if as_read:
+            self._size += self.capacity.size - size
+            assert not CHECKED or decode_entries(encode_entries(entries)) == entries
+        else:
+            self._added += entries
 
     def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
         """Goes back: only the first ``keep`` entries stay, and ``said`` is new. Returns the records of the part that

@@ -18,7 +18,7 @@ own tools can't be reported like that: such a pair counts for nothing, whatever 
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -73,10 +73,13 @@ class Intake(msgspec.Struct, kw_only=True):
     ``said``: the user said something new. ``unknown``: what its answers named that this thread never asked.
     ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
     in another way now than they were decided. ``index`` finds the approvals of the thread. ``behind``: the client has
-    dropped the beginning of an answer that goes on.
+    dropped the beginning of an answer that goes on. ``calls`` are those in the entries. ``is_plain``: it is known that
+    no entry has content in parts.
     """
 
     entries: list[Entry] = msgspec.field(default_factory=list)
+    calls: Sequence[CallPart] = ()
+    is_plain: bool = False
     answers: list[Answer] = msgspec.field(default_factory=list)
     repeated: list[Approval] = msgspec.field(default_factory=list)
     late: list[Approval] = msgspec.field(default_factory=list)
@@ -94,7 +97,7 @@ def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ou
     """
     if not journal.entries:
         theirs = [name for name in run.client_tools if name not in ours]
-        intake = Intake(entries=import_history(run.messages, new_id, theirs))
+        intake = import_history(run.messages, new_id, theirs)
         said = next((e for e in reversed(intake.entries) if not isinstance(e, LeftOutEntry | KeptEntry)), None)
         intake.said = isinstance(said, UserEntry)
         intake.unknown = [entry.interrupt_id for entry in run.resume or ()]
@@ -372,51 +375,66 @@ def taken(entry: ResultEntry) -> Iterator[Entry]:
             yield LeftOutEntry(placeholder(part, reason), part=place, call_id=entry.call_id)
 
 
-def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> list[Entry]:
+def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Intake:
     """Returns a client's history as loose entries, for a thread the server has never seen. Cards and activity stay out
-    (B8).
+    (B8). Of what `Intake` says, that is ``entries``, ``calls`` and ``is_plain``.
 
     ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
     sub-agent said is shown again, and no model is told it: the result of the call that delegated says what came of it.
     """
-    cards = {c.id for m in messages for c in m.tool_calls or () if c.function.name == CARD_TOOL}
-    theirs = {c.id for m in messages for c in m.tool_calls or () if c.function.name in client_tools}
+    called = [call for message in messages if message.tool_calls for call in message.tool_calls]
+    cards = {call.id for call in called if call.function.name == CARD_TOOL}
+    theirs = {call.id for call in called if call.function.name in client_tools}
     found: list[Entry] = []
+    calls: list[CallPart] = []
+    is_plain = True
     for message in messages:
         role = message.role
+        entry: Entry | None = None
         if message.subagent_run_id and role in ("assistant", "tool"):
-            found += (_of_a_subagent(message, new_id),)
-        elif role in ("user", "system", "developer"):
-            entry = user_entry(message, new_id)
-            plain = type(message.content) is str
-            found += (_kept(message, new_id),) if entry is None else (entry,) if plain else admitted(entry)
+            entry = _of_a_subagent(message, new_id)
+        elif role == "tool":
+            if message.tool_call_id and message.tool_call_id not in cards:
+                entry = _imported_result(message, message.tool_call_id, new_id, theirs)
         elif role == "assistant":
-            turn = _imported_turn(message, new_id)
-            if turn.parts:
-                found += (turn,)
-            elif not message.tool_calls:
-                found += (_kept(message, new_id),)
-        elif role == "reasoning":
-            found += (_kept(message, new_id),)
-        elif role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
-            result = _imported_result(message, message.tool_call_id, new_id, theirs)
-            found += taken(result) if result.output.parts else (result,)
-    return found
+            entry = _imported_turn(message, new_id, calls)
+        elif role != "activity":
+            entry = (role != "reasoning" and user_entry(message, new_id)) or _kept(message, new_id)
+        if type(message.content) is list:
+            is_plain = False
+            found += _noted(entry)
+        elif entry is not None:
+            found.append(entry)
+    return Intake(entries=found, calls=calls, is_plain=is_plain)
 
 
-def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
+def _noted(entry: Entry | None) -> Iterable[Entry]:
+    """Returns an entry that was made of content in parts, and notes in the place of what no provider could take."""
+    if type(entry) is UserEntry:
+        return admitted(entry)
+    if type(entry) is ResultEntry:
+        return taken(entry)
+    return () if entry is None else (entry,)
+
+
+def _imported_turn(message: Message, new_id: NewId, calls: list[CallPart]) -> TurnEntry | KeptEntry | None:
+    """Returns what an assistant's message says, and adds its calls to ``calls``."""
     turn_id = message.id or new_id()
     text = message.text
     blank = not text.strip()
     found: list[TextPart | CallPart] = [] if blank else [TextPart(turn_id, text)]
     for call in message.tool_calls or ():
-        if call.function.name != CARD_TOOL and call.id and call.function.name:
-            arguments = call.function.arguments or "{}"
-            name = call.function.name
+        name = call.function.name
+        if name != CARD_TOOL and call.id and name:
             if call.metadata is not None:
                 check_depth(call.metadata)
-            found.append(CallPart(call.id, call.id, name, arguments, turn_id, kind="client", more=call.more))
-    return TurnEntry(turn_id, tuple(found), more=message.more(blank))
+            arguments = call.function.arguments or "{}"
+            part = CallPart(call.id, call.id, name, arguments, turn_id, kind="client", more=call.more)
+            found.append(part)
+            calls.append(part)
+    if found:
+        return TurnEntry(turn_id, tuple(found), more=message.more(blank))
+    return None if message.tool_calls else _kept(message, new_id)
 
 
 def _kept(message: Message, new_id: NewId) -> KeptEntry:

@@ -60,13 +60,7 @@ def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
     """Returns notes about file handles that are not this ``vendor``'s. Not kept: another agent's model may read
     them.
     """
-    holding = [  # looked at by hand: all of a history comes here
-        entry
-        for entry in entries
-        if (type(entry) is UserEntry and (not entry.content or entry.content[1:] or type(entry.content[0]) is Media))
-        or (type(entry) is ResultEntry and entry.output.parts)
-    ]
-    attached = (one for entry in holding for one in _attached(entry, FOREIGN))
+    attached = (one for entry in entries for one in _attached(entry, FOREIGN))
     return [left for left, media in attached if is_foreign(media, vendor)]
 
 
