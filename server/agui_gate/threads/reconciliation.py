@@ -18,7 +18,7 @@ own tools can't be reported like that: such a pair counts for nothing, whatever 
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -73,8 +73,7 @@ class Intake(msgspec.Struct, kw_only=True):
     ``said``: the user said something new. ``unknown``: what its answers named that this thread never asked.
     ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
     in another way now than they were decided. ``index`` finds the approvals of the thread. ``behind``: the client has
-    dropped the beginning of an answer that goes on. ``calls`` are those in the entries. ``is_plain``: it is known that
-    no entry has content in parts.
+    dropped the beginning of an answer that goes on. ``calls``: those in a whole history. ``is_plain``: it has no parts.
     """
 
     entries: list[Entry] = msgspec.field(default_factory=list)
@@ -96,8 +95,7 @@ def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ou
     ``ours`` are the names of the tools that the server runs. The journal is only read.
     """
     if not journal.entries:
-        theirs = [name for name in run.client_tools if name not in ours]
-        intake = import_history(run.messages, new_id, theirs)
+        intake = import_history(run.messages, new_id, [name for name in run.client_tools if name not in ours])
         said = next((e for e in reversed(intake.entries) if not isinstance(e, LeftOutEntry | KeptEntry)), None)
         intake.said = isinstance(said, UserEntry)
         intake.unknown = [entry.interrupt_id for entry in run.resume or ()]
@@ -166,8 +164,8 @@ class _Comparison:
             self._of_nobody(call_id, message)
         elif call.kind == "client" and not (self.journal.has_result(call_id) or call_id in self.resulted):
             self.resulted.add(call_id)
-            result_id = message.id or self.new_id()
-            self.intake.entries += taken(ResultEntry(call_id, result_id, reported(message), more=message.more()))
+            result = ResultEntry(call_id, message.id or self.new_id(), reported(message), more=message.more())
+            self.intake.entries += admitted(result)
 
     def _of_nobody(self, call_id: str, message: Message) -> None:
         """Takes a result of a call that nobody made here: what the user did in a component, or nothing."""
@@ -336,9 +334,8 @@ def _first_new(messages: Sequence[Message], journal: Journal) -> int:
     """
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        if (message.id or "") in journal.messages:
-            return place + 1
-        if message.role == "tool" and journal.knows_call(message.tool_call_id or ""):
+        has_ended = message.role == "tool" and journal.knows_call(message.tool_call_id or "")
+        if has_ended or (message.id or "") in journal.messages:
             return place + 1
     return 0
 
@@ -346,8 +343,8 @@ def _first_new(messages: Sequence[Message], journal: Journal) -> int:
 def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
     """Returns a user's, system's or developer's message; None if it says nothing."""
     plain = type(message.content) is str
-    content: tuple[Content, ...] = (Text(message.content),) if plain and message.content else parts(message.content)
-    if not content or (not plain and says_nothing(content)):
+    content: tuple[Content, ...] = (Text(message.content),) if plain else parts(message.content)
+    if not message.content or (not plain and says_nothing(content)):
         return None
     role: Any = message.role  # one of three
     return UserEntry(message.id or new_id(), content, role, not message.id, message.more())
@@ -359,25 +356,22 @@ def reported(message: Message) -> Output:
     return Output(message.text, message.error is not None, message.error or "", content)
 
 
-def admitted(entry: UserEntry) -> Iterator[Entry]:
-    """Yields the message, and notes in the place of what no provider could take of it."""
+def admitted(entry: Entry) -> Iterator[Entry]:
+    """Yields an entry, and notes in the place of what no provider could take of a message or a result."""
     yield entry
-    for place, part in enumerate(entry.content):
+    content: Sequence[Content] = ()
+    message_id = call_id = ""
+    if isinstance(entry, UserEntry):
+        content, message_id = entry.content, entry.id
+    elif isinstance(entry, ResultEntry):
+        content, call_id = entry.output.parts or (), entry.call_id
+    for place, part in enumerate(content):
         if isinstance(part, Media) and (reason := problem(part)) is not None:
-            yield LeftOutEntry(placeholder(part, reason), entry.id, place)
-
-
-def taken(entry: ResultEntry) -> Iterator[Entry]:
-    """Yields the result, and what is left of it where no provider could take it."""
-    yield entry
-    for place, part in enumerate(entry.output.parts or ()):
-        if isinstance(part, Media) and (reason := problem(part)) is not None:
-            yield LeftOutEntry(placeholder(part, reason), part=place, call_id=entry.call_id)
+            yield LeftOutEntry(placeholder(part, reason), message_id, place, call_id)
 
 
 def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Intake:
-    """Returns a client's history as loose entries, for a thread the server has never seen. Cards and activity stay out
-    (B8). Of what `Intake` says, that is ``entries``, ``calls`` and ``is_plain``.
+    """Returns a client's history, for a thread the server has never seen. Cards and activity stay out (B8).
 
     ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
     sub-agent said is shown again, and no model is told it: the result of the call that delegated says what came of it.
@@ -400,21 +394,12 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
             entry = _imported_turn(message, new_id, calls)
         elif role != "activity":
             entry = (role != "reasoning" and user_entry(message, new_id)) or _kept(message, new_id)
-        if type(message.content) is list:
+        if entry is not None and type(message.content) is list:
             is_plain = False
-            found += _noted(entry)
+            found += admitted(entry)
         elif entry is not None:
             found.append(entry)
     return Intake(entries=found, calls=calls, is_plain=is_plain)
-
-
-def _noted(entry: Entry | None) -> Iterable[Entry]:
-    """Returns an entry that was made of content in parts, and notes in the place of what no provider could take."""
-    if type(entry) is UserEntry:
-        return admitted(entry)
-    if type(entry) is ResultEntry:
-        return taken(entry)
-    return () if entry is None else (entry,)
 
 
 def _imported_turn(message: Message, new_id: NewId, calls: list[CallPart]) -> TurnEntry | KeptEntry | None:
@@ -443,19 +428,16 @@ def _kept(message: Message, new_id: NewId) -> KeptEntry:
     shown = {"id": message_id, "role": message.role}
     if message.role != "assistant" or isinstance(message.content, str):
         shown["content"] = message.text
-    more = message.more()
-    shown = shown if more is None else with_more(shown, more)
+    shown = shown if (more := message.more()) is None else with_more(shown, more)
     return KeptEntry(message_id, msgspec.json.encode(shown).decode())
 
 
 def _of_a_subagent(message: Message, new_id: NewId) -> KeptEntry:
     shown = msgspec.json.decode(_kept(message, new_id).message)
     if message.tool_calls:
-        calls = (call for call in message.tool_calls if call.id and call.function.name)
-        functions = (
-            (call.id, {"name": call.function.name, "arguments": call.function.arguments or "{}"}) for call in calls
-        )
-        shown["toolCalls"] = [{"id": call_id, "type": "function", "function": told} for call_id, told in functions]
+        calls = [(call.id, call.function) for call in message.tool_calls if call.id and call.function.name]
+        told = [(call_id, {"name": made.name, "arguments": made.arguments or "{}"}) for call_id, made in calls]
+        shown["toolCalls"] = [{"id": call_id, "type": "function", "function": call} for call_id, call in told]
     if message.role == "tool":
         shown["toolCallId"] = message.tool_call_id or ""
     return KeptEntry(shown["id"], msgspec.json.encode(shown).decode())
