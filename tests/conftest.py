@@ -13,8 +13,9 @@ from agui_gate.protocol import sent_messages
 from agui_gate.runs.warm_up import frozen
 from agui_gate.threads import leased_thread
 from agui_gate_adapters.common import large_requests
+from agui_gate_adapters.testkit.conformance.ground import LOOP
 from tests.interop.replay import unavailable
-from tests.support import chance, signatures
+from tests.support import certificates, chance, signatures
 
 if TYPE_CHECKING:
     from tests.support.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
@@ -39,15 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported."""
     chance.begin(config.getoption("explore"))
+    certificates.keep()
     leased_thread.CHECKED = large_requests.CHECKED = sent_messages.CHECKED = True
     if not config.getoption("every"):  # a trial of mutants has to make everything
         signatures.keep()
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """Run `anyio` tests on asyncio, the loop that the server runs on."""
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """Run `anyio` tests on uvloop, the loop that the server runs on."""
+    return LOOP
 
 
 @pytest.fixture(scope="session")

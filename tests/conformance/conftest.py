@@ -1,7 +1,7 @@
 """Which scenarios run with which adapters; and retries without their pause: how often is tested, not how long."""
 
 import inspect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable
 from pathlib import Path
 
@@ -13,8 +13,10 @@ from tests.conformance.inside import Inside
 from tests.support.pairwise import covering
 
 HERE = Path(__file__).parent
-FACTS = (*(name for name in vars(Suite) if name in Suite.__annotations__), "mode", "profile", "thinking")
-"""What a subclass says about its adapter: each value is one that may make a difference."""
+MEMORY = ("mode", "thinking")
+"""What a subclass says of how its adapter remembers: it may make a difference to any scenario."""
+FACTS = (*(name for name in vars(Suite) if name in Suite.__annotations__), "profile")
+"""What it says of the server: it may make a difference to any group of scenarios."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,16 +28,25 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of each scenario of the suite, keep as few cases as there are pairs to show; the others are spare.
 
-    Every case runs with each API and at each place, and the scenario with whatever can be said about an adapter.
+    Every case runs with each API and at each place, every scenario with each memory, and every group of scenarios with
+    each kind of server. Of cases that show as much, those of the class with the fewest come first.
     """
     scenarios: defaultdict[Hashable, list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and _is_of_the_suite(item):
             scenarios[item.originalname, _param(item, "over_replicas")].append(item)
+    missing = {fact for cases in scenarios.values() for case in cases for fact in _of_the_server(case)}
+    uses: Counter[Hashable] = Counter()
+    left: list[pytest.Function] = []
     for cases in scenarios.values():
-        chosen = covering([_shown(case) for case in cases])
-        for n in set(range(len(cases))) - set(chosen):
-            cases[n].add_marker("spare")
+        cases.sort(key=lambda case: (-len(missing & _of_the_server(case)), uses[case.cls]))
+        chosen = [cases[n] for n in covering([_shown(case) for case in cases])]
+        uses.update(case.cls for case in chosen)
+        missing.difference_update(*map(_of_the_server, chosen))
+        left += [case for case in cases if case not in chosen]
+    needed = covering([missing & _of_the_server(case) for case in left])
+    for n in set(range(len(left))).difference(needed):
+        left[n].add_marker("spare")
 
 
 def _is_of_the_suite(item: pytest.Function) -> bool:
@@ -46,12 +57,20 @@ def _param(item: pytest.Function, name: str) -> Hashable:
     return repr(item.callspec.params.get(name)) if hasattr(item, "callspec") else None
 
 
+def _place(item: pytest.Function) -> str:
+    return "inside" if issubclass(item.cls, Inside) else "alone"
+
+
 def _shown(item: pytest.Function) -> set[Hashable]:
     """The pairs that a case shows."""
-    suite = item.cls
-    place = "inside" if issubclass(suite, Inside) else "alone"
+    suite, place = item.cls, _place(item)
     makes = suite.adapter if issubclass(suite, Inside) else suite.make_adapter
     api = inspect.signature(makes).return_annotation.__name__
     case = item.callspec.id if hasattr(item, "callspec") else ""
-    facts = {(api, place, name, repr(getattr(suite, name, None))) for name in FACTS}
-    return {(case, api), (case, place), *facts}
+    return {(case, api), (case, place), (api, place), *((place, name, repr(getattr(suite, name, None))) for name in MEMORY)}
+
+
+def _of_the_server(item: pytest.Function) -> set[Hashable]:
+    """What it shows of its group of scenarios."""
+    group = next(base for base in reversed(item.cls.__mro__) if item.originalname in vars(base))
+    return {(group, _place(item), name, repr(getattr(item.cls, name, None))) for name in FACTS}

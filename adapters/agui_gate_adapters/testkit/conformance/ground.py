@@ -1,6 +1,7 @@
 """The setting of the scenarios: the emulator, the adapter, the server, a client, and the tools of a small shop."""
 
 import json
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
@@ -19,6 +20,9 @@ from agui_gate_adapters.testkit.spec import assert_conforms
 # The tools of a small shop, which remember what they did, and scripts of what the model does with them.
 
 Item = dict[str, Any]
+
+LOOP = "asyncio", {"use_uvloop": sys.platform != "win32"}
+"""The loop that the server runs on."""
 
 YES, NO = {"approved": True}, {"approved": False}
 COLOR = {
@@ -119,9 +123,9 @@ class Suite:
     """Whether this provider remembers the conversation: a second turn goes on from a `ConversationRef` of the first."""
 
     @pytest.fixture
-    def anyio_backend(self) -> str:
+    def anyio_backend(self) -> tuple[str, dict[str, bool]]:
         """The loop that the server runs on."""
-        return "asyncio"
+        return LOOP
 
     def make_adapter(self, base_url: str) -> Adapter:
         """A new adapter that talks to the emulator at ``base_url``, with any key but an empty one."""

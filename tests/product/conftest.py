@@ -1,0 +1,35 @@
+"""Of the modes of the Responses API a test of the product runs in one, taking turns: they are what adapters are about.
+
+The conformance suite plays every scenario in each of them. Here all three are kept where the provider's memory is the
+point, and everywhere with `--every`.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from pathlib import Path
+
+import pytest
+
+from tests.product.kit import MODES
+
+HERE = Path(__file__).parent
+WHOLE = {"test_approvals", "test_history", "test_hosted_approvals", "test_left_out", "test_poison", "test_unanswered"}
+"""Modules whose tests of one value keep every mode."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as spare what only another mode tells from a case that runs."""
+    functions: defaultdict[Hashable, defaultdict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        if isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec"):
+            values = dict(item.callspec.params)
+            if values.pop("mode", None) in MODES and not item.get_closest_marker("spare"):
+                functions[item.path, item.originalname][repr(values)].append(item)
+    for n, ((path, _), cases) in enumerate(functions.items()):
+        if len(cases) == 1 and path.stem in WHOLE:
+            continue
+        for turn, modes in enumerate(cases.values(), n):
+            for at, item in enumerate(modes):
+                if at != turn % len(modes):
+                    item.add_marker("spare")
