@@ -70,11 +70,11 @@ def postgres(_postgres: "Postgres") -> "Postgres":
 
 @pytest.fixture
 def database(postgres: "Postgres") -> Iterator[str]:
-    """The URL of a database of PostgreSQL that is new and empty."""
-    name = postgres.create()
+    """The URL of a database of PostgreSQL that is empty."""
+    name = postgres.take()
     yield postgres.url(name)
     postgres.start()
-    postgres.drop(name)
+    postgres.give_back(name)
 
 
 @pytest.fixture(scope="session")

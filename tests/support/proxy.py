@@ -126,5 +126,5 @@ class Proxy:
             await self._flowing.wait()
             writer.write(data if instead is None else instead)
             await writer.drain()
-        if writer.can_write_eof():
+        if writer.can_write_eof() and not writer.is_closing():
             writer.write_eof()
