@@ -33,9 +33,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     functions: defaultdict[Hashable, list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec"):
-            if isinstance(item.callspec.params.get("way"), Way):
-                functions[item.path, item.originalname].append(item)
+        if not (isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec")):
+            continue
+        if isinstance(item.callspec.params.get("way"), Way):
+            functions[item.path, item.originalname].append(item)
     for cases in functions.values():
         chosen = covering([_shown(case.callspec.params) for case in cases])
         for n in set(range(len(cases))).difference(chosen):

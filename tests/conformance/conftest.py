@@ -67,7 +67,12 @@ def _shown(item: pytest.Function) -> set[Hashable]:
     makes = suite.adapter if issubclass(suite, Inside) else suite.make_adapter
     api = inspect.signature(makes).return_annotation.__name__
     case = item.callspec.id if hasattr(item, "callspec") else ""
-    return {(case, api), (case, place), (api, place), *((place, name, repr(getattr(suite, name, None))) for name in MEMORY)}
+    return {
+        (case, api),
+        (case, place),
+        (api, place),
+        *((place, name, repr(getattr(suite, name, None))) for name in MEMORY),
+    }
 
 
 def _of_the_server(item: pytest.Function) -> set[Hashable]:

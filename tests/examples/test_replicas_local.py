@@ -28,7 +28,7 @@ def body(thread: str, **more: Any) -> dict[str, Any]:
     return {"threadId": thread, "runId": "r", "messages": [], "tools": [], "context": [], "state": {}, **more}
 
 
-@pytest.mark.parametrize("more", [[], ["--valkey"]])
+@pytest.mark.parametrize("more", [pytest.param([], marks=pytest.mark.spare), ["--valkey"]])
 async def test_it_starts_answers_over_all_replicas_and_ends(more: list[str]) -> None:
     command = [sys.executable, "-m", "examples.replicas.local", "--port", "0", *more]
     program = await asyncio.create_subprocess_exec(

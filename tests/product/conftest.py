@@ -5,7 +5,6 @@ point, and everywhere with `--every`.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,17 @@ WHOLE = {"test_approvals", "test_history", "test_hosted_approvals", "test_left_o
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as spare what only another mode tells from a case that runs."""
-    functions: defaultdict[Hashable, defaultdict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    functions: defaultdict[tuple[str, str], defaultdict[str, list[pytest.Item]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for item in items:
-        if isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec"):
-            values = dict(item.callspec.params)
-            if values.pop("mode", None) in MODES and not item.get_closest_marker("spare"):
-                functions[item.path, item.originalname][repr(values)].append(item)
-    for n, ((path, _), cases) in enumerate(functions.items()):
-        if len(cases) == 1 and path.stem in WHOLE:
+        if not (isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec")):
+            continue
+        values = dict(item.callspec.params)
+        if values.pop("mode", None) in MODES and not item.get_closest_marker("spare"):
+            functions[item.path.stem, item.originalname][repr(values)].append(item)
+    for n, ((module, _), cases) in enumerate(functions.items()):
+        if len(cases) == 1 and module in WHOLE:
             continue
         for turn, modes in enumerate(cases.values(), n):
             for at, item in enumerate(modes):

@@ -23,7 +23,7 @@ from tests.remote.kit import in_front
 pytestmark = pytest.mark.anyio
 
 MIB = 1024 * 1024
-SMALL = Limits(idle=60.0, total=60.0, stream=MIB)
+SMALL = Limits(idle=60.0, total=60.0, stream=MIB // 4)
 WIDE = Limits(idle=60.0, total=60.0)
 DEEP = 500
 
