@@ -12,7 +12,7 @@ nothing of it is used. So a request has the same bytes with it and without.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -33,9 +33,8 @@ TOGETHER = 16
 
 _encode = msgspec.json.encode
 _CONTAINERS = (dict, list)
-_TEXT = {str}
-_SIZED = {str, list, dict}
-_JSON = _SIZED | {int, float, bool, type(None)}
+_JSON = {str, list, dict, int, float, bool, type(None)}
+_TEXTS, _LISTS, _OBJECTS = {str}.__contains__, {list}.__contains__, {dict}.__contains__
 
 
 async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -188,18 +187,19 @@ def _write_inner(value: Any, levels: int, put: Put) -> None:
 
 
 def _are_short(items: list[Any]) -> bool:
-    """Returns False if one of them may be long. They are looked at level by level, without a call for each."""
+    """Returns False if one of them may be long. They are looked at level by level, and nothing is done for each."""
     level = items
     while level:
-        kinds = set(map(type, level))
-        if not kinds <= _JSON:
+        kinds = [*map(type, level)]
+        if not _JSON.issuperset(kinds):
             return False
-        if not kinds <= _SIZED:
-            level = [one for one in level if type(one) in _SIZED]
-        inner = [one for one in level if type(one) is not str] if kinds != _TEXT else []
-        if max(map(len, level), default=0) > PIECE or max(map(len, inner), default=0) > MANY:
+        lists, objects = [*compress(level, map(_LISTS, kinds))], compress(level, map(_OBJECTS, kinds))
+        if (
+            max(map(len, compress(level, map(_TEXTS, kinds))), default=0) > PIECE
+            or max(map(len, lists), default=0) > MANY
+        ):
             return False
-        level = [*chain.from_iterable([one if type(one) is list else one.values() for one in inner])]
+        level = [*chain.from_iterable(lists), *chain.from_iterable(map(dict.values, objects))]
     return True
 
 

@@ -46,6 +46,8 @@ _kind = msgspec.json.Decoder(_Kind)
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:
     """Entries as a JSON array, those that nobody here can read as they were written."""
+    if UnreadEntry not in map(type, entries):
+        return _encode(entries)
     return _encode([msgspec.Raw(e.body) if type(e) is UnreadEntry else e for e in entries])
 
 

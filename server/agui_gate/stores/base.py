@@ -165,7 +165,7 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """The change that one commit makes.
+    """The change that one commit makes. ``encoded``: the entries as a JSON array, if somebody has made that already.
 
     In this order: drop the end of the journal, append, record approvals, set fields, give the lease back.
 
@@ -181,6 +181,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None = None
     keep: int | None = None
     entries: Sequence[Entry] = ()
+    encoded: bytes | None = None
     approvals: Sequence[Approval] = ()
     replaced: Sequence[str] = ()
     state: Any = msgspec.UNSET

@@ -24,6 +24,7 @@ from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
+from agui_gate.core.stored_values import encode_entries
 from agui_gate.core.transcript import Beginning, CardClosedEntry, Entry, Output, Transcript
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
@@ -86,11 +87,11 @@ class History:
             assert prefix.extend(entries, known, place) == sanitize(entries, known, vendor)
 
     # --- changes ------------------------------------------------------------------------------------------------
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Adds to the journal."""
+    def append(self, entries: Sequence[Entry]) -> bytes:
+        """Adds to the journal. Returns the entries as `encode_entries` does."""
         self._transcripts.clear()
-        self.capacity.added(entries)
         self.journal.extend(entries)
+        return self.capacity.added(entries)
 
     def record(self, approval: Approval) -> None:
         """Takes over the record of a gated call as it is now."""
@@ -266,11 +267,11 @@ _encode = msgspec.json.encode
 class Capacity:
     """The room in one open thread. ``size`` and ``entries`` are what is there."""
 
-    __slots__ = ("_limits", "_measured", "entries", "size")
+    __slots__ = ("_encoded", "_limits", "entries", "size")
 
     def __init__(self, limits: Limits, size: int, entries: int) -> None:
         self._limits = limits
-        self._measured: tuple[list[Entry], int] = ([], 2)
+        self._encoded: tuple[list[Entry], bytes] = ([], b"[]")
         self.size, self.entries = size, entries
 
     @property
@@ -278,16 +279,18 @@ class Capacity:
         """True if going through the thread takes so long that it is not for the event loop."""
         return self.size > LARGE_BYTES or self.entries > LARGE
 
-    def added(self, entries: Sequence[Entry]) -> None:
-        """Counts entries that are in the journal now."""
+    def added(self, entries: Sequence[Entry]) -> bytes:
+        """Counts entries that are in the journal now, and returns them as `encode_entries` does."""
+        encoded = self._encode(entries)
         self.entries += len(entries)
-        self.size += self._bytes(entries)
-        self._measured = ([], 2)
+        self.size += len(encoded)
+        self._encoded = ([], b"[]")
+        return encoded
 
-    def _bytes(self, entries: Sequence[Entry]) -> int:
-        if self._measured[0] != entries:  # what a request brings is counted before it is added, and may be long
-            self._measured = ([*entries], len(_encode(entries)))
-        return self._measured[1]
+    def _encode(self, entries: Sequence[Entry]) -> bytes:
+        if self._encoded[0] != entries:  # what a request brings is counted before it is added, and may be long
+            self._encoded = ([*entries], encode_entries(entries))
+        return self._encoded[1]
 
     def has_room(self, entry: Entry) -> bool:
         """Returns whether there is room for one more entry, for which none has to be made."""
@@ -311,7 +314,7 @@ class Capacity:
         if CardClosedEntry in map(type, entries):
             said = [entry for entry in entries if type(entry) is not CardClosedEntry]
         answers = len(_encode(entries)) if entries and not said else 0
-        size = self.size + (self._bytes(said) if said else 0) - (len(_encode(dropped)) if dropped else 0)
+        size = self.size + (len(self._encode(said)) if said else 0) - (len(_encode(dropped)) if dropped else 0)
         number = self.entries - len(dropped) + len(said) + calls
         full = size > self._limits.thread_bytes or number > self._limits.thread_entries
         if (said and full) or (answers and size + answers > self._limits.thread_bytes + ANSWER):

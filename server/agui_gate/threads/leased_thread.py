@@ -70,6 +70,7 @@ class LeasedThread:
         self.journal, self.capacity = self.history.journal, self.history.capacity  # read too often to be properties
         self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
+        self._encoded: list[bytes] | None = []  # the same as JSON; None: it has to be made
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
         self._saved = len(self.journal.entries)
@@ -121,10 +122,12 @@ class LeasedThread:
         """
         entries, size = list(entries), self.capacity.size
         self._unsaved += entries
-        self.history.append(entries)
+        encoded = self.history.append(entries)
+        if self._encoded is not None and entries:
+            self._encoded.append(encoded[1:-1])
         if as_read:
             self._size += self.capacity.size - size
-            assert not CHECKED or decode_entries(encode_entries(entries)) == entries
+            assert not CHECKED or decode_entries(encoded) == entries
         else:
             self._added += entries
 
@@ -134,6 +137,7 @@ class LeasedThread:
         """
         branch = self.history.branch(keep, said)
         self._keep, self._unsaved = keep, branch.entries  # what was unsaved is dropped, or among these entries
+        self._encoded = None
         self._added += branch.entries
         self._replaced += branch.replaced
         return branch.unfinished
@@ -192,13 +196,16 @@ class LeasedThread:
             changed = self._keep is not None or state is not None or self.ref != self._saved_ref
             if not (entries or approvals or status or changed):
                 return
-            happened, self._unsaved, self._happened = self._happened, [], []
+            encoded = self._encoded
+            happened, self._unsaved, self._happened, self._encoded = self._happened, [], [], []
             ref = self.ref
-            change = self._change(entries, happened, approvals, state, status)
+            change = self._change(entries, encoded, happened, approvals, state, status)
+            assert not CHECKED or change.encoded in (None, encode_entries(entries))
             try:
                 await self.lease.commit(change)
             except BaseException:
                 self._unsaved, self._happened = entries + self._unsaved, happened + self._happened
+                self._encoded = None
                 self._is_doubtful = True
                 raise
             self._saved = change.length or 0
@@ -212,6 +219,7 @@ class LeasedThread:
     def _change(
         self,
         entries: list[Entry],
+        encoded: list[bytes] | None,
         happened: list[Happened],
         approvals: Sequence[Approval],
         state: bytes | None,
@@ -221,6 +229,7 @@ class LeasedThread:
             after=self._saved,
             keep=self._keep,
             entries=entries,
+            encoded=None if encoded is None else b"[%b]" % b",".join(encoded),
             approvals=approvals,
             replaced=self._replaced,
             state=msgspec.UNSET if state is None else msgspec.Raw(state),

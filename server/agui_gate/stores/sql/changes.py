@@ -42,7 +42,7 @@ class Changes:
         if change.keep is not None or change.approvals or change.replaced or change.happened:
             seq, batch, grown = yield from self._looked(key, change, run_key)
         if change.entries:
-            append, size = self._journal.append(held, seq, change.entries)
+            append, size = self._journal.append(held, seq, change)
             batch, grown = [*batch, append], grown + size
         if change.status is not None and is_run(run_key):
             batch.append(self._trail.ended(held, change.status))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from agui_gate.core.stored_values import decode_entries, encode_entries, first_entries
 from agui_gate.core.transcript import Entry
+from agui_gate.stores.base import Change
 from agui_gate.stores.sql.operations import Result, Statement
 from agui_gate.stores.sql.variant import Variant
 
@@ -45,12 +46,12 @@ class Journal:
             return []
         return decode_entries(b"[%b]" % (bodies.encode() if isinstance(bodies, str) else bodies))
 
-    def append(self, held: Mapping[str, object], seq: int | None, entries: Sequence[Entry]) -> tuple[Statement, int]:
-        """Returns a statement with one batch at place ``seq`` (None: the end), and its bytes. ``held``: the values of
-        `AS_KNOWN`.
+    def append(self, held: Mapping[str, object], seq: int | None, change: Change) -> tuple[Statement, int]:
+        """Returns a statement with a change's entries at place ``seq`` (None: the end), and their bytes. ``held``: the
+        values of `AS_KNOWN`.
         """
-        body = encode_entries(entries)
-        values = {**held, "seq": seq, "count": len(entries), "body": self._variant.body(body)}
+        body = encode_entries(change.entries) if change.encoded is None else change.encoded
+        values = {**held, "seq": seq, "count": len(change.entries), "body": self._variant.body(body)}
         return Statement(self._append, values), len(body)
 
     def look(self, key: int, keep: int) -> list[Statement]:
