@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -40,6 +41,7 @@ GRACE_SECONDS = RENEW_SECONDS + 1.0
 
 Place = tuple[str, str, str]
 """A principal, a thread of theirs, and who had its lease last."""
+_place = attrgetter("principal", "thread_id", "run_key")
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -123,10 +125,6 @@ class OrphanJob:
             await gated_calls.recover([a for a in orphans if a.state is State.CLAIMED], lambda _: False)
         finally:
             await self._keeper.give_back(thread, run_key)
-
-
-def _place(named: Named) -> Place:
-    return named.principal, named.thread_id, named.run_key
 
 
 async def _run_nothing(approval: Approval, start: ToolStart) -> Output:

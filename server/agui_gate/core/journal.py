@@ -140,8 +140,11 @@ class Journal:
             case ActionEntry():
                 self._actions.add(entry.call_id)
                 self._record_id(entry.call_id)
-            case CardEntry() | CardClosedEntry() | ReplacedEntry():
-                self._note_card(entry)
+            case CardEntry() | CardClosedEntry():
+                self.cards.note(entry)
+            case ReplacedEntry():
+                self.cards.note(entry)
+                self.replaced.append(entry)
             case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
                 self._note_course(entry)
             case _:
@@ -174,25 +177,15 @@ class Journal:
 
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:
-            case HandedOffEntry():
-                self._note_handed_off(entry)
+            case HandedOffEntry():  # who answers from here on has a continuation of its own, or none (S22)
+                self.heirs[entry.task] = entry.agent
+                self.ref = self.ref if entry.task else None
             case WindowEntry():
                 self.windows[Viewpoint(entry.agent, entry.task)] = entry
             case StateEntry():
                 self.has_state_entries = True
             case PreviewEntry():
                 self.previews[entry.call_id] = entry.place
-
-    def _note_handed_off(self, entry: HandedOffEntry) -> None:
-        """Notes a hand-off. Who answers from here on has a continuation of its own, or none (S22)."""
-        self.heirs[entry.task] = entry.agent
-        if not entry.task:
-            self.ref = None
-
-    def _note_card(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
-        self.cards.note(entry)
-        if isinstance(entry, ReplacedEntry):
-            self.replaced.append(entry)
 
     def record(self, approval: Approval) -> None:
         """Takes over a record of the ledger: a new one, or one that was moved."""

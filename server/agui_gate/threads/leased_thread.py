@@ -199,7 +199,19 @@ class LeasedThread:
             encoded = self._encoded
             happened, self._unsaved, self._happened, self._encoded = self._happened, [], [], []
             ref = self.ref
-            change = self._change(entries, encoded, happened, approvals, state, status)
+            change = Change(
+                after=self._saved,
+                keep=self._keep,
+                entries=entries,
+                encoded=None if encoded is None else b"[%b]" % b",".join(encoded),
+                approvals=approvals,
+                replaced=self._replaced,
+                state=msgspec.UNSET if state is None else msgspec.Raw(state),
+                ref=ref,
+                default_title=None if self.thread.title else self._title(),
+                status=status,
+                happened=happened,
+            )
             assert not CHECKED or change.encoded in (None, encode_entries(entries))
             try:
                 await self.lease.commit(change)
@@ -215,29 +227,6 @@ class LeasedThread:
             self.ended, self._ended_as = self.ended or status is not None, self._ended_as or status
             for approval in approvals:
                 self.history.record(approval)
-
-    def _change(
-        self,
-        entries: list[Entry],
-        encoded: list[bytes] | None,
-        happened: list[Happened],
-        approvals: Sequence[Approval],
-        state: bytes | None,
-        status: RunStatus | None,
-    ) -> Change:
-        return Change(
-            after=self._saved,
-            keep=self._keep,
-            entries=entries,
-            encoded=None if encoded is None else b"[%b]" % b",".join(encoded),
-            approvals=approvals,
-            replaced=self._replaced,
-            state=msgspec.UNSET if state is None else msgspec.Raw(state),
-            ref=self.ref,
-            default_title=None if self.thread.title else self._title(),
-            status=status,
-            happened=happened,
-        )
 
     def version(self) -> JournalVersion | None:
         """Returns what the store has of its journal, if that is just what its history says; else None.
