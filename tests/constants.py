@@ -308,6 +308,7 @@ SETTINGS: dict[str, object] = {
     "jwt_roles": "",
     "jwt_person": "",
     "jwt_acts_for": "",
+    "jwt_revoked": "",
     "dialect": "auto",
     "max_body_bytes": 4194304,
     "events_seconds": 300.0,

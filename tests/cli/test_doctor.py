@@ -12,9 +12,10 @@ from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
+from tests.people.issuer import AUDIENCE, ISSUER, public, write
 from tests.requirements import shows
 from tests.stores.support import ask, gated
-from tests.support.servers import Valkey
+from tests.support.servers import Valkey, free_port
 
 
 def test_all_is_well(cli: Cli) -> None:
@@ -166,3 +167,16 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))
     assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check whether they took" in result.stdout
     assert "50" not in result.stdout.replace(str(path), "")
+
+
+def test_the_keys_of_an_issuer_are_asked_for(cli: Cli) -> None:
+    write(Path("keys.json"), public("RS256", "rsa"), public("ES256", "ec"))
+    env = {"AGUI_GATE_JWT_ISSUER": ISSUER, "AGUI_GATE_JWT_AUDIENCE": AUDIENCE, "AGUI_GATE_JWT_JWKS": "keys.json"}
+    found = cli("doctor", "--store", "memory://", env=env)
+    assert (found.exit_code, "✓ keys of the issuer: 2 in its file" in found.stdout) == (0, True), found.stdout
+    away = cli("doctor", "--store", "memory://", env={**env, "AGUI_GATE_JWT_JWKS": f"http://127.0.0.1:{free_port()}/"})
+    assert away.exit_code == 1
+    assert "✗ keys of the issuer: can't be fetched" in away.stdout
+    broken = cli("doctor", "--store", "memory://", env={**env, "AGUI_GATE_JWT_JWKS": "https://[id.example/keys"})
+    assert broken.exit_code == 1
+    assert "✗ keys of the issuer: AGUI_GATE_JWT_JWKS must be a file or an https:// URL." in broken.stdout

@@ -132,7 +132,11 @@ async def test_fixed_tokens_may_be_accepted_beside_it_and_overlap(keys: Path) ->
         ({"jwt_jwks": ""}, "also need AGUI_GATE_JWT_JWKS"),
         ({"jwt_jwks": "http://id.example/keys"}, "must be a file or an https:// URL"),
         ({"jwt_jwks": "ftp://id.example/keys"}, "must be a file or an https:// URL"),
+        ({"jwt_jwks": "https://[id.example/keys"}, "must be a file or an https:// URL"),
+        ({"jwt_jwks": "https://id.example:keys/"}, "must be a file or an https:// URL"),
+        ({"jwt_jwks": "https:///keys"}, "must be a file or an https:// URL"),
         ({"jwt_jwks": "nothing.json"}, "can't be read"),
+        ({"jwt_revoked": "nothing.txt"}, "The revoked tokens in nothing.txt .* can't be read"),
     ],
 )
 def test_settings_that_lack_something_stop_the_start(keys: Path, more: dict[str, Any], message: str) -> None:
@@ -174,6 +178,36 @@ async def test_a_stream_ends_when_its_token_is_over(keys: Path, monkeypatch: pyt
         async with client.stream("GET", "/approvals/events", headers=head) as stream:
             assert stream.status_code == 200
             await over(stream)
+
+
+async def test_a_token_that_is_revoked_is_refused_and_its_streams_end(
+    keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Admission, "AGAIN_SECONDS", 0.05)
+    revoked = tmp_path / "revoked"
+    revoked.write_text("# the laptop that was lost\nj-0\n")
+    app = create_app(
+        Agent(name="a", model=Parrot()), store="memory://", settings=settings(keys, jwt_revoked=str(revoked))
+    )
+    async with serving(app) as url, httpx2.AsyncClient(base_url=url, timeout=SECONDS) as client:
+
+        async def status(**claims: Any) -> int:
+            head = {"authorization": bearer(token(**claims))}
+            return (await client.get("/approvals", headers=head)).status_code
+
+        assert [await status(jti=jti) for jti in ("j-0", "j-1", "j-2", "", 7)] == [401, 200, 200, 401, 401]
+        assert await status() == 401
+        async with client.stream("GET", "/approvals/events", headers={"authorization": bearer(token(jti="j-1"))}) as s:
+            assert s.status_code == 200
+            revoked.write_text("j-0\nj-1 # left the company\n")
+            await over(s)
+        assert [await status(jti=jti) for jti in ("j-1", "j-2")] == [401, 200]
+        revoked.write_bytes(b"\xff")
+        assert await status(jti="j-2") == 503
+        revoked.write_text("j-0\n" * 300_000)
+        assert await status(jti="j-2") == 503
+        remove(revoked)
+        assert await status(jti="j-2") == 503
 
 
 def remove(path: Path) -> None:

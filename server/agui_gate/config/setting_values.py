@@ -75,6 +75,21 @@ def _claim(value: Any) -> str:
     return _text(value) if value != "" else ""
 
 
+def _issuer(value: Any) -> str:
+    """Text, as it is in the tokens."""
+    return _text(value) if value != "" else ""
+
+
+def _place(value: Any) -> str:
+    """A path, or an `https://` URL."""
+    return _text(value) if value != "" else ""
+
+
+def _path(value: Any) -> str:
+    """A path."""
+    return _text(value) if value != "" else ""
+
+
 def _pair(item: str) -> tuple[str, str]:
     principal, _, token = item.partition(":")
     return principal.strip(), token.strip()
@@ -173,15 +188,16 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
     "tokens": _tokens,
-    "jwt_issuer": _claim,
+    "jwt_issuer": _issuer,
     "jwt_audience": _names,
-    "jwt_jwks": _claim,
+    "jwt_jwks": _place,
     "jwt_algorithms": _signatures,
     "jwt_leeway": _seconds(0, 300),
     "jwt_tenant": _claim,
     "jwt_roles": _claim,
     "jwt_person": _claim,
     "jwt_acts_for": _claim,
+    "jwt_revoked": _path,
     "cors_origins": _origins,
     "allowed_hosts": _hosts,
     "dialect": _dialect,

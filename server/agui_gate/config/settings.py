@@ -74,6 +74,10 @@ class Settings:
     """
     jwt_acts_for: str = ""
     """The claim with the owner whose threads the principal works on. Set: a token without it is refused."""
+    jwt_revoked: str = ""
+    """A file with the ids (`jti`) of tokens that are refused though they are not over, one a line. It is read again
+    when it has changed. Set: a token without an id is refused.
+    """
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call this server. Without authentication, loopback origins are allowed."""
     allowed_hosts: tuple[str, ...] = ()

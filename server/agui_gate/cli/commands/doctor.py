@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -91,7 +91,7 @@ async def _findings(
             "settings", False, error.message, "Correct it. `agui-gate settings` shows where each value came from."
         )
         return
-    for finding in _about_settings(settings):
+    async for finding in _about_settings(settings):
         yield finding
     yield _page()
     agents: tuple[Agent, ...] = ()
@@ -116,10 +116,12 @@ async def _findings(
             yield finding
 
 
-def _about_settings(settings: Settings) -> Iterator[Finding]:
+async def _about_settings(settings: Settings) -> AsyncIterator[Finding]:
     changed = len(settings.sources)
     yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
     yield _access(settings)
+    if settings.signed_tokens:
+        yield await _keys(settings)
     every = ((name, (one,) if isinstance(one, str) else one) for name, one in settings.tokens.items())
     weak = [principal for principal, some in every if any(len(token) < SHORT_TOKEN for token in some)]
     if weak:
@@ -142,6 +144,14 @@ def _tokens_of(settings: Settings) -> str:
     issuer = f"with tokens of {settings.jwt_issuer}" if settings.signed_tokens else ""
     fixed = f"with the token of {', '.join(settings.tokens)}" if settings.tokens else ""
     return " and ".join(filter(None, (issuer, fixed)))
+
+
+async def _keys(settings: Settings) -> Finding:
+    try:
+        from agui_gate.extras.people.signed_tokens import check_keys
+    except ImportError:
+        return Finding("keys of the issuer", False, "PyJWT is not installed", 'pip install "agui-gate[jwt]"')
+    return await check_keys(settings)
 
 
 def _page() -> Finding:

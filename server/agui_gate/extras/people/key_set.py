@@ -15,8 +15,9 @@ import asyncio
 import json
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import jwt
@@ -34,7 +35,7 @@ PAUSE_SECONDS = 10.0
 FETCH_SECONDS = 5.0
 """Seconds that an attempt may take."""
 MAX_SET = 1024 * 1024
-"""Bytes of a set."""
+"""Bytes of a set, and of any file that is read again."""
 MAX_KEYS = 200
 """Keys of a set that are read."""
 SHORTEST_RSA = 2048
@@ -43,6 +44,7 @@ SHORTEST_RSA = 2048
 log = structlog.get_logger("agui_gate.auth")
 
 Json = dict[str, Any]
+Value = TypeVar("Value")
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -58,9 +60,16 @@ class Keys(msgspec.Struct, frozen=True):
         every = [*self.named.values(), *self.nameless]
         return every[0] if len(every) == 1 else None
 
+    def __len__(self) -> int:
+        return len(self.named) + len(self.nameless)
+
 
 class KeySet(Protocol):
     """Finds the key by which a token says that it is signed."""
+
+    async def count(self) -> int:
+        """Returns how many keys there are now. Raises `Unavailable` if they can't be had."""
+        ...
 
     async def find(self, key_id: str | None) -> Json | None:
         """Returns the key, as JSON; None if the issuer has none of that id. Raises `Unavailable`."""
@@ -104,30 +113,54 @@ def _signs(key: Json) -> bool:
     return key["kty"] != "RSA" or size >= SHORTEST_RSA
 
 
+class File(Generic[Value]):
+    """What a file of the settings says, read again when it has changed. ``what`` and ``setting`` name it in errors."""
+
+    def __init__(self, path: Path, read: Callable[[bytes], Value], what: str, setting: str) -> None:
+        self._path, self._parse = path, read
+        try:
+            self._written, self._value = self._read()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"The {what} in {path.name} ({setting}) can't be read: {_why(error)}.") from None
+
+    def value(self) -> Value:
+        """Returns what it says now. Raises `Unavailable` if it can't be read any more: that lets nobody in."""
+        try:
+            if _written(self._path) != self._written:
+                self._written, self._value = self._read()
+        except (OSError, ValueError) as error:
+            log.error("file_unreadable", file=self._path.name, why=_why(error))
+            raise Unavailable("Authentication is not available right now.") from None
+        return self._value
+
+    def _read(self) -> tuple[tuple[int, int], Value]:
+        written = _written(self._path)
+        with self._path.open("rb") as file:
+            body = file.read(MAX_SET + 1)
+        if len(body) > MAX_SET:
+            raise ValueError("it is too large")
+        return written, self._parse(body)
+
+
+def read_ids(body: bytes) -> frozenset[str]:
+    """Returns the ids of tokens that a file lists, one a line. Raises `ValueError` if it is no text."""
+    lines = (line.partition("#")[0].strip() for line in body.decode().splitlines())
+    return frozenset(filter(None, lines))
+
+
 class FileKeys:
     """Keys from a file."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            self._written, self._keys = self._read()
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(f"The keys in {path.name} (jwt_jwks) can't be read: {_why(error)}.") from None
+        self._file = File(path, read_keys, "keys", "jwt_jwks")
+
+    async def count(self) -> int:
+        """See `KeySet`."""
+        return len(self._file.value())
 
     async def find(self, key_id: str | None) -> Json | None:
-        """See `KeySet`. A file that can't be read any more lets nobody in."""
-        try:
-            if _written(self._path) != self._written:
-                self._written, self._keys = self._read()
-        except (OSError, ValueError) as error:
-            log.error("keys_unreadable", why=_why(error))
-            raise Unavailable("Authentication is not available right now.") from None
-        return self._keys.find(key_id)
-
-    def _read(self) -> tuple[tuple[int, int], Keys]:
-        written = _written(self._path)
-        with self._path.open("rb") as file:
-            return written, read_keys(file.read(MAX_SET))
+        """See `KeySet`."""
+        return self._file.value().find(key_id)
 
 
 def _written(path: Path) -> tuple[int, int]:
@@ -144,15 +177,23 @@ class FetchedKeys:
         self._fetched_at = self._tried_at = float("-inf")
         self._fetching = asyncio.Lock()
 
+    async def count(self) -> int:
+        """See `KeySet`."""
+        await self._renew()
+        return len(self._trusted())
+
     async def find(self, key_id: str | None) -> Json | None:
         """See `KeySet`."""
         if time.monotonic() - self._fetched_at > RENEW_SECONDS or self._keys is None:
             await self._renew()
         if self._keys is not None and self._keys.find(key_id) is None:
             await self._renew()
+        return self._trusted().find(key_id)
+
+    def _trusted(self) -> Keys:
         if self._keys is None or time.monotonic() - self._fetched_at > TRUST_SECONDS:
             raise Unavailable("Authentication is not available right now.")
-        return self._keys.find(key_id)
+        return self._keys
 
     async def _renew(self) -> None:
         """Fetches them, unless somebody has just tried to."""
@@ -188,8 +229,13 @@ def fetch(url: str) -> bytes:
 
 def is_safe_url(url: str) -> bool:
     """Returns whether keys may be fetched there: by HTTPS, or from this machine."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # such as brackets that don't close, or a port that is no number
+        return False
+    local = parts.scheme == "http" and host in ("localhost", "127.0.0.1", "::1")
+    return bool(host) and (parts.scheme == "https" or local)
 
 
 def _why(error: Exception) -> str:

@@ -7,6 +7,7 @@ A token is taken if all of this is so, and else it is nobody's:
 * it is signed by a key of the issuer, by the algorithm of that key
 * ``iss`` is the issuer, ``aud`` names us, ``exp`` is there and not over, ``nbf`` and ``iat`` are not in the future,
   give or take the leeway
+* its id (``jti``) is not among those that were revoked; where there is a list of these, it has an id
 * ``sub`` is a name, and each claim is there that the settings read: without its tenant or its roles a token says less
   than it should, and not that there are none
 
@@ -14,6 +15,7 @@ Whatever goes wrong while one is read means no. Only keys that can't be had are 
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -21,9 +23,10 @@ import msgspec
 import structlog
 from starlette.requests import Request
 
+from agui_gate.adapter import Finding
 from agui_gate.core.principals import Principal
-from agui_gate.errors import ConfigurationError
-from agui_gate.extras.people.key_set import KeySet, is_safe_url, key_set
+from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.extras.people.key_set import File, KeySet, is_safe_url, key_set, read_ids
 from agui_gate.http.bearer import Bearer, bearer_token
 
 if TYPE_CHECKING:
@@ -54,11 +57,15 @@ class Rules(msgspec.Struct, frozen=True):
 class SignedTokens:
     """An ``auth`` for tokens that are signed, and for the ``fixed`` ones of the settings."""
 
-    def __init__(self, rules: Rules, keys: KeySet, fixed: Bearer | None = None) -> None:
-        self._rules, self._keys, self._fixed = rules, keys, fixed
+    def __init__(
+        self, rules: Rules, keys: KeySet, fixed: Bearer | None = None, revoked: File[frozenset[str]] | None = None
+    ) -> None:
+        self._rules, self._keys, self._fixed, self._revoked = rules, keys, fixed, revoked
 
     async def __call__(self, request: Request) -> str | None:
-        """Returns whose token it is, or None. Raises `Unavailable` if the issuer's keys can't be had."""
+        """Returns whose token it is, or None. Raises `Unavailable` if the issuer's keys, or the ids of revoked tokens,
+        can't be had.
+        """
         if self._fixed is not None and (name := self._fixed(request)) is not None:
             return name
         token = bearer_token(request)
@@ -73,8 +80,12 @@ class SignedTokens:
         key = await self._keys.find(key_id) if is_known else None
         if key is None:
             return None
+        revoked = self._revoked.value() if self._revoked is not None else None
         try:
-            return self._principal(token, key, str(algorithm))
+            principal = self._principal(token, key, str(algorithm))
+            if revoked is not None and _name(principal.claims, "jti") in revoked:
+                raise ValueError("the token was revoked")
+            return principal
         except Exception as error:  # whatever it is: that is no token of the issuer
             log.debug("token_refused", why=type(error).__name__)
             return None
@@ -158,4 +169,21 @@ def auth_of(settings: "Settings") -> SignedTokens:
         settings.jwt_person,
         settings.jwt_acts_for,
     )
-    return SignedTokens(rules, key_set(settings.jwt_jwks), Bearer(settings.tokens) if settings.tokens else None)
+    fixed = Bearer(settings.tokens) if settings.tokens else None
+    listed = settings.jwt_revoked
+    revoked = File(Path(listed), read_ids, "revoked tokens", "jwt_revoked") if listed else None
+    return SignedTokens(rules, key_set(settings.jwt_jwks), fixed, revoked)
+
+
+async def check_keys(settings: "Settings") -> Finding:
+    """Returns whether the issuer's keys can be had (for `agui-gate doctor`)."""
+    place = "at its URL" if "://" in settings.jwt_jwks else "in its file"
+    try:
+        auth_of(settings)
+        number = await key_set(settings.jwt_jwks).count()
+    except ConfigurationError as error:
+        return Finding("keys of the issuer", False, error.message, "Correct the AGUI_GATE_JWT_ settings.")
+    except Unavailable:
+        fix = "Nobody is let in without them. Open AGUI_GATE_JWT_JWKS from this machine: it has to answer a JWK set."
+        return Finding("keys of the issuer", False, "can't be fetched", fix)
+    return Finding("keys of the issuer", True, f"{number} {place}")
