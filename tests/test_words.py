@@ -26,8 +26,8 @@ class Word:
 
 WORDS = {
     "settle": Word("settle settles settled", ("core/sanitizer.py", "core/sequencer.py", "core/transcript.py"), 0),
-    "note": Word("note notes noted", ("bus/replicas/",), 11),
-    "take": Word("take takes taken took taking", ("stores/",), 13),
+    "note": Word("note notes noted", ("bus/replicas/",), 10),
+    "take": Word("take takes taken took taking", ("stores/",), 12),
     "tell": Word("tell tells told telling", ("bus/", "extras/replica_signals.py"), 28),
     "dialect": Word("dialect dialects", ("core/dialect.py", "protocol/"), 0),
     "memory": Word("memory memories", ("bus/memory.py", "stores/memory", "threads/budget.py"), 1),
