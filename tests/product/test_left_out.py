@@ -8,7 +8,7 @@ import pytest
 from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import ConversationRef, Media, Text, TurnDone, UserTurn
 from agui_gate.errors import ContextLength, MediaRefused, ProviderAuth, ProviderRejected
-from agui_gate.turns.content_refusals import REFUSED, TOO_LONG, TOO_LONG_RESULT
+from agui_gate.turns.refused_content import REFUSED, TOO_LONG, TOO_LONG_RESULT
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses

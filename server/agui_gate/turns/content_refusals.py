@@ -15,20 +15,17 @@ Nothing is asked again that says yes to a held call, unless the provider is know
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agui_gate.core import events as ev
 from agui_gate.core.media import FOREIGN, is_foreign, normal, placeholder
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.transcript import (
-    ActionEntry,
     Content,
     Entry,
     LeftOutEntry,
     Media,
-    ReportedEntry,
     ResultEntry,
-    Text,
     TurnEntry,
     UserEntry,
 )
@@ -36,17 +33,9 @@ from agui_gate.errors import ContentRefused, ContextLength, MediaRefused, Provid
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 
 if TYPE_CHECKING:
-    from agui_gate.threads.leased_thread import LeasedThread
-
-LONG = 1_000
-"""Characters of a message or a result that may be why a conversation is too long."""
+    pass
 
 REFUSED_MEDIA = "the provider could not take it"
-TOO_LARGE_MEDIA = "it was too large for the model"
-REFUSED = "[A message was here. The provider refused it for its content, so it was left out.]"
-REFUSED_RESULT = "[The result was left out: the provider refused it for its content.]"
-TOO_LONG = "[A message was here. It was too long for the model, so it was left out.]"
-TOO_LONG_RESULT = "[The result was left out: it was too long for the model.]"
 
 
 def left_out(entry: LeftOutEntry) -> ev.Custom:
@@ -99,6 +88,8 @@ class ContentRefusals(TurnStep):
             return True
         # A task has no messages of the user's.
         if isinstance(error, ContentRefused | ContextLength) and not self._speaker.member.who.task:
+            from agui_gate.turns.refused_content import blamed
+
             self._leave_out(blamed(self._thread, error))
         return False
 
@@ -124,7 +115,7 @@ class ContentRefusals(TurnStep):
 
     def _newest(self) -> list[LeftOutEntry]:
         """Returns the attachments of what was said since the model last spoke."""
-        return [left for left, _ in self._sent(_since_turn(self._thread.entries))]
+        return [left for left, _ in self._sent(since_turn(self._thread.entries))]
 
     def _sent(self, entries: Sequence[Entry]) -> list[tuple[LeftOutEntry, Media]]:
         """Returns the attachments in ``entries`` that would be sent, each with a note for it."""
@@ -151,36 +142,7 @@ def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]
             yield LeftOutEntry(placeholder(normal(part), reason), message_id, place, call_id), part
 
 
-def blamed(thread: "LeasedThread", refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
-    """Returns what is left out from now on after ``refused``: what was new; of what is too long, the longest."""
-    new = _since_turn(thread.entries)
-    gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
-    too_long = isinstance(refused, ContextLength) or refused.too_long
-    if not too_long and any(entry.note in (REFUSED, REFUSED_RESULT) for entry in gone):
-        new = _since_turn(thread.entries, ours=True)  # once more, and without what was new then: it is something older
-    before = {entry.message_id or entry.call_id for entry in gone}
-    said = [one for entry in new if (one := _said(entry, thread)) is not None and one.id not in before]
-    if not too_long:
-        return [one.note(REFUSED, REFUSED_RESULT) for one in said]
-    longest = _longest(said) or _longest(_all_said(thread))
-    if longest is None:
-        return []
-    return longest.media or [longest.note(TOO_LONG, TOO_LONG_RESULT)]
-
-
-def _longest(said: Sequence["_Said"]) -> "_Said | None":
-    return max((one for one in said if one.length >= LONG), key=lambda one: one.length, default=None)
-
-
-def _all_said(thread: "LeasedThread") -> list["_Said"]:
-    """Returns all that the model is told of this thread by others."""
-    gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
-    before = {entry.message_id or entry.call_id for entry in gone}
-    said = (_said(entry, thread) for entry in thread.entries)
-    return [one for one in said if one is not None and one.id not in before]
-
-
-def _since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
+def since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
     """Returns the entries after the model's last turn. ``ours``: its last turn here, not in a history that a client
     brought.
     """
@@ -189,42 +151,3 @@ def _since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Ent
         if isinstance(entry, TurnEntry) and (entry.origin or not ours):
             return entries[place + 1 :]
     return entries
-
-
-class _Said(NamedTuple):
-    """Something that the model is told. ``media``: notes for its attachments, if they are the larger part of it."""
-
-    id: str
-    length: int
-    is_result: bool
-    media: list[LeftOutEntry]
-
-    def note(self, message: str, result: str) -> LeftOutEntry:
-        if self.is_result:
-            return LeftOutEntry(result, call_id=self.id)
-        return LeftOutEntry(message, self.id)
-
-
-def _said(entry: Entry, thread: "LeasedThread") -> _Said | None:
-    """Returns what an entry said to the model; None for one that says nothing."""
-    match entry:
-        case UserEntry():
-            return _message(entry)
-        case ActionEntry():
-            return _Said(entry.call_id, len(entry.arguments) + len(entry.output.content), False, [])
-        case ResultEntry():
-            return _Said(entry.call_id, len(entry.output.content), True, [])
-        case ReportedEntry():
-            approval = thread.approvals.get(entry.call_id)
-            output = approval.output if approval is not None else None
-            return _Said(entry.call_id, len(output.content), True, []) if output is not None else None
-        case _:
-            return None
-
-
-def _message(entry: UserEntry) -> _Said:
-    media = [(place, part) for place, part in enumerate(entry.content) if isinstance(part, Media)]
-    attached = sum(len(part.value) for _, part in media)
-    text = sum(len(part.text) for part in entry.content if isinstance(part, Text))
-    notes = [LeftOutEntry(placeholder(normal(part), TOO_LARGE_MEDIA), entry.id, place) for place, part in media]
-    return _Said(entry.id, text + attached, False, notes if attached > text else [])
