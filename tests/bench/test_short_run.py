@@ -114,3 +114,18 @@ async def test_the_first_event_after_earlier_runs(tmp_path: Path) -> None:
     """A thread that is in use is not read again: it costs the same however many runs it had."""
     took = await counted_first_events(tmp_path, runs=30)
     assert took.over(Counted(ours=182, calls=470, tasks=3, jobs=2, turns=12)) == {}
+
+
+async def test_the_statements_of_a_run(tmp_path: Path) -> None:
+    """Two transactions, the lease's and the end's, each with a look at the version of the file."""
+    statements: list[str] = []
+    with answered(deltas=2):
+        async with started(create_ours("http://127.0.0.1/v1", tmp_path)) as app:
+            store = app.state.engine.store
+            for number in range(3):
+                await store._run(lambda db: db.connection.set_trace_callback(statements.append))
+                statements.clear()
+                await run(app, run_body("thread", user("hello", f"m{number}")))
+                await store._run(lambda db: db.connection.set_trace_callback(None))
+    assert len(statements) <= 13, statements
+    assert [text.split()[0] for text in statements].count("BEGIN") == 2
