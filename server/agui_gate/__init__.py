@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.core.principals import Principal
     from agui_gate.core.registry import PendingApprovalRegistry
+    from agui_gate.extras.people.rules import Ruling
     from agui_gate.extras.teams.workflow import parallel, pipeline
     from agui_gate.http.app import create_app
 
@@ -40,6 +41,7 @@ __all__ = [
     "LastTokens",
     "PendingApprovalRegistry",
     "Principal",
+    "Ruling",
     "SchemaTool",
     "Settings",
     "Situation",
@@ -61,6 +63,7 @@ _LAZY = {
     "LastTokens": "agui_gate.agents.context_window",
     "PendingApprovalRegistry": "agui_gate.core.registry",
     "Principal": "agui_gate.core.principals",
+    "Ruling": "agui_gate.extras.people.rules",
     "SchemaTool": "agui_gate.agents.tool_source",
     "Settings": "agui_gate.config.settings",
     "Situation": "agui_gate.agents.instruction_context",

@@ -29,6 +29,7 @@
     ├── Unavailable                 503  unavailable
     │   ├── NotSaved                503  unavailable
     │   ├── Unreadable              503  unavailable
+    │   ├── TermsChanged            503  unavailable
     │   ├── ShuttingDown            503  unavailable
     │   ├── ExtraMissing            503  unavailable
     │   └── Interrupted             503  interrupted
@@ -268,6 +269,13 @@ class NotSaved(Unavailable):
     def __init__(self, message: str, *, ran: bool) -> None:
         super().__init__(message)
         self.ran = ran
+
+
+class TermsChanged(Unavailable):
+    """Another call was claimed at this moment, so a sum that a rule went by is another one. Try again."""
+
+    def __init__(self) -> None:
+        super().__init__("Another call was decided at this moment. Try again.")
 
 
 class ShuttingDown(Unavailable):

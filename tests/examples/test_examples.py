@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agui_gate.approvals import outbox
@@ -134,6 +134,32 @@ async def test_conditional_gate(teach: Teach) -> None:
         assert lesson.module.REFUNDED == {"A1": 20, "A2": 80}
         done = await chat.resume((second_time.interrupts[0]["id"], NO))
         assert (done.text, lesson.module.REFUNDED) == ("Done.", {"A1": 20, "A2": 80})
+
+
+async def test_policy(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[dict[str, Any]] = []
+
+    async def judge(request: Request) -> Response:
+        heard.append((await request.json())["input"])
+        amount = heard[-1]["arguments"]["amount"]
+        says = {"says": "deny", "reason": "Too much."} if amount > 500 else {"says": "allow" if amount < 50 else "ask"}
+        return JSONResponse({} if amount == 49 else {"result": says})  # {}: it has no answer
+
+    amounts = (20, 49, 80, 600)
+    turns = [
+        {"output": [call("refund", order_id=f"A{amount}", amount=amount) for amount in amounts]},
+        {"output": [say("Done.")]},
+    ]
+    async with running(Starlette(routes=[Route("/v1/data/refunds/ruling", judge, methods=["POST"])])) as engine:
+        monkeypatch.setenv("OPA_URL", f"{engine}/v1/data/refunds/ruling")
+        async with teach("policy", turns) as lesson:
+            chat = lesson.product.chat()
+            asked = await chat.say("Refund them all")
+            assert sorted(one["amount"] for one in asked_for(asked)) == [49, 80]
+            assert lesson.module.REFUNDED == [("A20", 20)]
+            done = await chat.resume(*((question["id"], YES) for question in asked.interrupts))
+            assert (done.text, sorted(lesson.module.REFUNDED)) == ("Done.", [("A20", 20), ("A49", 49), ("A80", 80)])
+            assert max(one["spent"] for one in heard) >= 20
 
 
 @shows("S22")

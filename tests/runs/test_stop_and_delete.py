@@ -10,7 +10,7 @@ from agui_gate.approvals import execution
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import NotFound, RateLimited, Unavailable
-from agui_gate.protocol.approval_records import already
+from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.runs.stop_and_delete import Ended
 from agui_gate.stores.base import Change, Thread

@@ -19,6 +19,7 @@ import pytest
 import agui_gate.stores
 from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
+from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
 from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, StopRequest, Thread, Which
@@ -31,7 +32,7 @@ from tests.stores.support import Clock, ask, gated, said
 
 FOLDER = Path(agui_gate.stores.__file__).parent
 
-TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox"}
+TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls"}
 """Those that grow."""
 USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
 EPOCH = (
@@ -178,7 +179,15 @@ async def _approvals(store: Used, clock: Clock) -> None:
     for tenant in ("", "acme"):
         await store.people_waiting(tenant, 0, 10)
     await store.people_approval("a1")
+    await _counted(store)
     await store.read_approvals("alice", ["b2", "b3"])
+
+
+async def _counted(store: Used) -> None:
+    wanted = Sum("owner", "alice", "refund", "amount", 0)
+    await store.counted_calls(wanted)
+    await ask(store, gated("counted"), thread_id="counted")
+    await store.move("counted", State.CLAIMED, terms=Terms(seen=(Seen(wanted, 0.0),)))
 
 
 async def _lists(store: Used) -> None:

@@ -27,6 +27,8 @@ _TABLES = (
     "tombstones (id, principal, thread_id, agent, tool, source, state, arguments_digest, asked_at, deleted_at)",
     f"SELECT 'gone-' || i, {_WHO}, 'gone-' || i, 'support', 'refund', '', 'done', 'd', i, 1700000000000 + i FROM n "
     "WHERE i % 10 < 2",
+    "counted_calls (whose, place, tool, at, approval_id, numbers)",
+    f"SELECT 'owner', {_WHO}, 'refund', 1800000000000 + i, 'approval-' || i, '{{}}' FROM n",
     "outbox (principal, thread_id, kind, about, body, created_at)",
     "SELECT 'alice', 'thread-' || i, 'run_ended', 'run-' || i, '{}', i FROM n WHERE i % 10 = 0",
 )

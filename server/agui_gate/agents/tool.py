@@ -52,7 +52,8 @@ class Gate:
 
     ``when(arguments)`` gates only some calls; it is a function, sync or async. It gets a copy of the arguments as JSON
     has them (a date is a text), and has a few seconds. Only False lets the call run: one that raises, takes too long or
-    returns anything else asks. ``editable`` names the arguments that the person may change before agreeing.
+    returns anything else asks. ``when(arguments, ctx)`` is a rule, which may also refuse a call: see
+    docs/people.md#rules. ``editable`` names the arguments that the person may change before agreeing.
     ``expires_after`` is in seconds, by the store's clock. ``message`` is what the person is asked; ``{argument}``
     placeholders are filled in. Where a placeholder names no argument, the tool can't be made.
 
@@ -60,7 +61,7 @@ class Gate:
     many have to: see docs/people.md#gates-that-ask-for-people.
     """
 
-    when: Callable[[dict[str, Any]], bool | Awaitable[bool]] | None = None
+    when: Callable[..., Any] | None = None
     editable: Sequence[str] = ()
     expires_after: float | None = None
     message: str | None = None
@@ -73,7 +74,11 @@ class Gate:
     people: "People | None" = field(default=None, init=False, repr=False)
     """What records have of the six above; None where they ask for nobody in particular."""
 
+    has_rule: bool = field(default=False, init=False, repr=False)
+    """Whether ``when`` takes a context."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "has_rule", self.when is not None and _takes_two(self.when))
         if isinstance(self.editable, str):
             raise ConfigurationError("Gate(editable=…) takes a list of argument names, not one string")
         if self.expires_after is not None and not 0 < self.expires_after <= MAX_EXPIRY:
@@ -97,6 +102,14 @@ class Gate:
             for place, begins in zip(places, formats, strict=True)
             if begins is not None and place not in names and (begins[0] == place or begins[0] in names)
         ]
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind({})
+    except (TypeError, ValueError) as error:  # ValueError: it has no signature
+        return isinstance(error, TypeError)
+    return False
 
 
 class Shown(NamedTuple):

@@ -7,7 +7,7 @@ schema. What was agreed to with one tool must not run another that happens to ha
 MCP server, or the same one after it changed what its arguments mean.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,9 +19,12 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.registry import ApprovalIndex, Status
 from agui_gate.errors import AguiGateError, ApprovalRefused, Unavailable
+from agui_gate.extra_loader import load
 
 if TYPE_CHECKING:
     from agui_gate.core.principals import By
+    from agui_gate.threads.lease import Lease
+    from agui_gate.threads.leased_thread import LeasedThread
 
 WhyNot = Callable[[Approval], AguiGateError | None]
 """Returns the reason for which an approved call can't be carried out now, or None: see `why_not`."""
@@ -31,11 +34,14 @@ ToolOf = Callable[[Approval], Tool | None]
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The move to make for one pending record: to state ``to`` (claimed means: then run it)."""
+    """The move to make for one pending record: to state ``to`` (claimed means: then run it). ``claim`` makes it where a
+    rule has to agree as well.
+    """
 
     approval: Approval
     to: State
     decision: Decision
+    claim: "Callable[[Lease], Awaitable[Approval]] | None" = None
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -90,6 +96,20 @@ def validate_answers(
         except AguiGateError as error:
             refused.append(Refused(approval, error, said[-1].way))
     return AnswerValidation(tuple(verdicts), tuple(refused))
+
+
+async def checked(
+    verdicts: Sequence[Verdict], tool_of: ToolOf, thread: "LeasedThread", now: int
+) -> tuple[Sequence[Verdict], Sequence[Refused]]:
+    """Returns the verdicts that may be carried out, and those that may not, where gates ask for people or have a
+    rule.
+    """
+    tools = [tool_of(verdict.approval) for verdict in verdicts if verdict.approval.people is None]
+    if len(tools) == len(verdicts) and not any(tool and tool.gate and tool.gate.has_rule for tool in tools):
+        return verdicts, ()
+    check = load("people.gates").check_verdicts
+    kept, refused = await check(verdicts, tool_of, thread, now)
+    return kept, refused
 
 
 def _verdict(

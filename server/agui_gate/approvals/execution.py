@@ -73,9 +73,11 @@ class GatedCalls:
         if errors := [error for error in ended if isinstance(error, Exception)]:
             raise ExceptionGroup("not all answers were carried out", errors)
 
-    async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
-        """Closes records without (another) decision of a person."""
-        return [await self._move(approval, to, None, output or result_texts.closed(to)) for approval in approvals]
+    async def close(
+        self, approvals: Sequence[Approval], to: State, output: Output | None = None, decision: Decision | None = None
+    ) -> list[Approval]:
+        """Closes records without (another) decision of a person. ``decision``: a rule's."""
+        return [await self._move(approval, to, decision, output or result_texts.closed(to)) for approval in approvals]
 
     async def shift(self, held: Sequence[Approval], to: State) -> None:
         """Moves held calls between the states in which nothing has come of them yet."""
@@ -145,7 +147,10 @@ class GatedCalls:
     async def _claim(self, verdict: Verdict) -> tuple[Approval, bool]:
         """Returns the record as it is then, and whether we have claimed it and its tool is ours to run."""
         try:
-            claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
+            move = verdict.claim or (
+                lambda lease: lease.move(verdict.approval.id, verdict.to, decision=verdict.decision)
+            )
+            claimed = await move(self._lease)
         except IllegalMove:
             return await self._as_it_is(verdict.approval), False
         if claimed.is_pending:  # more persons have to agree

@@ -1,7 +1,7 @@
 """Decisions out of band: `POST /approvals/{id}` and the shell, outside any run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +11,7 @@ from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster
 from agui_gate.approvals import answer_validation
-from agui_gate.approvals.answer_validation import Verdict, validate_answers
+from agui_gate.approvals.answer_validation import Refused, Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.core import answers as an
@@ -223,12 +223,11 @@ class Decisions:
 
         tool_of = partial(answer_validation.tool_of, agent)
         judgement = validate_answers([answer], index, tool_of, principal, why_not, opened.by)
-        verdicts, refusals = judgement.verdicts, judgement.refused
-        if any(verdict.approval.people is not None for verdict in verdicts):
-            check = load("people.gates").check_verdicts
-            now = self._store.now()
-            asker = agent or self._roster.asker(verdicts[0].approval)
-            verdicts, refusals = await check(verdicts, partial(answer_validation.tool_of, asker), opened.by, now)
+        verdicts: Sequence[Verdict] = judgement.verdicts
+        refusals: Sequence[Refused] = judgement.refused
+        if verdicts:
+            asker = partial(answer_validation.tool_of, agent or self._roster.asker(verdicts[0].approval))
+            verdicts, refusals = await answer_validation.checked(verdicts, asker, opened, self._store.now())
         for refused in refusals:
             opened.refused(refused)
             raise refused.error

@@ -90,8 +90,10 @@ class OutcomeEvents:
     def late(self, late: Iterable[Approval]) -> None:
         """Says what is true of calls that were decided before: the page may show what was clicked."""
         for approval in _once(late):
+            from agui_gate.protocol.late_answers import already
+
             record = approval_records.record(approval, self._asker.parameters(approval))
-            message = approval_records.already(approval, self._scope.clock())
+            message = already(approval, self._scope.clock())
             log_events.late(approval, self._scope.thread.thread.principal)
             self._custom({"approvalId": approval.id, "message": message, "record": record})
 

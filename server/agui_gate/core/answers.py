@@ -33,9 +33,9 @@ Target = Literal["approval", "call", "card"]
 """The kind of thing whose id an answer names."""
 Choice = Literal["approve", "reject", "cancel"]
 """The choice that an answer makes. To cancel is to leave the call undone without denying it."""
-Way = Literal["card", "resume", "message", "http", "shell"]
+Way = Literal["card", "resume", "message", "http", "shell", "rule"]
 """The way in which an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band,
-…
+… ``rule``: no person answered, but the gate's own rule.
 """
 
 

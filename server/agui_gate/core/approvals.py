@@ -310,9 +310,10 @@ def after_move(
     """Returns the record after that move at ``now``, with what was decided and what came of it. Raises
     `IllegalMove`.
 
-    A yes of one person where more have to agree leaves it pending. Raises `MayNotDecide` for one of who may not.
+    A yes of one person where more have to agree leaves it pending. Raises `MayNotDecide` for one of who may not. Where
+    the gate's own rule lets a call go, nobody has to agree.
     """
-    if approval.people is not None and to is State.CLAIMED:
+    if approval.people is not None and to is State.CLAIMED and not (decision and decision.way == "rule"):
         from agui_gate.core.agreement import agree
 
         return agree(approval, decision, now)

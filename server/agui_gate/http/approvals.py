@@ -17,7 +17,7 @@ from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import limit_of
 from agui_gate.http.views import approval_view, json_response, listed_view, tombstone_view
-from agui_gate.protocol.approval_records import already
+from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.lookup import capabilities

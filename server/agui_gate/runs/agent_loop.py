@@ -117,7 +117,9 @@ class AgentLoop:
         self.agent, self._cast, self._scope, self._thread = cast.team.entry, cast, scope, scope.thread
         self.asker = ApprovalPrompter(cast, scope)
         self.showing = OutcomeEvents(scope, self.asker)
-        self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
+        self.gated_calls = scope.gated_calls = GatedCalls(
+            self._thread.lease, self._run, self.showing.closed, self.showing.keep
+        )
         self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.snapshot)
         self._own_consents = self.consents.of_task("")
         self._kinds = cast.call_kinds(scope, self._turns_of, self.consents.of_task)
@@ -168,12 +170,9 @@ class AgentLoop:
             validated = validate_answers(
                 intake.answers, intake.index, cast.tool_of, thread.thread.principal, cast.why_not, thread.by
             )
-            verdicts = validated.verdicts
-            if any(verdict.approval.people is not None for verdict in verdicts):
-                check = load("people.gates").check_verdicts
-                verdicts, refused = await check(verdicts, cast.tool_of, thread.by, self._scope.clock())
-                self.showing.refused(refused)
-            self.showing.refused(validated.refused)
+            now = self._scope.clock()
+            verdicts, refused = await answer_validation.checked(validated.verdicts, cast.tool_of, thread, now)
+            self.showing.refused([*refused, *validated.refused])
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
         await self.gated_calls.carry_out(verdicts)

@@ -22,6 +22,7 @@ from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import Toolbox
 
 if TYPE_CHECKING:
+    from agui_gate.approvals.execution import GatedCalls
     from agui_gate.threads.leased_thread import LeasedThread
 
 Clock = Callable[[], int]
@@ -42,7 +43,8 @@ class RunContext:
     """One run: its request, its thread, its stream, who follows it; and where ids and the time come from.
 
     ``dialect`` is its client, as the rules have it by which that is told. ``begun`` are the calls whose tools have been
-    started in this run, ``untold`` results that are being saved, by their calls.
+    started in this run, ``untold`` results that are being saved, by their calls. ``gated_calls`` decides those with a
+    gate.
     """
 
     team: Team
@@ -57,6 +59,7 @@ class RunContext:
     begun: set[str] = field(default_factory=set)
     untold: dict[str, ResultEntry] = field(default_factory=dict)
     dialect: Dialect = field(init=False)
+    gated_calls: "GatedCalls" = field(init=False)
 
     def __post_init__(self) -> None:
         self.dialect = self.shapes.dialect(self, self.shapes.style(self.team.entry.hitl, self.input))

@@ -8,7 +8,9 @@ own.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.terms import Numbers, Sum, Terms
+from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.epochs import EpochStore
@@ -124,11 +126,37 @@ class PeopleStore(Protocol):
         ...
 
 
+class CountingStore(ApprovalStore, Protocol):
+    """Counts calls with their claims. Without it, a rule that asks for a sum fails, so that a person is asked."""
+
+    async def counted_calls(self, wanted: Sum) -> Sequence[Numbers]:
+        """Returns the numbers of the calls of a sum, oldest first: up to `MAX_COUNTED`, and one more."""
+        ...
+
+    async def move(
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str | None = None,
+        terms: Terms | None = None,
+    ) -> Approval:
+        """See `ApprovalStore.move`. A claim with ``terms`` is counted, in the same transaction.
+
+        Raises `TermsChanged` if a sum isn't what it was; then nothing changed. Nobody else's claim with terms, of the
+        same tenant, comes in between.
+        """
+        ...
+
+
 class OrphanedStore(Store, OrphanStore, InboxStore, Protocol):
     """A store that says which calls lost their process."""
 
 
 class FullStore(
+    CountingStore,
     Store,
     SharedStore,
     InboxStore,

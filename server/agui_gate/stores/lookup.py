@@ -56,7 +56,7 @@ def capabilities(store: Store) -> Capabilities:
         outbox=_having(store, "take_notices"),
         epochs=_having(store, "begin_epoch"),
         retention=_having(store, "sweep", "tally"),
-        takes_known=_takes(store.lease_thread, "known"),
+        takes_known=takes(store.lease_thread, "known"),
     )
 
 
@@ -64,7 +64,7 @@ def _having(store: Store, *methods: str) -> Any:
     return store if all(hasattr(store, name) for name in methods) else None
 
 
-def _takes(method: Callable[..., Any], name: str) -> bool:
+def takes(method: Callable[..., Any], name: str) -> bool:
     """Returns whether a method takes an argument of that name: one of a class that was written before may not."""
     parameters = signature(method).parameters
     return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())

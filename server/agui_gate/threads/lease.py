@@ -66,10 +66,10 @@ class Lease:
     ``held_at``: when it was held for sure, by the boot clock, which also counts while the machine sleeps.
     """
 
-    __slots__ = ("_store", "_written", "held_at", "lost", "run_key", "thread")
+    __slots__ = ("_written", "held_at", "lost", "run_key", "store", "thread")
 
     def __init__(self, store: Store, thread: Thread, run_key: str, written: Written = nobody_waits) -> None:
-        self._store, self.thread, self.run_key, self._written = store, thread, run_key, written
+        self.store, self.thread, self.run_key, self._written = store, thread, run_key, written
         self.lost = False
         self.held_at = clock.boot_clock()
 
@@ -82,7 +82,7 @@ class Lease:
         """Asks the store whether it is held, before something that isn't written. Raises `LeaseLost`."""
         self.check()
         asked = clock.boot_clock()
-        self.lost = self.run_key in await self._store.renew([self.run_key])
+        self.lost = self.run_key in await self.store.renew([self.run_key])
         self.check()
         self.held_at = asked
 
@@ -96,7 +96,7 @@ class Lease:
         """See `ThreadStore.commit`."""
         self.check()
         try:
-            await self._store.commit(self.thread, change, self.run_key)
+            await self.store.commit(self.thread, change, self.run_key)
         except LeaseLost:
             self.lost = True
             raise
@@ -104,12 +104,19 @@ class Lease:
         self._written(self.thread.principal, self.thread.id, what)
 
     async def move(
-        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        **terms: Any,
     ) -> Approval:
-        """Moves a record of the thread: see `ApprovalStore.move`."""
+        """Moves a record of the thread: see `ApprovalStore.move`. ``terms``: see `CountingStore.move`."""
         self.check()
+        more = {"decision": decision, "output": output, "run_key": self.run_key, **terms}
         try:
-            moved = await self._store.move(approval_id, to, decision=decision, output=output, run_key=self.run_key)
+            moved = await self.store.move(approval_id, to, **more)
         except LeaseLost:
             self.lost = True
             raise
@@ -118,12 +125,12 @@ class Lease:
 
     async def is_agreed(self, approval: Approval) -> bool:
         """Returns whether somebody agreed to a record as it was read: see `AuditStore.is_agreed`."""
-        audit = capabilities(self._store).audit
+        audit = capabilities(self.store).audit
         return audit is None or await audit.is_agreed(approval)
 
     async def approval(self, approval_id: str) -> Approval | None:
         """Returns a record of the thread as it is now. Reading needs no lease."""
-        return await self._store.approval(self.thread.principal, approval_id)
+        return await self.store.approval(self.thread.principal, approval_id)
 
 
 T = TypeVar("T")

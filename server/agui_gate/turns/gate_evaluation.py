@@ -76,7 +76,7 @@ class _Question(msgspec.Struct, frozen=True):
 
 async def _asks(name: str, gate: Gate, question: _Question) -> bool:
     """Returns whether the call waits for a person. Fails closed."""
-    if gate.when is None:
+    if gate.when is None or gate.has_rule:  # a rule is asked when there is a record: see `extras/people/rules.py`
         return True
     try:
         async with asyncio.timeout(PREDICATE_SECONDS):

@@ -24,6 +24,7 @@ from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import CallKind as RecordedKind
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, Shown, TurnEntry
 from agui_gate.core.visible_text import visible
+from agui_gate.extra_loader import load
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.stores.base import provider_id
 
@@ -138,6 +139,8 @@ class TurnCalls:
         async with asyncio.TaskGroup() as group:
             for call in free:
                 group.create_task(self._in_turn(call, slots))
+            if any((gate := self._gate(call)) and gate.has_rule for call in turn.calls):
+                group.create_task(load("people.rules").apply_rules(self._scope, self._agent, gated))
 
     def _begin(self, calls: Sequence[CallPart]) -> list[ResultEntry]:
         """Has each kind begin its calls, in the turn's commit. Returns the results that there are already."""

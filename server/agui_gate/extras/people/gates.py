@@ -8,7 +8,7 @@ before the claim, under the thread's lease. What is not clear means no.
 import asyncio
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
@@ -30,6 +30,9 @@ MAX_NEEDS = 20
 """Different persons that a gate may ask for."""
 APPROVER_SECONDS = 10.0
 """Seconds that a function may take that says who may decide."""
+
+if TYPE_CHECKING:
+    from agui_gate.threads.leased_thread import LeasedThread
 
 ToolOf = Callable[[Approval], Tool | None]
 
@@ -95,7 +98,7 @@ def _named(approvers: Any) -> str | tuple[str, ...] | None:
 
 
 async def check_verdicts(
-    verdicts: Sequence[Verdict], tool_of: ToolOf, by: By, now: int
+    verdicts: Sequence[Verdict], tool_of: ToolOf, thread: "LeasedThread", now: int
 ) -> tuple[Sequence[Verdict], Sequence[Refused]]:
     """Returns the verdicts that may be carried out, and those that may not, with the reason.
 
@@ -104,10 +107,21 @@ async def check_verdicts(
     kept, refused = [], []
     for verdict in verdicts:
         try:
-            kept.append(verdict if verdict.approval.people is None else await _checked(verdict, tool_of, by, now))
+            asks_people = verdict.approval.people is not None
+            said = await _checked(verdict, tool_of, thread.by, now) if asks_people else verdict
+            kept.append(await _held_to_rule(said, tool_of(said.approval), thread))
         except AguiGateError as error:
             refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
     return kept, refused
+
+
+async def _held_to_rule(verdict: Verdict, tool: Tool | None, thread: "LeasedThread") -> Verdict:
+    """Returns the verdict as its gate's rule lets it be carried out. Raises `ApprovalRefused`."""
+    if verdict.to is not State.CLAIMED or tool is None or tool.gate is None or not tool.gate.has_rule:
+        return verdict
+    from agui_gate.extras.people.rules import hold
+
+    return await hold(verdict, tool, agreement.meant_by(verdict.approval, verdict.decision), thread)
 
 
 async def _checked(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:

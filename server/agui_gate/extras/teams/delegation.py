@@ -30,6 +30,8 @@ class Delegation(Tool):
         asks = Gate() if gate is True else gate or None
         if asks is not None and asks.message is None:
             asks = replace(asks, message=f"May {agent.name} begin this task?")
+        if asks is not None and asks.has_rule:
+            raise ConfigurationError(f"tool {name or agent.name}: a rule can't decide whether a task begins")
         super().__init__(_delegate, name=name or agent.name, description=about, gate=asks or False)
         self.agent: Agent = agent
 

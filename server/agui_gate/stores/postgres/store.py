@@ -7,7 +7,7 @@ The operations are those of every store in SQL (`stores/sql`). Each batch of sta
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
@@ -22,6 +22,9 @@ from agui_gate.stores.postgres.variant import PostgresVariant
 from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
+
+if TYPE_CHECKING:
+    from agui_gate.core.terms import Terms
 
 T = TypeVar("T")
 
@@ -150,13 +153,15 @@ class PostgresStore(SQLStore):
         decision: Decision | None = None,
         output: Output | None = None,
         run_key: str | None = None,
+        terms: "Terms | None" = None,
     ) -> Approval:
         """See `ApprovalStore`."""
-        move = Move(approval_id, to, decision, output, run_key)
+        move = Move(approval_id, to, decision, output, run_key, terms)
+        more: dict[str, Any] = {"decision": decision, "output": output, "run_key": run_key, "terms": terms}
         return await self._sure.do(
             ("move", approval_id, to, run_key),
             move,
-            lambda: super(PostgresStore, self).move(approval_id, to, decision=decision, output=output, run_key=run_key),
+            lambda: super(PostgresStore, self).move(approval_id, to, **more),
             lambda tried: self._do("write", lambda: self._sql.ledger.made(tried)),
         )
 

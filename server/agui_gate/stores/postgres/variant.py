@@ -22,6 +22,8 @@ class PostgresVariant:
 
     owners_tenant = "CASE WHEN strpos(principal, chr(31)) > 0 THEN split_part(principal, chr(31), 1) ELSE '' END"
 
+    alone = "SELECT pg_advisory_xact_lock(hashtextextended(:name, 4707201841102))"
+
     goes_on = f"UPDATE epoch SET goes_on_in = {PAST}"  # noqa: S608 ours
 
     def among(self, column: str, name: str) -> str:

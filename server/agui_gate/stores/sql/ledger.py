@@ -7,7 +7,7 @@ of the transaction, and approvals of one thread change one after the other.
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,6 +20,9 @@ from agui_gate.stores.base import MAX_LISTED, Expired
 from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Variant
+
+if TYPE_CHECKING:
+    from agui_gate.core.terms import Terms
 
 COLUMNS = Approval.__struct_fields__
 """The columns of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
@@ -89,13 +92,14 @@ class Move(msgspec.Struct, frozen=True):
     decision: Decision | None
     output: Output | None
     run_key: str | None
+    terms: "Terms | None" = None
 
 
 class Ledger:
     """The statements and steps of the ledger."""
 
     def __init__(self, variant: Variant, trail: Trail) -> None:
-        self._variant = variant
+        self.variant = variant
         self._trail = trail
         columns = {name: variant.json(name) if name in _JSON else name for name in COLUMNS}
         columns["replaced"] = variant.flag("replaced")
@@ -154,7 +158,7 @@ class Ledger:
 
     def mark_replaced(self, key: int, approval_ids: Sequence[str]) -> Statement:
         """Says of these records that the answer that their calls belong to is gone."""
-        return Statement(self._replaced, {"key": key, "ids": self._variant.listed(approval_ids), "replaced": True})
+        return Statement(self._replaced, {"key": key, "ids": self.variant.listed(approval_ids), "replaced": True})
 
     def expire(
         self, condition: str = "1 = 1", values: Mapping[str, object] = NOTHING, *, at: int | None = None
@@ -203,7 +207,7 @@ class Ledger:
         return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:
-        """Moves one record and returns it; None if there is none. Raises `IllegalMove`, `LeaseLost`.
+        """Moves one record and returns it; None if there is none. Raises `IllegalMove`, `LeaseLost`, `TermsChanged`.
 
         Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
         """
@@ -231,6 +235,10 @@ class Ledger:
             if not is_last:
                 row["decision"], happened = None, (audit.agreed(approval, move.decision, move.run_key or ""),)
         batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, happened)]
+        if move.terms is not None and after.state is State.CLAIMED:
+            from agui_gate.stores.sql.counted_calls import CountedCalls
+
+            batch += yield from CountedCalls(self.variant).checked(move.terms, after, at)
         if row["size"]:
             batch.append(Statement(_GROW, {"size": row["size"], "key": key}))
         results = yield Last(batch)

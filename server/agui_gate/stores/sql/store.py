@@ -41,6 +41,7 @@ from agui_gate.stores.sql.trail import Trail
 from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
+    from agui_gate.core.terms import Numbers, Sum, Terms
     from agui_gate.stores.audit import EventPage, HeadPage
     from agui_gate.stores.epochs import Epoch
     from agui_gate.stores.retention import Ages, Place, Swept, Tally
@@ -289,9 +290,10 @@ class SQLStore(ABC):
         decision: Decision | None = None,
         output: Output | None = None,
         run_key: str | None = None,
+        terms: "Terms | None" = None,
     ) -> Approval:
         """See `ApprovalStore`."""
-        move = Move(approval_id, to, decision, output, run_key)
+        move = Move(approval_id, to, decision, output, run_key, terms)
         moved = await self._do("durable", lambda: self._move(move))
         if moved is None:
             raise NotFound("There is no such approval.")
@@ -302,6 +304,12 @@ class SQLStore(ABC):
         if moved is None:
             yield from self._sql.deletions.amend(move)
         return moved
+
+    async def counted_calls(self, wanted: "Sum") -> "Sequence[Numbers]":
+        """See `CountingStore`."""
+        from agui_gate.stores.sql.counted_calls import CountedCalls
+
+        return await self._do("read", lambda: CountedCalls(self._sql.ledger.variant).numbers(wanted))
 
     async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
         """See `PeopleStore`."""

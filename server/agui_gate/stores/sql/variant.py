@@ -16,6 +16,14 @@ class Variant(Protocol):
         ...
 
     @property
+    def alone(self) -> str:
+        """The statement after which nobody else comes past the same one with this ``:name`` until the transaction ends.
+
+        It does nothing where writers are alone.
+        """
+        ...
+
+    @property
     def goes_on(self) -> str:
         """The statement that takes the database for the one in which the epoch goes on, whatever its past is."""
         ...

@@ -20,6 +20,8 @@ class SQLiteVariant:
         "CASE WHEN instr(principal, char(31)) > 0 THEN substr(principal, 1, instr(principal, char(31)) - 1) ELSE '' END"
     )
 
+    alone = "SELECT :name"
+
     goes_on = f"DROP TABLE IF EXISTS {COPY}"
 
     def among(self, column: str, name: str) -> str:
