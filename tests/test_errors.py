@@ -8,8 +8,9 @@ from agui_gate import errors
 from agui_gate.http.error_responses import status_of
 
 CODES = {
-    "invalid_request", "unauthorized", "forbidden", "not_allowed", "not_found", "thread_busy", "lease_lost", "gone",
-    "too_large", "unsupported_media_type", "approval_pending", "approval_refused", "rate_limited", "provider_auth",
+    "invalid_request", "unauthorized", "forbidden", "not_allowed", "frozen", "not_found", "thread_busy", "lease_lost",
+    "gone", "too_large", "unsupported_media_type", "approval_pending", "approval_refused", "rate_limited",
+    "provider_auth",
     "provider_rejected", "provider_unavailable", "context_length", "tool_failed", "limit_reached", "abort",
     "unavailable", "interrupted", "internal", "output_unfit",
 }  # fmt: skip

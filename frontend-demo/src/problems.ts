@@ -18,6 +18,7 @@ const ADVICE: Record<string, string> = {
   unauthorized: "Enter your token to continue.",
   forbidden: "Ask the administrator of this server.",
   not_allowed: "Ask somebody who may decide it, or sign in again if the message says so.",
+  frozen: "An operator has stopped approvals of this kind. Reject the call, or wait until they are possible again.",
   not_found: "It may have been deleted. Start a new chat.",
   wrong_address: "Check the address, or choose another connection.",
   thread_busy: "Another answer is still in progress in this chat. Wait a moment, then try again.",

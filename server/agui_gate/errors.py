@@ -9,6 +9,7 @@
     │   ├── NotFound                404  not_found
     │   ├── ThreadBusy              409  thread_busy
     │   │   └── LeaseLost           409  lease_lost
+    │   ├── Frozen                  403  frozen
     │   ├── ApprovalPending         409  approval_pending
     │   ├── ApprovalRefused         422  approval_refused
     │   ├── Gone                    410  gone
@@ -45,7 +46,10 @@ Each class knows its HTTP status and its code (docs/errors.md). Messages are saf
 raw body.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from agui_gate.core.approvals import Approval
 
 
 class AguiGateError(Exception):
@@ -124,6 +128,20 @@ class LeaseLost(ThreadBusy):
             "Another server process took over this thread, because this one did not renew its lease in time. "
             "Nothing more of this run was saved. Reload the thread to see what was saved."
         )
+
+
+class Frozen(RequestError):
+    """An operator has frozen this kind of call, so nobody can approve it now. It stays pending; it can be rejected.
+
+    ``approval`` is the record of the call.
+    """
+
+    status = 403
+    code = "frozen"
+
+    def __init__(self, message: str, approval: "Approval") -> None:
+        super().__init__(message)
+        self.approval = approval
 
 
 class ApprovalPending(RequestError):

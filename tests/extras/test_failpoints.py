@@ -31,6 +31,7 @@ READS = {
     "at_work",
     "counted_calls",
     "expire",
+    "freezes",
     "is_agreed",
     "list_approvals",
     "list_threads",

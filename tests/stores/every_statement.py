@@ -19,6 +19,7 @@ import pytest
 import agui_gate.stores
 from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
+from agui_gate.core.freezes import Freeze
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
@@ -186,6 +187,9 @@ async def _approvals(store: Used, clock: Clock) -> None:
 async def _counted(store: Used) -> None:
     wanted = Sum("owner", "alice", "refund", "amount", 0)
     await store.counted_calls(wanted)
+    for lift in (False, True):
+        await store.freeze(Freeze(tool="nothing"), lift=lift)
+    await store.freezes()
     await ask(store, gated("counted"), thread_id="counted")
     await store.move("counted", State.CLAIMED, terms=Terms(seen=(Seen(wanted, 0.0),)))
 

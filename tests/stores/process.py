@@ -10,9 +10,10 @@ import sys
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import IllegalMove
+from agui_gate.errors import Frozen, IllegalMove
 from agui_gate.stores.base import Change
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite.database import Database
 from tests.stores.support import gated, pending, said
@@ -48,6 +49,22 @@ async def race(store: FullStore) -> None:
     print(*won, flush=True)
 
 
+async def click(store: FullStore) -> None:
+    """Claims what waits until that is frozen. It is ready after its first claim."""
+    waiting = iter(await pending(store, "alice"))
+    await store.move(next(waiting).id, State.CLAIMED)
+    ready()
+    frozen = 0
+    for approval in waiting:
+        try:
+            await store.move(approval.id, State.CLAIMED)
+        except IllegalMove:
+            continue
+        except Frozen:
+            frozen += 1
+    print(frozen, flush=True)
+
+
 async def lock(store: FullStore) -> None:
     def keep(db: Database) -> None:
         with db.transaction(durable=False):
@@ -64,9 +81,9 @@ def ready() -> None:
 
 
 async def main(job: str, path: str) -> None:
-    store = SQLiteStore(path)
+    store = PostgresStore(path) if path.startswith("postgres") else SQLiteStore(path)
     await store.start()
-    await {"hold": hold, "decide": decide, "race": race, "lock": lock}[job](store)
+    await {"hold": hold, "decide": decide, "race": race, "click": click, "lock": lock}[job](store)
     await store.aclose()
 
 

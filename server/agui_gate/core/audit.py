@@ -133,7 +133,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 def asked(approval: Approval) -> Happened:
     """Returns the event that a record was made."""
-    return _about(
+    return about(
         approval,
         "asked",
         run_key=approval.run_key,
@@ -160,21 +160,21 @@ def moved(
         raise ValueError("nothing is moved to pending: it is asked")
     body: dict[str, str] = {} if output is None else {"output": digest(output.content)}
     if decision is None:
-        return (_about(approval, to.value, run_key=run_key, body=body),)
+        return (about(approval, to.value, run_key=run_key, body=body),)
     if to is not State.CLAIMED:
-        return (_about(approval, to.value, decision, run_key, {**body, **_login(decision)}),)
-    yes = _about(approval, "approved", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
-    return (yes, _about(approval, "claimed", run_key=run_key, body=body))
+        return (about(approval, to.value, decision, run_key, {**body, **_login(decision)}),)
+    yes = about(approval, "approved", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
+    return (yes, about(approval, "claimed", run_key=run_key, body=body))
 
 
 def agreed(approval: Approval, decision: Decision, run_key: str = "") -> Happened:
     """Returns the event that a person said yes where more have to."""
-    return _about(approval, "agreed", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
+    return about(approval, "agreed", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
 
 
 def shown(approval: Approval, by: str, way: str, run_key: str) -> Happened:
     """Returns the event that a person was asked about it (again). ``way``: where, such as ``card`` or ``interrupt``."""
-    return msgspec.structs.replace(_about(approval, "shown", run_key=run_key), by=by, way=way)
+    return msgspec.structs.replace(about(approval, "shown", run_key=run_key), by=by, way=way)
 
 
 def refused(approval: Approval, by: str, way: str, error: AguiGateError, run_key: str) -> Happened:
@@ -182,37 +182,13 @@ def refused(approval: Approval, by: str, way: str, error: AguiGateError, run_key
     values may follow it.
     """
     why = error.message.partition(":")[0][:MAX_WHY]
-    event = _about(approval, "refused", run_key=run_key, body={"code": error.code, "why": why})
+    event = about(approval, "refused", run_key=run_key, body={"code": error.code, "why": why})
     return msgspec.structs.replace(event, by=by, way=way)
 
 
 def replaced(approval: Approval, run_key: str) -> Happened:
     """Returns the event that the answer to which the call belongs was regenerated, or edited away."""
-    return _about(approval, "replaced", run_key=run_key)
-
-
-def deleted(approval: Approval, run_key: str) -> Happened:
-    """Returns the event of a thread's deletion, for an approval that was in that state then."""
-    return _about(approval, "deleted", run_key=run_key, body={"state": approval.state.value})
-
-
-def late(gone: Event, to: State, output: Output) -> Happened:
-    """Returns the outcome of a call whose thread was ``deleted`` meanwhile, by that event."""
-    return Happened(
-        kind=cast(Kind, to.value),
-        principal=gone.principal,
-        thread_id=gone.thread_id,
-        approval_id=gone.approval_id,
-        body=canonical({"output": digest(output.content)}),
-    )
-
-
-def restored(approval: Approval, epoch: int, again: str | None = None) -> Happened:
-    """Returns the event that a backup was restored in which it was in that state. ``epoch``: of the store, from then
-    on. ``again``: the id under which it is asked again.
-    """
-    more = {} if again is None else {"again": again}
-    return _about(approval, "restored", body={"epoch": epoch, "state": approval.state.value, **more})
+    return about(approval, "replaced", run_key=run_key)
 
 
 def _agreed(approval: Approval, decision: Decision) -> Body:
@@ -237,9 +213,10 @@ def _changed(before: str, after: str) -> tuple[str, ...]:
 _NOTHING: Body = {}
 
 
-def _about(
+def about(
     approval: Approval, kind: str, decision: Decision | None = None, run_key: str = "", body: Body = _NOTHING
 ) -> Happened:
+    """Returns an event about an approval, which ``decision`` brought about."""
     return Happened(
         kind=cast(Kind, kind),  # a state's name, where it isn't spelled out
         principal=approval.principal,

@@ -4,8 +4,6 @@ All are JSON objects with a ``status``, so that a page can tell them apart. A re
 tool returned, as it is.
 """
 
-from collections.abc import Iterable
-
 import msgspec
 
 from agui_gate.core.approvals import UNFINISHED, Approval, State
@@ -48,10 +46,6 @@ CUT_OFF = status("cancelled", "Not executed: the answer was cut off before the c
 CUT_OFF_HOSTED = status(
     "unknown", "The provider's answer was cut off while it ran this. Whether it took effect is not known."
 )
-TASK_SUPERSEDED = status("superseded", "Not finished: the user went on without answering what it asked.")
-TASK_LEFT = status(
-    "cancelled", "Not finished: the task that it was a part of has ended. What was done in it stays done."
-)
 NO_RESULT = status("unknown", "The provider gave no result. Whether it took effect is not known.")
 BEGUN = Output('{"status":"approved","message":"Approved. The task begins."}')
 APPROVED = Output('{"status":"approved","message":"Approved. The provider was told to run this call."}')
@@ -60,34 +54,6 @@ CONSENT_LOST = status(
     "Approved, but the provider no longer knows this call, or would run it elsewhere. So it was not executed. "
     "Ask again if wanted.",
 )
-
-TASK_OVER = status(
-    "cancelled", "Approved, but the task that asked for it has ended, so it was not executed. Ask again if wanted."
-)
-
-
-def transferred(agent: str) -> Output:
-    """Returns the output of the call that handed the conversation to ``agent``."""
-    body = {"status": "transferred", "agent": agent, "message": f"{agent} answers from here on."}
-    return Output(msgspec.json.encode(body).decode())
-
-
-def not_transferred(agent: str) -> Output:
-    """Returns the output of a transfer that came after one to ``agent``, in the same answer."""
-    return status("not_transferred", f"The first transfer of an answer counts: {agent} answers from here on.")
-
-
-def nobody(name: str, known: Iterable[str]) -> Output:
-    """Returns the output of a transfer by a tool called ``name`` to an agent that is not there."""
-    return failed(f"There is no agent to transfer to by {name}. There is: {', '.join(known)}.")
-
-
-def left_unfinished(name: str) -> Output:
-    """Returns the output of a task that had begun with an agent called ``name``, with which nobody here can go on."""
-    return failed(
-        f"Not finished: the agent {name} is gone, or has changed, so nobody can go on with this task. "
-        "It had begun, and what was done in it stays done: check before trying again."
-    )
 
 
 def not_saved(error: NotSaved) -> Output:

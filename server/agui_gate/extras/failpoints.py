@@ -72,6 +72,8 @@ class Place(StrEnum):
     """One step of forgetting what is old and settled."""
     EPOCH = "epoch"
     """A restored backup begins a new epoch."""
+    FREEZE = "freeze"
+    """Gated calls are frozen, or a freeze ends."""
     EVENT = "event"
     """An event of a run is published."""
     TERMINAL = "terminal"
@@ -197,6 +199,7 @@ WRITES: Mapping[str, Callable[..., Place]] = {
     "take_notices": _always(Place.DELIVER),
     "sweep": _always(Place.SWEEP),
     "begin_epoch": _always(Place.EPOCH),
+    "freeze": _always(Place.FREEZE),
 }
 """The methods of a store that write, and what each call of them is for."""
 

@@ -34,6 +34,10 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, LeaseLost, NotSaved, ProviderAuth, ProviderUnavailable, RateLimited
 from agui_gate.threads.leased_thread import LeasedThread
 
+TASK_OVER = result_texts.status(
+    "cancelled", "Approved, but the task that asked for it has ended, so it was not executed. Ask again if wanted."
+)
+
 
 class ProviderApprovals(HeldCalls):
     """The approvals of held calls in one thread, on their way to the provider. The caller holds the thread's lease.
@@ -106,12 +110,12 @@ class ProviderApprovals(HeldCalls):
 
     async def gave_up(self) -> None:
         """Closes what was agreed to in a task that ends here: it is not passed on any more."""
-        await self._lose(self._of_task(self._journal.agreed()), result_texts.TASK_OVER)
+        await self._lose(self._of_task(self._journal.agreed()), TASK_OVER)
 
     async def ended(self) -> None:
         """Closes what `gave_up` does, for all tasks that have ended."""
         tasks = ((a, self._journal.task_of(a.call_id)) for a in self._journal.agreed())
-        await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], result_texts.TASK_OVER)
+        await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], TASK_OVER)
 
     async def failed(self, error: BaseException | None) -> None:
         """Records that the request failed with ``error``, or was stopped, before the provider's first event."""

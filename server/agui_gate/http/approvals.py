@@ -47,7 +47,19 @@ class ApprovalRoutes:
                 page, approvals = await list_approvals(limit=number), approvals[:number]
         else:
             approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
+        approvals = await self._with_freezes(page.approvals, approvals)
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
+
+    async def _with_freezes(self, approvals: list[Approval], views: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the views, with ``frozen`` in those of calls that wait and that nobody can let go now."""
+        read = getattr(self._engine.store, "freezes", None)
+        if read is None or not any(approval.is_pending for approval in approvals):
+            return views
+        freezes = await read()
+        words = [
+            [one.words for one in freezes if approval.is_pending and one.is_about(approval)] for approval in approvals
+        ]
+        return [view | {"frozen": said[0]} if said else view for view, said in zip(views, words, strict=True)]
 
     async def _list_approvals(
         self, request: Request, principal: str, *, limit: int, cursor: str | None, which: Which
@@ -83,9 +95,9 @@ class ApprovalRoutes:
             approval = await find(self._engine.store, self._engine.members, by, approval_id)
         if approval is None:
             return await self._what_is_left(principal, approval_id)
-        if is_card:
-            return json_response((await self._cards(principal, [approval]))[0])
-        return json_response(approval_view(approval, self._engine.members))
+        whole = approval_view(approval, self._engine.members)
+        view = (await self._cards(principal, [approval]))[0] if is_card else whole
+        return json_response((await self._with_freezes([approval], [view]))[0])
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:
         """410 with what is kept of a call whose thread was deleted. Raises `NotFound` where nothing is."""

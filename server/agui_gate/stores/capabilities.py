@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.freezes import Freeze
 from agui_gate.core.terms import Numbers, Sum, Terms
 from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore
@@ -151,6 +152,20 @@ class CountingStore(ApprovalStore, Protocol):
         ...
 
 
+class FreezingStore(Protocol):
+    """Freezes gated calls. Without it, `agui-gate freeze` can't."""
+
+    async def freeze(self, wanted: Freeze, *, lift: bool = False) -> bool:
+        """Freezes calls, or ends such a freeze (``lift``). Durable before it returns; and no call that it is about is
+        claimed after that, by `move` in whichever process (`Frozen`). Returns False if there was none to lift.
+        """
+        ...
+
+    async def freezes(self) -> Sequence[Freeze]:
+        """Returns all that there are."""
+        ...
+
+
 class OrphanedStore(Store, OrphanStore, InboxStore, Protocol):
     """A store that says which calls lost their process."""
 
@@ -168,6 +183,7 @@ class FullStore(
     EpochStore,
     RetentionStore,
     PeopleStore,
+    FreezingStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from agui_gate.agents.team import Member
-from agui_gate.core import result_texts
 from agui_gate.core.transcript import CallPart, HandedOffEntry, ResultEntry
+from agui_gate.extras.teams.result_texts import nobody, not_transferred, transferred
 from agui_gate.extras.teams.team import TRANSFER
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.threads.leased_thread import LeasedThread
@@ -28,9 +28,9 @@ class HandOffs(CallKind):
         results = []
         for call in calls:
             heir = (first or call).name.removeprefix(TRANSFER)
-            output = result_texts.transferred(heir) if call is first else result_texts.not_transferred(heir)
+            output = transferred(heir) if call is first else not_transferred(heir)
             if call.name not in heirs:
-                output = result_texts.nobody(call.name, heirs)
+                output = nobody(call.name, heirs)
             results.append(ResultEntry(call.id, result_id(call.id), output))
         handed_off = [] if first is None else [HandedOffEntry(first.id, heirs[first.name], member.who.task)]
         self._thread.append([*handed_off, *results])

@@ -27,6 +27,7 @@ from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, T
 from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
 from agui_gate.extras.teams.delegation import EMPTY
 from agui_gate.extras.teams.members import Members
+from agui_gate.extras.teams.result_texts import TASK_LEFT, TASK_SUPERSEDED, left_unfinished
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.agent_loop import MakeConsents, MakeTurns
 from agui_gate.runs.run_context import RunContext
@@ -94,7 +95,7 @@ class Tasks(CallKind):
                 return None
             self._leave(call)
             begun = self._has_begun(call)
-            return result_texts.left_unfinished(call.name) if begun else result_texts.failed(error.message)
+            return left_unfinished(call.name) if begun else result_texts.failed(error.message)
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
@@ -130,9 +131,7 @@ class Tasks(CallKind):
         """Closes what is open inside of ``task``, with which nobody goes on. Nothing in it waits."""
         for call in reversed(self._thread.journal.all_open_tasks()):
             if call.id != task.id and self._is_inside(call.id, {task.id}):
-                self._scope.result(
-                    call, result_texts.TASK_LEFT if self._has_begun(call) else result_texts.CANCELLED_BEFORE
-                )
+                self._scope.result(call, TASK_LEFT if self._has_begun(call) else result_texts.CANCELLED_BEFORE)
 
     def _has_begun(self, call: CallPart) -> bool:
         return self._thread.journal.latest_in(call.id) is not None
@@ -209,7 +208,7 @@ class Tasks(CallKind):
 
     def superseded(self, waited: Set[str]) -> None:
         """Closes tasks whose questions were closed, and all inside of them."""
-        self._end_idle(lambda call: self._scope.result(call, result_texts.TASK_SUPERSEDED), waited)
+        self._end_idle(lambda call: self._scope.result(call, TASK_SUPERSEDED), waited)
 
     def _is_due(self, call: CallPart) -> bool:
         """Returns whether a person has agreed to a task that the user's own agent delegates, and nothing of it has

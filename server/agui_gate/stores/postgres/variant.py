@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from agui_gate.stores.postgres.literals import MARK
+from agui_gate.stores.sql.variant import FREEZE
 
 PAST = (
     "((SELECT system_identifier FROM pg_control_system()) || '/' "
@@ -23,6 +24,8 @@ class PostgresVariant:
     owners_tenant = "CASE WHEN strpos(principal, chr(31)) > 0 THEN split_part(principal, chr(31), 1) ELSE '' END"
 
     alone = "SELECT pg_advisory_xact_lock(hashtextextended(:name, 4707201841102))"
+
+    beside = f"SELECT pg_advisory_xact_lock_shared(hashtextextended('{FREEZE}', 4707201841102))"
 
     goes_on = f"UPDATE epoch SET goes_on_in = {PAST}"  # noqa: S608 ours
 

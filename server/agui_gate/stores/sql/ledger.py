@@ -58,6 +58,9 @@ _AGREED = (
 )
 
 
+FREEZES = "SELECT tool, agent, of_tenant, reason, at FROM freezes WHERE tenant = :tenant ORDER BY id"
+
+
 def _move(to: State) -> str:
     """Returns the table of moves as the WHERE clause of one conditional update."""
     states = ", ".join(f"'{state}'" for state in sources(to))
@@ -112,6 +115,7 @@ class Ledger:
             f"WHERE tenant = :tenant AND key = {{}}{variant.lock}"
         )
         self._to_move = (lock.format(_ITS_THREAD), head_of(_ITS_THREAD), self.one)
+        self._to_run = [text for text in (_AGREED, variant.beside, FREEZES) if text]
         self._to_expire = (
             lock.format(":key"),
             head_of(":key"),
@@ -207,22 +211,22 @@ class Ledger:
         return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:
-        """Moves one record and returns it; None if there is none. Raises `IllegalMove`, `LeaseLost`, `TermsChanged`.
+        """Moves one record and returns it; None if there is none. Raises `IllegalMove`, `LeaseLost`, `TermsChanged` and
+        `Frozen`.
 
         Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
         """
         look = self._look(move)
         runs = move.to in (State.CLAIMED, State.PASSED)
-        lock, end, found, *agreed = yield [*look, *([Statement(_AGREED, {"id": move.approval_id})] if runs else [])]
+        if runs:
+            look += [Statement(text, {"id": move.approval_id}) for text in self._to_run]
+        lock, end, found, *agreed = yield look
         if not lock.rows:
             return None
         key, at, tenant = _checked(move, lock)
         (approval,) = self.approvals(found)
-        if runs and not audit.is_as_agreed(approval, agreed[0].rows, told=(yield from self._is_told(approval, agreed))):
-            raise ApprovalRefused(
-                f"The arguments of {approval.tool} in the store are not those that were asked about. It is not carried "
-                "out. Reject it, and find out who changed them."
-            )
+        if runs:
+            yield from self._check_run(move.to, approval, agreed)
         after = after_move(approval, move.to, at, move.decision, move.output)
         if after is approval:
             return after
@@ -245,6 +249,18 @@ class Ledger:
         if not results[0].changed:
             raise IllegalMove(f"approval {approval.id} can't become {move.to}")
         return after
+
+    def _check_run(self, to: State, approval: Approval, agreed: Sequence[Result]) -> Steps[None]:
+        """Raises `Frozen`, and `ApprovalRefused`, if a call can't be let go. ``agreed``: what `_to_run` has read."""
+        if to is State.CLAIMED and agreed[-1].rows:
+            from agui_gate.stores.sql.freezes import check
+
+            check(approval, agreed[-1].rows)
+        if not audit.is_as_agreed(approval, agreed[0].rows, told=(yield from self._is_told(approval, agreed))):
+            raise ApprovalRefused(
+                f"The arguments of {approval.tool} in the store are not those that were asked about. It is not carried "
+                "out. Reject it, and find out who changed them."
+            )
 
     def is_agreed(self, approval: Approval) -> Steps[bool]:
         """See `AuditStore.is_agreed`."""

@@ -41,6 +41,7 @@ from agui_gate.stores.sql.trail import Trail
 from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
+    from agui_gate.core.freezes import Freeze
     from agui_gate.core.terms import Numbers, Sum, Terms
     from agui_gate.stores.audit import EventPage, HeadPage
     from agui_gate.stores.epochs import Epoch
@@ -310,6 +311,19 @@ class SQLStore(ABC):
         from agui_gate.stores.sql.counted_calls import CountedCalls
 
         return await self._do("read", lambda: CountedCalls(self._sql.ledger.variant).numbers(wanted))
+
+    async def freeze(self, wanted: "Freeze", *, lift: bool = False) -> bool:
+        """See `FreezingStore`."""
+        from agui_gate.stores.sql import freezes
+
+        steps = partial(freezes.lift, wanted) if lift else partial(freezes.freeze, self._sql.ledger.variant, wanted)
+        return await self._do("durable", steps)
+
+    async def freezes(self) -> "Sequence[Freeze]":
+        """See `FreezingStore`."""
+        from agui_gate.stores.sql.freezes import freezes
+
+        return await self._do("read", freezes)
 
     async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
         """See `PeopleStore`."""

@@ -3,6 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+FREEZE = "freeze"
+"""The name under which claims and freezes wait for each other (`Variant.alone`)."""
+
 
 class Variant(Protocol):
     """A database's way to say what the others say otherwise. Each method gives a piece of SQL, of names of ours."""
@@ -20,6 +23,13 @@ class Variant(Protocol):
         """The statement after which nobody else comes past the same one with this ``:name`` until the transaction ends.
 
         It does nothing where writers are alone.
+        """
+        ...
+
+    @property
+    def beside(self) -> str:
+        """The statement by which many come past `FREEZE` at once, and nobody who is to be alone there; "" where writers
+        are alone.
         """
         ...
 

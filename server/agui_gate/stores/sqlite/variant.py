@@ -22,6 +22,8 @@ class SQLiteVariant:
 
     alone = "SELECT :name"
 
+    beside = ""
+
     goes_on = f"DROP TABLE IF EXISTS {COPY}"
 
     def among(self, column: str, name: str) -> str:

@@ -8,6 +8,7 @@ const ADVICE = {
   unauthorized: "Enter your token to continue.",
   forbidden: "Ask the administrator of this server.",
   not_allowed: "Ask somebody who may decide it, or sign in again if the message says so.",
+  frozen: "An operator has stopped approvals of this kind. Reject the call, or wait until they are possible again.",
   not_found: "Start a new chat.",
   thread_busy: "Another answer is still in progress in this chat. Wait a moment, then try again.",
   lease_lost: "Reload the page to see what was saved, then send your message again if it was not answered.",

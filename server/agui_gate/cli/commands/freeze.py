@@ -1,0 +1,80 @@
+"""`agui-gate freeze`: from then on no gated call is let go, in whichever process; and how that ends."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from agui_gate.cli.interrupts import run
+from agui_gate.cli.program import FAILED, config_option, debug_option
+from agui_gate.cli.store_access import opened
+from agui_gate.cli.terminal.layout import fit
+from agui_gate.config.settings import Settings, load_settings
+from agui_gate.core.freezes import Freeze
+from agui_gate.protocol.cards import iso
+
+HELP = """Stop gated calls from being approved, on all replicas at once.
+
+Once this has answered, no call that the freeze is about is let go: by no person and by no rule. Calls that were
+let go before go on. Pending calls stay pending; they can be rejected. Without --tool, --agent and --tenant it is about
+all of them.
+
+\b
+Examples:
+  agui-gate freeze --reason "Payments are being checked."
+  agui-gate freeze --tool refund --tenant acme
+  agui-gate freeze --list
+  agui-gate freeze --tool refund --tenant acme --lift
+
+Exit codes: 0 success; 1 there is no such freeze to lift, or the store is not available; 2 usage error.
+"""
+
+
+@click.command("freeze", help=HELP)
+@click.option("--tool", metavar="NAME", help="Only calls of the tool with this name.")
+@click.option("--agent", metavar="NAME", help="Only calls of this agent.")
+@click.option("--tenant", metavar="NAME", help='Only calls of this tenant; "" for owners without one.')
+@click.option("--reason", default="", metavar="TEXT", help="What people are told who would approve a call.")
+@click.option("--lift", is_flag=True, help="End the freeze of just this.")
+@click.option("--list", "as_list", is_flag=True, help="Print what is frozen, and change nothing.")
+@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
+@config_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    tool: str | None,
+    agent: str | None,
+    tenant: str | None,
+    reason: str,
+    lift: bool,
+    as_list: bool,
+    store: str | None,
+    config: Path | None,
+) -> None:
+    """Freeze, lift or list; then print what is frozen."""
+    if len(reason) > 500 or (lift and reason) or (as_list and (lift or reason)):
+        raise click.UsageError("--reason has up to 500 characters, and goes with neither --lift nor --list.")
+    wanted = None if as_list else Freeze(tool=tool, agent=agent, of_tenant=tenant, reason=reason)
+    done, left = run(_freeze(load_settings(config, options={"store": store}), wanted, lift))
+    for one in left:
+        click.echo(
+            fit(f"frozen since {iso(one.at)}: {_about(one)}{f' ({one.reason})' if one.reason else ''}", sys.stdout)
+        )
+    if not left:
+        click.echo("Nothing is frozen.")
+    if not done:
+        click.echo(fit("There is no freeze of just this.", sys.stderr), err=True)
+        ctx.exit(FAILED)
+
+
+async def _freeze(settings: Settings, wanted: Freeze | None, lift: bool) -> tuple[bool, Sequence[Freeze]]:
+    async with opened(settings) as store:
+        done = True if wanted is None else await store.freeze(wanted, lift=lift)
+        return done, await store.freezes()
+
+
+def _about(freeze: Freeze) -> str:
+    given = (("tool", freeze.tool), ("agent", freeze.agent), ("tenant", freeze.of_tenant))
+    return ", ".join(f"{name} {value or '(none)'}" for name, value in given if value is not None) or "all gated calls"
