@@ -46,10 +46,7 @@ Each class knows its HTTP status and its code (docs/errors.md). Messages are saf
 raw body.
 """
 
-from typing import TYPE_CHECKING, ClassVar
-
-if TYPE_CHECKING:
-    from agui_gate.core.approvals import Approval
+from typing import Any, ClassVar
 
 
 class AguiGateError(Exception):
@@ -139,7 +136,7 @@ class Frozen(RequestError):
     status = 403
     code = "frozen"
 
-    def __init__(self, message: str, approval: "Approval") -> None:
+    def __init__(self, message: str, approval: Any) -> None:
         super().__init__(message)
         self.approval = approval
 
