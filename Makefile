@@ -153,9 +153,12 @@ APART = crash e2e interop live llama peers replicas
 SOURCES = $(foreach name,citations conforming docs habits over_replicas requirements structure words,tests/test_$(name).py)
 TESTS = $(foreach path,$(APART:%=tests/%) $(SOURCES),--ignore=$(path))
 
+# One process more than there are cores: tests wait for servers and for timers, too.
+WORKERS = $(shell $(BIN)/python -c "import os; print(min(os.cpu_count() or 1, 7) + 1)")
+
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
-	@$(PYTEST) --maxprocesses=8 --dist=worksteal --replay $(TESTS) $(ARGS)
+	@$(PYTEST) --numprocesses=$(WORKERS) --dist=worksteal --replay $(TESTS) $(ARGS)
 
 # Half as fast again as `make test`, so it is no part of `.ci/run`. What processes of their own do is counted too.
 .PHONY: coverage
