@@ -24,7 +24,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 
@@ -46,7 +46,7 @@ SELECTIONS: dict[str, tuple[str, ...]] = {
 }
 """Where each folder's tests are."""
 SECONDS = 60.0
-"""After so long a change is taken to be noticed: something waits for ever."""
+"""A test that takes so long has noticed the change: something waits for ever."""
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -178,7 +178,7 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.unregister(name="terminalreporter")
         items = sorted(session.items, key=lambda item: item.get_closest_marker("spare") is not None)
-        entered = self._apart(self._entered, session, items, seconds=100 * SECONDS)
+        entered = self._apart(self._entered, session, items)
         if not isinstance(entered, dict):
             raise pytest.UsageError(f"the tests fail without any change: {entered}")
         for mutant in self.tried:
@@ -203,9 +203,9 @@ class Trial:
         with self.report.open("a", encoding="utf-8") as report:
             report.write(json.dumps([came, *mutant, by]) + "\n")
 
-    def _apart(self, what: Any, *about: Any, seconds: float = SECONDS) -> Any:
-        """What a function finds out in a process of its own."""
-        reading, writing = os.pipe()
+    def _apart(self, what: Any, *about: Any) -> Any:
+        """What a function finds out in a process of its own; the id of the test that takes too long or ends the process."""
+        reading, self.progress = os.pipe()
         pid = os.fork()
         if not pid:
             os.setpgid(0, 0)
@@ -216,17 +216,28 @@ class Trial:
                 found = what(*about)
             except BaseException as error:
                 found = f"{type(error).__name__}"
-            with open(writing, "wb") as pipe:
-                pipe.write(json.dumps(found).encode())
+            self._write({"found": found})
             os._exit(0)
-        os.close(writing)
+        os.close(self.progress)
         with open(reading, "rb") as pipe:
-            ready, _, _ = select.select([pipe], [], [], seconds)
-            said = pipe.read() if ready else b'"time"'
+            said = self._last_line(pipe)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        return json.loads(said or b'"died"')
+        return said["found"] if "found" in said else said.get("test", "died")
+
+    def _write(self, line: dict[str, Any]) -> None:
+        os.write(self.progress, json.dumps(line).encode() + b"\n")
+
+    @staticmethod
+    def _last_line(pipe: BinaryIO) -> dict[str, Any]:
+        """Reads until the other end is closed, or nothing comes for too long."""
+        said = last = b""
+        while select.select([pipe], [], [], SECONDS)[0] and (read := os.read(pipe.fileno(), 65_536)):
+            *lines, said = (said + read).split(b"\n")
+            last = lines[-1] if lines else last
+        found: dict[str, Any] = json.loads(last or b"{}")
+        return found
 
     def _entered(self, session: pytest.Session, items: Sequence[pytest.Item]) -> Any:
         """By function of the code: which tests enter it. Or the test that fails."""
@@ -260,6 +271,7 @@ class Trial:
         """The first test that fails."""
         following = [*items[1:], *after, None]
         for item, then in zip(items, following, strict=False):
+            self._write({"test": item.nodeid})
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=then)
             if session.testsfailed:
                 session._setupstate.teardown_exact(None)

@@ -148,6 +148,7 @@ class Postgres(Server):
         }
         self.data = self.folder / "data"
         self._free: list[str] = []
+        self._emptying: dict[str, psycopg.Connection[Any]] = {}
         if NOBODY:
             shutil.chown(self.folder, NOBODY.pw_uid, NOBODY.pw_gid)
         self._initialise()
@@ -205,12 +206,22 @@ class Postgres(Server):
 
     def empty(self, name: str) -> None:
         """Remove all rows that a store has written, whoever is connected."""
-        with psycopg.connect(self.url(name), connect_timeout=START_SECONDS) as connection:
-            connection.execute(_EMPTY)
+        if (kept := self._emptying.get(name)) is not None:
+            with suppress(psycopg.OperationalError):  # the server was started anew meanwhile
+                kept.execute(_EMPTY)
+                return
+            kept.close()
+        self._emptying[name] = psycopg.connect(self.url(name), autocommit=True, connect_timeout=START_SECONDS)
+        self._emptying[name].execute(_EMPTY)
 
     def drop(self, name: str) -> None:
         """Remove a database, whoever is connected to it."""
         self.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def _end(self, number: signal.Signals) -> None:
+        while self._emptying:
+            self._emptying.popitem()[1].close()
+        super()._end(number)
 
     def kill(self) -> None:
         """End it as a crash would: it has to recover when it starts again. Its own processes end at once, too."""

@@ -37,10 +37,13 @@ _ids = count(1)
 
 
 def connecting() -> "httpx2.AsyncClient":
-    """Makes an HTTP client for loopback only: without TLS, whose set-up takes longer than most tests, or a proxy."""
+    """Makes an HTTP client for loopback only: without certificates, which take longer than most tests, or a proxy."""
     import httpx2
 
-    return httpx2.AsyncClient(timeout=TIMEOUT, verify=False, trust_env=False)
+    from agui_gate_adapters.common.wire import Wire
+
+    context = httpx2.create_ssl_context(verify=False)
+    return httpx2.AsyncClient(timeout=TIMEOUT, transport=Wire(context, httpx2.Limits()), trust_env=False)
 
 
 @dataclass
