@@ -204,7 +204,7 @@ class Trial:
             report.write(json.dumps([came, *mutant, by]) + "\n")
 
     def _apart(self, what: Any, *about: Any) -> Any:
-        """What a function finds out in a process of its own; the id of the test that takes too long or ends the process."""
+        """What a function finds out in a process of its own; the id of the test that takes too long or ends that."""
         reading, self.progress = os.pipe()
         pid = os.fork()
         if not pid:

@@ -54,6 +54,16 @@ _EMPTY = b"""
     DELETE FROM run_openings;
     UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
 """
+_BARE = """
+    DO $$ DECLARE one text; BEGIN
+        FOR one IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema$)' LOOP
+            EXECUTE format('DROP SCHEMA %I CASCADE', one);
+        END LOOP;
+    END $$;
+    CREATE SCHEMA public;
+    GRANT USAGE ON SCHEMA public TO PUBLIC;
+"""
+"""Make a database what a new one is."""
 
 
 class Server:
@@ -201,7 +211,7 @@ class Postgres(Server):
         self.execute(_CUT_OFF.format(sql.Literal(name)))
         self.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(database))
         self.execute(sql.SQL("ALTER DATABASE {} CONNECTION LIMIT -1").format(database))
-        self.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC", name)
+        self.execute(_BARE, name)
         self._free.append(name)
 
     def empty(self, name: str) -> None:

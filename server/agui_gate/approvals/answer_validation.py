@@ -104,8 +104,9 @@ async def checked(
     """Returns the verdicts that may be carried out, and those that may not, where gates ask for people or have a
     rule.
     """
-    tools = [tool_of(verdict.approval) for verdict in verdicts if verdict.approval.people is None]
-    if len(tools) == len(verdicts) and not any(tool and tool.gate and tool.gate.has_rule for tool in tools):
+    tools = [tool_of(verdict.approval) for verdict in verdicts if verdict.to is not State.REJECTED]
+    is_ruled = any(tool and tool.gate and tool.gate.has_rule for tool in tools)
+    if not is_ruled and all(verdict.approval.people is None for verdict in verdicts):
         return verdicts, ()
     check = load("people.gates").check_verdicts
     kept, refused = await check(verdicts, tool_of, thread, now)

@@ -10,6 +10,7 @@ import msgspec
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster
+from agui_gate.agents.tool import Tool
 from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Refused, Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
@@ -221,13 +222,15 @@ class Decisions:
         def why_not(approval: Approval) -> AguiGateError | None:
             return answer_validation.why_not(agent or self._roster.asker(approval), approval)
 
+        def askers_tool(approval: Approval) -> Tool | None:
+            return answer_validation.tool_of(agent or self._roster.asker(approval), approval)
+
         tool_of = partial(answer_validation.tool_of, agent)
         judgement = validate_answers([answer], index, tool_of, principal, why_not, opened.by)
         verdicts: Sequence[Verdict] = judgement.verdicts
         refusals: Sequence[Refused] = judgement.refused
         if verdicts:
-            asker = partial(answer_validation.tool_of, agent or self._roster.asker(verdicts[0].approval))
-            verdicts, refusals = await answer_validation.checked(verdicts, asker, opened, self._store.now())
+            verdicts, refusals = await answer_validation.checked(verdicts, askers_tool, opened, self._store.now())
         for refused in refusals:
             opened.refused(refused)
             raise refused.error

@@ -19,6 +19,7 @@ from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import DEFAULT, Settings, load_settings
 from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.extra_loader import load
 from agui_gate.stores.base import Named
 from agui_gate.stores.retention import DAY_MS, Tally
 
@@ -148,10 +149,10 @@ def _tokens_of(settings: Settings) -> str:
 
 async def _keys(settings: Settings) -> Finding:
     try:
-        from agui_gate.extras.people.signed_tokens import check_keys
+        found: Finding = await load("people.signed_tokens").check_keys(settings)
     except ImportError:
         return Finding("keys of the issuer", False, "PyJWT is not installed", 'pip install "agui-gate[jwt]"')
-    return await check_keys(settings)
+    return found
 
 
 def _page() -> Finding:

@@ -109,15 +109,16 @@ async def check_verdicts(
         try:
             asks_people = verdict.approval.people is not None
             said = await _checked(verdict, tool_of, thread.by, now) if asks_people else verdict
-            kept.append(await _held_to_rule(said, tool_of(said.approval), thread))
+            kept.append(await _held_to_rule(said, tool_of, thread))
         except AguiGateError as error:
             refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
     return kept, refused
 
 
-async def _held_to_rule(verdict: Verdict, tool: Tool | None, thread: "LeasedThread") -> Verdict:
+async def _held_to_rule(verdict: Verdict, tool_of: ToolOf, thread: "LeasedThread") -> Verdict:
     """Returns the verdict as its gate's rule lets it be carried out. Raises `ApprovalRefused`."""
-    if verdict.to is not State.CLAIMED or tool is None or tool.gate is None or not tool.gate.has_rule:
+    tool = tool_of(verdict.approval) if verdict.to is State.CLAIMED else None  # a no needs no agent
+    if tool is None or tool.gate is None or not tool.gate.has_rule:
         return verdict
     from agui_gate.extras.people.rules import hold
 
@@ -132,9 +133,8 @@ async def _checked(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdi
     assert people is not None  # it is asked about no other
     decision = msgspec.structs.replace(decision, roles=() if by is None else by.principal.roles)
     if verdict.to is not State.CLAIMED:
-        owners = by is None or by.principal.owner == approval.principal
-        is_theirs = "reject" in people.decisions and await is_approver(approval, tool_of(approval), by)
-        if not owners and not is_theirs:
+        is_owners = by is None or by.principal.owner == approval.principal
+        if not is_owners and not ("reject" in people.decisions and await is_approver(approval, tool_of(approval), by)):
             raise MayNotDecide("You can't reject this.")
         return msgspec.structs.replace(verdict, decision=decision)
     if decision.edited_arguments is None and people.edited is not None:  # a yes is to what is shown
