@@ -27,8 +27,9 @@ pytestmark = [pytest.mark.anyio, shows("B5", "B9")]
 
 stores = pytest.mark.parametrize("ground", ["sqlite", "postgres"], indirect=True)
 
-OF_A_COMMAND = [point for point in EVERY if point.place is Place.EPOCH]
-POINTS = [point for point in EVERY if point not in OF_A_COMMAND]
+OF_A_RESTORE = [point for point in EVERY if point.place is Place.EPOCH]
+OF_A_FREEZE = [point for point in EVERY if point.place is Place.FREEZE]
+POINTS = [point for point in EVERY if point not in (*OF_A_RESTORE, *OF_A_FREEZE)]
 ONCE = SCENES.keys() | {Place.SAVE, Place.PASS, Place.CLOSE}
 """What `shopping` does not come to a second time."""
 AGAIN = [Failpoint(point.side, point.place, 2) for point in POINTS if point.place not in ONCE]
@@ -82,7 +83,7 @@ async def test_a_customer_whose_servers_live_gets_everything(city: World, ground
     assert city.passed_on() == 1
 
 
-@pytest.mark.parametrize("point", OF_A_COMMAND, ids=str)
+@pytest.mark.parametrize("point", OF_A_RESTORE, ids=str)
 @pytest.mark.parametrize("kind", drill.KINDS)
 async def test_a_restore_that_is_killed_is_begun_again(
     kind: str, point: Failpoint, request: pytest.FixtureRequest, tmp_path: Path
@@ -101,3 +102,25 @@ async def test_a_restore_that_is_killed_is_begun_again(
     with drill.at(kind, request, tmp_path) as place:
         begun = await drill.what_ran_since_does_not_run_again(place, begin)
     assert f"Epoch {2 if point.side == 'before' else 3} has begun. Of what waited, asked again: 1." in begun
+
+
+@stores
+@pytest.mark.parametrize("point", OF_A_FREEZE, ids=str)
+def test_a_freeze_that_is_killed_is_there_or_not_and_can_be_made_again(
+    ground: Ground, point: Failpoint, tmp_path: Path
+) -> None:
+    """And so can its end."""
+    assert call(tmp_path, "migrate", "--store", ground.url).returncode == 0
+
+    def freeze(*more: str, **env: str) -> tuple[int, bool]:
+        done = call(tmp_path, "freeze", *more, "--store", ground.url, env=env)
+        return done.returncode, "all gated calls" in done.stdout
+
+    took_effect = point.side == "after"
+    assert freeze(**{VARIABLE: str(point)}) == (-signal.SIGKILL, False)
+    assert freeze("--list") == (0, took_effect)
+    assert freeze() == (0, True)
+    assert freeze("--lift", **{VARIABLE: str(point)}) == (-signal.SIGKILL, False)
+    assert freeze("--list") == (0, not took_effect)
+    assert freeze("--lift")[1] is False
+    assert freeze("--list") == (0, False)
