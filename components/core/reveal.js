@@ -10,7 +10,8 @@ const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_P
 const EVERY = new RegExp(HIDDEN.source, "gu");
 const JOINERS = "\u200c\u200d";
 const SELECTORS = /[\ufe0e\ufe0f\u200d]/u;
-const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\u20e3\ufe0f]$/u;
+// No single class: with that, Chromium 156 finds no emoji.
+const PICTURE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|[\u20e3\ufe0f])$/u;
 const SYMBOL = /\p{Extended_Pictographic}$/u; // no digit, though digits are part of some emoji
 const KEY = /[\d#*]$/;
 const CAP = "\u20e3"; // 1️⃣
