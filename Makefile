@@ -144,7 +144,7 @@ demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: open
 replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a proxy, no Docker needed (ARGS="--valkey")
 	@exec $(BIN)/python -m examples.replicas.local $(if $(PORT),--port $(PORT)) $(ARGS)
 
-# One process a core (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed. What
+# Several processes (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed. What
 # they stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 

@@ -111,3 +111,19 @@ def test_postgres_runs_from_a_folder_that_only_root_may_read(tmp_path: Path, mon
     found = servers.programs.__wrapped__()
     assert not found.is_relative_to(tmp_path)
     subprocess.run([found / "postgres"], check=True, user=pwd.getpwnam("nobody").pw_uid)
+
+
+def test_a_database_that_is_given_back_is_as_a_new_one(postgres: Postgres) -> None:
+    name = postgres.take()
+    postgres.execute("CREATE SCHEMA other; CREATE TABLE other.one (a int); CREATE TABLE two (b int)", name)
+    postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    postgres.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
+    postgres.give_back(name)
+    assert postgres.take() == name
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname !~ '^(pg_|information_schema$)'"
+    assert postgres.execute(tables, name) == [(0,)]
+    assert postgres.execute("SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|inf)'", name) == [("public",)]
+    assert postgres.execute("SHOW default_transaction_read_only", name) == [("off",)]
+    limit = "SELECT datconnlimit FROM pg_database WHERE datname = current_database()"
+    assert postgres.execute(limit, name) == [(-1,)]
+    postgres.give_back(name)
