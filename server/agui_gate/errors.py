@@ -112,6 +112,13 @@ class ThreadBusy(RequestError):
     code = "thread_busy"
 
 
+class DecisionStopped(RequestError):
+    """Somebody stopped the thread before this decision was saved. Nothing was decided; decide again."""
+
+    status = 409
+    code = "thread_busy"
+
+
 class LeaseLost(ThreadBusy):
     """A run or a decision has lost the lease of its thread, so its changes were not saved.
 

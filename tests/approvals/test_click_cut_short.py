@@ -18,7 +18,7 @@ from agui_gate.approvals.out_of_band import Decided
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import Unavailable
+from agui_gate.errors import DecisionStopped, Unavailable
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.postgres import PostgresStore
@@ -164,7 +164,7 @@ async def told_by_post(c: Clicked, asked: Approval) -> Output | None | str:
     """What the approver is told: what came of the call, or None if it wasn't decided."""
     try:
         decided = await c.engine.decide("alice", asked.id, YES)
-    except Unavailable as error:
+    except (DecisionStopped, Unavailable) as error:
         refused = error.message
     else:
         assert isinstance(decided, Decided)

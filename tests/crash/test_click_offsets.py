@@ -209,7 +209,7 @@ def posted(clicked: Clicked, state: str, result: str | None) -> list[str]:
     told = msgspec.json.decode(clicked.body)
     if clicked.status == 200:
         return [] if (told["state"], told["result"]) == (state, result) else [f"the approver was told {told}"]
-    refused = clicked.status == 503 and told["error"]["message"].startswith(NOT_DECIDED)
+    refused = clicked.status in (409, 503) and told["error"]["message"].startswith(NOT_DECIDED)
     return [] if refused and state == "pending" else [f"the approver was told {told}"]
 
 

@@ -9,7 +9,7 @@ from agui_gate import adapter
 from agui_gate.approvals import execution
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
-from agui_gate.errors import NotFound, RateLimited, Unavailable
+from agui_gate.errors import DecisionStopped, NotFound, RateLimited, Unavailable
 from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.runs.stop_and_delete import Ended
@@ -161,7 +161,7 @@ async def test_a_decision_stopped_before_its_claim_says_so_and_the_question_wait
                 break
             await asyncio.sleep(0)
         assert await working.stop(("alice", "t"), 10)
-        with pytest.raises(Unavailable, match="stopped before it was decided"):
+        with pytest.raises(DecisionStopped, match="stopped before it was decided"):
             await decision
         stored = await h.store.approval("alice", asked.id)
         assert stored is not None

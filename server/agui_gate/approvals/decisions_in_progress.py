@@ -19,11 +19,14 @@ class Stopped(Exception):
 
 
 class Work:
-    """One decision that holds its thread's lease, as ``run_key``. ``over`` is set when it has given the lease back."""
+    """One decision that holds its thread's lease, as ``run_key``. ``over`` is set when it has given the lease back.
+    ``by_shutdown``: the server's end stopped it, and nobody who asked for it.
+    """
 
     def __init__(self, run_key: str) -> None:
         self.run_key = run_key
         self.over = asyncio.Event()
+        self.by_shutdown = False
         self._task: asyncio.Future[Any] | None = None
         self._stopped = False
 
@@ -98,5 +101,7 @@ class DecisionsInProgress:
             await asyncio.gather(*(work.over.wait() for work in self._works.values()))
 
     async def stop_all(self, seconds: float) -> None:
-        """Stops every decision at work, and waits likewise."""
+        """Stops every decision at work as the server ends, and waits likewise."""
+        for work in self._works.values():
+            work.by_shutdown = True
         await asyncio.gather(*(self.stop(place, seconds) for place in list(self._works)))

@@ -21,7 +21,16 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.registry import ApprovalIndex
 from agui_gate.core.transcript import CARD_TOOL, Output
-from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
+from agui_gate.errors import (
+    AguiGateError,
+    ApprovalRefused,
+    DecisionStopped,
+    InvalidRequest,
+    NotFound,
+    NotSaved,
+    ThreadBusy,
+    Unavailable,
+)
 from agui_gate.extra_loader import load
 from agui_gate.protocol.run_input import ClientTool, RunInput
 from agui_gate.readers.wake_ups import Watch
@@ -101,7 +110,7 @@ class Decisions:
         `unknown` then.
 
         Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`,
-        `RateLimited` (see `Budget`) and `Unavailable`.
+        `DecisionStopped`, `RateLimited` (see `Budget`) and `Unavailable`.
         """
         try:
             return await self._decide(principal, approval_id, payload, way, by)
@@ -260,7 +269,8 @@ class Decisions:
             if gated_calls.working or (now is not None and now.state is State.CLAIMED and not now.is_held):
                 raise Unavailable("This was stopped. Its outcome is not saved yet. Load it again.") from None
             if now is None or now.is_pending:
-                raise Unavailable("This was stopped before it was decided.") from None
+                refused = Unavailable if work.by_shutdown else DecisionStopped
+                raise refused("This was stopped before it was decided.") from None
             return now
 
 
