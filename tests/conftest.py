@@ -122,7 +122,9 @@ def valkey(_valkey: "Valkey") -> "Valkey":
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
+def _every_stream_is_accepted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
     """With `--replay`, what the session's tests have streamed is replayed to the real clients in the end.
 
     (As an error at the teardown of the last test: only then is all of it there.)
@@ -131,7 +133,11 @@ def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.config.getoption("--replay") and (os.environ.get("CI") == "true" or not unavailable()):
         from tests.interop.recorded import assert_all_accepted
 
-        assert_all_accepted(every=request.config.getoption("every"))
+        here = tmp_path_factory.getbasetemp()
+        shared = (
+            here.parent if hasattr(request.config, "workerinput") else here
+        )  # the session's folder has the workers'
+        assert_all_accepted(every=request.config.getoption("every"), shared=shared / "looks")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

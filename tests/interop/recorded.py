@@ -2,13 +2,15 @@
 Our own client (`agui_gate.client`) makes of each what client 1.0.0 makes of it.
 
 Each by itself, to a client with the history that was sent. Of those that look the same to a client, the first two are
-replayed; with `--every` all are. Sessions that run in several processes replay in each of them what was recorded there.
+replayed; with `--every` all are. Sessions that run in several processes replay in each of them what was recorded there,
+and of one look two in all of them together.
 """
 
+import hashlib
 import json
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from tests.client.folding import as_folded_by_1_0
@@ -20,12 +22,15 @@ ALIKE = 2
 """Streams of one look that are replayed."""
 
 
-def assert_all_accepted(*, every: bool) -> None:
+def assert_all_accepted(*, every: bool, shared: Path) -> None:
     """Both clients accept what was recorded, and it breaks no rule; 0.0.59 knows the compat dialect only.
 
     A run that answers an earlier one looks like any other from here: `Chat` holds those that don't to AGUI207.
+    ``shared``: a folder of all processes of the session, in which each look is noted that is replayed.
     """
-    recorded = RECORDED if every else unlike(RECORDED)
+    recorded = RECORDED if every else unlike(RECORDED, shared)
+    if not recorded:
+        return
     for stream in filter(None, recorded):
         assert_valid(stream, resumed=True)
     cases = {f"{n}: {shape(s)}": s for n, s in enumerate(recorded)}
@@ -38,15 +43,28 @@ def assert_all_accepted(*, every: bool) -> None:
     assert as_folded_by_1_0(replayed, results) == []
 
 
-def unlike(streams: Sequence[Stream]) -> list[Stream]:
-    """Of streams that look the same to a client, the first ones; in their order."""
-    seen: Counter[Hashable] = Counter()
+def unlike(streams: Sequence[Stream], shared: Path) -> list[Stream]:
+    """Of streams that look the same to a client, the first ones of all processes; in their order."""
+    shared.mkdir(exist_ok=True)
+    free: dict[Hashable, Iterator[bool]] = {}
     found = []
     for stream in streams:
-        seen[looks(stream)] += 1
-        if seen[looks(stream)] <= ALIKE:
+        look = looks(stream)
+        if look not in free:
+            free[look] = _places(shared, hashlib.sha256(repr(look).encode()).hexdigest())
+        if next(free[look], False):
             found.append(stream)
     return found
+
+
+def _places(shared: Path, look: str) -> Iterator[bool]:
+    """True as often as a stream of this look may be taken: each place is one process's."""
+    for number in range(ALIKE):
+        try:
+            (shared / f"{look}-{number}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        yield True
 
 
 def looks(stream: Stream) -> Hashable:
