@@ -9,6 +9,7 @@
     │   ├── NotFound                404  not_found
     │   ├── ThreadBusy              409  thread_busy
     │   │   └── LeaseLost           409  lease_lost
+    │   ├── DecisionStopped         409  thread_busy
     │   ├── Frozen                  403  frozen
     │   ├── ApprovalPending         409  approval_pending
     │   ├── ApprovalRefused         422  approval_refused

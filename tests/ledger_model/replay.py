@@ -25,7 +25,7 @@ from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
 from agui_gate.approvals.out_of_band import Decided, Decisions
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import CallPart, Output, Text, TurnEntry, UserEntry
-from agui_gate.errors import AguiGateError, NotFound, ProviderUnavailable, RateLimited, Unavailable
+from agui_gate.errors import AguiGateError, DecisionStopped, NotFound, ProviderUnavailable, RateLimited, Unavailable
 from agui_gate.extras.failpoints import WRITES, Place
 from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.readers.wake_ups import Watch
@@ -366,7 +366,7 @@ class Replay:
     def _heard(self, told: Decided | AguiGateError | None, world: World, click: Click) -> None:
         """What the approver was told is what the model has them told."""
         if click.told == "nothing":
-            assert isinstance(told, Unavailable), told
+            assert isinstance(told, (DecisionStopped, Unavailable)), told
         if isinstance(told, Decided) and told.record.state not in UNFINISHED:
             assert NAMES.get(told.record.state, str(told.record.state)) in (*world.told, world.record), told
 
