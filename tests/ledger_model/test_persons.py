@@ -10,7 +10,6 @@ from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, Decision, People
 from tests.ledger_model.persons import search
 
-
 SPARE = [pytest.param(*case, marks=pytest.mark.spare) for case in ((1, 7), (2, 5), (3, 5))]
 
 
