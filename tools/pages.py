@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from prometheus_client.metrics_core import Metric
+
 from agui_gate import errors
 from agui_gate.config.setting_values import READERS
 from agui_gate.config.settings import PREFIX, Settings, names
 from agui_gate.errors import AguiGateError
+from agui_gate.extras.metrics.families import Families
+from agui_gate.extras.metrics.state import described
 from agui_gate_adapters.testkit.spec import JUDGED, RULES
 from tests.conforming import DEPARTURES, NOT_BUILT
 from tests.replicas import scenarios
@@ -57,6 +61,27 @@ def requirements() -> str:
         rows = [(f"**{i}**", line.text) for i, line in REQUIREMENTS.items() if line.source == source]
         parts.append(f"### {_linked(source)}\n\n{_table(('id', 'promise'), rows)}")
     return "\n".join(parts)
+
+
+def metrics() -> str:
+    """Every metric with its labels; those that need no setting last."""
+    families = Families()
+    counted = [(one.describe()[0], one._labelnames) for one in vars(families).values() if hasattr(one, "_labelnames")]
+    rows = [
+        (_metric(family), ", ".join(f"`{name}`" for name in labels), family.documentation) for family, labels in counted
+    ]
+    read = [_metric_row(family) for family in described()]
+    return _table(("metric", "labels", "what it says"), [*rows, *read])
+
+
+def _metric_row(family: Metric) -> Row:
+    labels = dict.fromkeys(name for sample in family.samples for name in sample.labels)
+    return _metric(family), ", ".join(f"`{name}`" for name in labels), family.documentation
+
+
+def _metric(family: Metric) -> str:
+    """The name as Prometheus has it."""
+    return f"`{family.name}{'_total' if family.type == 'counter' else ''}`"
 
 
 def replicas() -> str:
@@ -108,6 +133,7 @@ MADE: dict[str, Callable[[], str]] = {
     "errors": codes,
     "requirements": requirements,
     "replicas": replicas,
+    "metrics": metrics,
     "rules": rules,
 }
 """What a page can ask for by name."""

@@ -222,6 +222,20 @@ def test_a_database_or_a_bus_that_cannot_be_used_is_exit_code_1(cli: Cli, option
     assert said in result.stderr
 
 
+def test_an_address_of_metrics_that_is_taken_is_one_sentence(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        serve = ("serve", "cli_shop:agent", "--port", "0", "--store", "memory://")
+        result = cli(*serve, env={"AGUI_GATE_METRICS": place})
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(
+        f"error: The address {place} of AGUI_GATE_METRICS is taken. Each process needs one of its own.\n"
+    )
+    wrong = cli("serve", "cli_shop:agent", env={"AGUI_GATE_METRICS": "9090"})
+    said = 'must be "on", or a port such as ":9090" or "127.0.0.1:9090", not \'9090\'.'
+    assert (wrong.exit_code, wrong.stderr) == (2, f"error: AGUI_GATE_METRICS {said}\n")
+
+
 def test_a_missing_driver_is_exit_code_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for name in [name for name in sys.modules if name.startswith("agui_gate.stores.postgres")]:

@@ -29,6 +29,7 @@ PROTOCOLS = [base for base in FullStore.__mro__ if base.__module__.startswith("a
 READS = {
     "approval",
     "at_work",
+    "backlog",
     "counted_calls",
     "expire",
     "freezes",

@@ -174,6 +174,7 @@ async def _approvals(store: Used, clock: Clock) -> None:
         await look()
     await store.approval("alice", "was-never")
     await store.orphans()
+    await store.backlog()
     await store.unknown(2)
     await store.waiting_ids(["alice", "bob"], 10)
     await store.working_states(["alice", "bob"])

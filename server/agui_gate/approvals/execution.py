@@ -46,13 +46,7 @@ MayRepeat = Callable[[Approval], bool]
 class GatedCalls:
     """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
 
-    def __init__(
-        self,
-        lease: Lease,
-        run_call: RunCall,
-        on_closed: Callable[[Approval], None],
-        keep: Keep,
-    ) -> None:
+    def __init__(self, lease: Lease, run_call: RunCall, on_closed: Callable[[Approval], None], keep: Keep) -> None:
         self._lease = lease
         self._keep = keep
         self._run_call = run_call

@@ -184,6 +184,16 @@ def _level(value: Any) -> str:
     return value.lower()
 
 
+def _metrics(value: Any) -> str:
+    """`on`, `:9090`, or `host:9090`."""
+    text = _text(value) if value != "" else ""
+    host, colon, port = text.rpartition(":")
+    is_port = colon and port.isascii() and port.isdigit() and int(port) <= 65_535
+    if text not in ("", "on") and not (is_port and not any(c in host for c in "/@ ")):
+        raise ValueError(f'must be "on", or a port such as ":9090" or "127.0.0.1:9090", not {text!r}')
+    return text
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
@@ -229,6 +239,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "body_seconds": _seconds(0.1, 3600),
     "keep_alive_seconds": _seconds(0, 3600),
     "log_level": _level,
+    "metrics": _metrics,
     "host": _text,
     "port": _number(0, 65_535),
     "page": _switch,

@@ -152,6 +152,10 @@ class Settings:
     """Seconds for which a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
     log_level: str = "info"
     """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
+    metrics: str = ""
+    """The metrics that Prometheus reads: `on` at `GET /metrics`, an address also on a port of its own, without
+    authentication. Not set: nothing is counted, and `GET /metrics` tells only what the store knows.
+    """
     host: str = "127.0.0.1"
     """The address on which `agui-gate serve` listens. Other addresses than loopback require authentication."""
     port: int = 8000

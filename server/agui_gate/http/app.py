@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from starlette.applications import Starlette
@@ -65,12 +65,14 @@ def create_app(
     ensure_configured(settings.log_level)
     _check(agents)
     _check_extensions(extensions)
-    limits = Limits.from_settings(settings)
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
     live = bus
+    meter = load("metrics.meter").Meter(settings.metrics) if settings.metrics else None
+    if meter is not None:
+        opened, extensions = meter.store(opened), (*extensions, meter)
     if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes
         opened, live = load("failpoints").armed(opened, bus)
     engine = Engine(
@@ -79,11 +81,13 @@ def create_app(
         Deployment(settings.dialect),
         live,
         disconnect_grace=settings.disconnect_grace,
-        limits=limits,
+        limits=Limits.from_settings(settings),
         extensions=extensions,
+        meter=meter,
     )
     guard = Guard(_auth_of(settings) if auth is None else auth, settings.cors_origins, settings.allowed_hosts)
-    return _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
+    app = _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
+    return app if meter is None else cast(Starlette, meter.around(app))
 
 
 def _auth_of(settings: "Settings") -> Auth | None:

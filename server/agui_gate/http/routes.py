@@ -49,6 +49,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         Route("/threads/{id:path}", later(lambda: of.threads.delete), methods=["DELETE"]),
         ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
         ExtraRoutes(server, "components.assets", "/components"),
+        ExtraRoutes(server, "metrics.routes", "/metrics"),
         Route("/healthz", health.healthy),
         Route("/readyz", health.ready),
         *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot")] if page else ()),

@@ -70,6 +70,7 @@ class EventStream(Response):
         except (TimeoutError, FellBehind, Unavailable, Unauthorized) as error:
             why = error.message if isinstance(error, Unavailable | Unauthorized) else "the client reads too slowly"
             log.warning("reader_dropped", run=self._run_key, why=why)
+            scope["agui_gate.dropped"] = True  # for who counts
             await _hang_up(receive, watcher)
         except OSError:
             pass  # the client is gone, which is how most streams of chats end

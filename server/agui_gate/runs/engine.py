@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from agui_gate.core.principals import By
     from agui_gate.readers.connect import Connected, Connector
     from agui_gate.runs.stop_and_delete import Ended, Endings
+    from agui_gate.turns.meter import Meter
 
 
 class Engine:
@@ -64,8 +65,9 @@ class Engine:
         disconnect_grace: float = DISCONNECT_GRACE,
         limits: Limits = DEFAULTS,
         extensions: Sequence[Extension] = (),
+        meter: "Meter | None" = None,
     ) -> None:
-        self.limits = limits
+        self.limits, self._meter = limits, meter
         self.roster = Roster(agents)
         self.agents, self.members, self.team = self.roster.agents, self.roster.members, self.roster.team
         self.store = store
@@ -82,7 +84,7 @@ class Engine:
         self._watch = Watch(offers.shared)
         self.extensions = Extensions(extensions)
         self._keeper = SaveRetrier(store, self._written)
-        self._leaser = Leaser(store, self._keeper, self.budget, limits)
+        self._leaser = Leaser(store, self._keeper, self.budget, limits, meter)
         self.sent_before = self._leaser.cache.sent
         self._working = DecisionsInProgress()
         self._connector: Connector | None = None
@@ -277,7 +279,7 @@ class Engine:
         await store.start()
         thread = await store.lease_thread(principal, run.thread_id, agent.name, key)
         opened = LeasedThread(store, thread, key, self.limits)
-        opened.by = by
+        opened.by, opened.meter = by, self._meter
         opened.parts.check(run, agent)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
         return self._begin(self.team(agent), run, opened, store, live, set())
@@ -297,13 +299,7 @@ class Engine:
         )
 
     def _begin(
-        self,
-        team: Team,
-        run: RunInput,
-        opened: LeasedThread,
-        store: Store,
-        live: LiveRun,
-        names: set[tuple[str, str]],
+        self, team: Team, run: RunInput, opened: LeasedThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
     ) -> LiveRun:
         """Starts a run on its open thread; ``names`` are those by which it can be followed."""
         shapes = self._dialects.choose(run, reads_stops=live.reads_stops)
@@ -317,6 +313,8 @@ class Engine:
         live.thread_bytes = opened.capacity.size
         self._in_flight[live.principal] += 1
         live.start(work.execute())
+        if self._meter is not None:
+            self._meter.run_begun(team.entry.name, live, opened)
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))
         if names:  # others are of a store that goes with them

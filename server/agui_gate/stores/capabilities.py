@@ -13,6 +13,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.terms import Numbers, Sum, Terms
 from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore
+from agui_gate.stores.backlog import BacklogStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.outbox import OutboxStore
@@ -184,6 +185,7 @@ class FullStore(
     RetentionStore,
     PeopleStore,
     FreezingStore,
+    BacklogStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

@@ -34,6 +34,7 @@ from agui_gate.threads.parts import Parts
 
 if TYPE_CHECKING:
     from agui_gate.core.principals import By
+    from agui_gate.turns.meter import Meter
 
 TITLE_LENGTH = 80
 
@@ -82,10 +83,13 @@ class LeasedThread:
         """The view in which the clients of the lease's holder are shown the thread."""
         self.by: By = None
         """Who acts on it, where ``auth`` says more than whose it is."""
+        self.meter: Meter | None = None
+        """Counts what is done on it, where somebody asks for metrics."""
         self.asker: Asker | None = None
         """Whose message is worked on, in a run that only answers: who began what it goes on with."""
         self.ended = False
-        self._ended_as: RunStatus | None = None  # None, too, where a save has failed: what the store has is in doubt
+        self.ended_as: RunStatus | None = None
+        """How its run ended; None, too, where a save has failed: what the store has is in doubt."""
         self._is_doubtful = False
         self._added: list[Entry] = []
         self._size = self.capacity.size
@@ -224,7 +228,7 @@ class LeasedThread:
             self._keep, self._saved_ref, self._replaced = None, ref, []
             if state is not None:
                 self.parts.saved(state)
-            self.ended, self._ended_as = self.ended or status is not None, self._ended_as or status
+            self.ended, self.ended_as = self.ended or status is not None, self.ended_as or status
             for approval in approvals:
                 self.history.record(approval)
 
@@ -235,9 +239,9 @@ class LeasedThread:
         """
         entries = len(self.entries)
         is_saved = not (self._is_doubtful or self._unsaved or self.lease.lost) and entries == self._saved
-        if self._ended_as is None or not is_saved:
+        if self.ended_as is None or not is_saved:
             return None
-        return JournalVersion(self.thread.key, self.run_key, self._ended_as, entries)
+        return JournalVersion(self.thread.key, self.run_key, self.ended_as, entries)
 
     @property
     def has_grown_much(self) -> bool:
@@ -286,8 +290,10 @@ class LeasedThread:
 class Leaser:
     """Leases the threads of one store, for runs and for decisions. What is known of a thread is kept in between."""
 
-    def __init__(self, store: Store, keeper: SaveRetrier, budget: Budget, limits: Limits) -> None:
-        self._store, self._keeper, self._budget, self._limits = store, keeper, budget, limits
+    def __init__(
+        self, store: Store, keeper: SaveRetrier, budget: Budget, limits: Limits, meter: "Meter | None" = None
+    ) -> None:
+        self._store, self._keeper, self._budget, self._limits, self._meter = store, keeper, budget, limits, meter
         self.cache = HistoryCache(limits.kept_bytes if capabilities(store).takes_known else 0)
 
     async def lease(
@@ -313,7 +319,7 @@ class Leaser:
             reservation = reservation.found(thread_id, thread.bytes)
             made = (self._store, thread, run_key, self._limits, self._keeper, history)
             opened = await if_large(heaviness(thread, is_kept=history is not None), LeasedThread, *made)
-            opened.lease.held_at = asked
+            opened.lease.held_at, opened.meter = asked, self._meter
             return opened, reservation
         except BaseException:
             await self._keeper.give_back(thread, run_key)

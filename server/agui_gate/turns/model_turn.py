@@ -252,7 +252,9 @@ def steps_for(speaker: Speaker) -> list[TurnStep]:
 
     Raises `ExtraMissing` for one that its agent declares and that is not installed.
     """
-    agent = speaker.member.agent
+    agent, meter = speaker.member.agent, speaker.thread.meter
+    if meter is not None:
+        speaker = meter.counting(speaker)
     steps: list[TurnStep] = [ContentRefusals(speaker)]
     if not isinstance(agent.instructions, str):
         steps.append(load("instructions").turn_step(speaker))
@@ -265,7 +267,7 @@ def steps_for(speaker: Speaker) -> list[TurnStep]:
         steps.append(load("remote_state").turn_step(speaker))
     if any(tool.place is not None for tool in agent.by_name.values()):
         steps.append(load("shared_state.previews").turn_step(speaker))
-    return steps
+    return steps if meter is None else [*steps, meter.turn_step(speaker)]
 
 
 class ProviderContinuation:

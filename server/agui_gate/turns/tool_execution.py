@@ -333,8 +333,9 @@ class Toolbox:
         with thread.parts.tool(tool, call_id, stream) as state:
             told = WhileAtWork(partial(thread.parts.tell, emit=stream))
             context = self._context(call_id, run_id, state, told, by)
+            work = run_tool if thread.meter is None else thread.meter.run_tool
             try:
-                output = await run_tool(tool, name, arguments, context, thread.limits, start, judged=judged)
+                output = await work(tool, name, arguments, context, thread.limits, start, judged=judged)
             finally:
                 told.over()
         return thread.capacity.fitted(output)

@@ -22,6 +22,7 @@ ROLES: frozenset[str] = frozenset(get_args(Role))
 
 _USER = frozenset[Role](("user",))
 _DECIDES = frozenset[Role](("user", "approver"))
+_OPERATES = frozenset[Role](("operator",))
 _ANYONE = frozenset[Role](get_args(Role))
 PUBLIC = frozenset[Role]()
 """Routes that ask nobody who they are: health, and files that are the same for all."""
@@ -56,6 +57,7 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("POST", "/copilotkit/threads/{id:path}/archive"): _USER,
     ("PATCH", "/copilotkit/threads/{id:path}"): _USER,
     ("DELETE", "/copilotkit/threads/{id:path}"): _USER,
+    ("GET", "/metrics"): _OPERATES,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
 }

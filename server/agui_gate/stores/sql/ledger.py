@@ -322,14 +322,7 @@ def _new_row(thread: int, approval: Approval) -> dict[str, Any]:
 def _moved_row(move: Move, at: int) -> dict[str, Any]:
     decision, output = _to_json(move.decision), _to_json(move.output)
     size = sum(len(part.encode()) for part in (decision, output) if part is not None)
-    return {
-        "id": move.approval_id,
-        "to": move.to.value,
-        "at": at,
-        "decision": decision,
-        "output": output,
-        "size": size,
-    }
+    return {"id": move.approval_id, "to": move.to.value, "at": at, "decision": decision, "output": output, "size": size}
 
 
 def _to_json(value: object) -> str | None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from agui_gate.core.freezes import Freeze
     from agui_gate.core.terms import Numbers, Sum, Terms
     from agui_gate.stores.audit import EventPage, HeadPage
+    from agui_gate.stores.backlog import Backlog
     from agui_gate.stores.epochs import Epoch
     from agui_gate.stores.retention import Ages, Place, Swept, Tally
     from agui_gate.stores.sql.audit import AuditReader
@@ -282,6 +283,12 @@ class SQLStore(ABC):
     async def unknown(self, limit: int) -> tuple[int, Sequence[Named]]:
         """See `OrphanStore`."""
         return await self._do("read", lambda: orphans.unknown(limit))
+
+    async def backlog(self) -> "Backlog":
+        """See `BacklogStore`."""
+        from agui_gate.stores.sql.backlog import backlog
+
+        return await self._do("read", backlog)
 
     async def move(
         self,

@@ -1,0 +1,152 @@
+"""The metrics: their names, their labels, and what bounds the values of a label.
+
+No label says who: no principal, no thread, no tenant. What others name (agents, tools, models) has a bound each; the
+names that come after that many are counted together, as ``other``.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+OTHER = "other"
+NAMES = 100
+"""Names of a kind that have a label of their own: of agents, of tools, of models."""
+
+SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds: what takes milliseconds, and is a failure when it takes long."""
+LONG = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""Seconds: models, tools and runs."""
+PEOPLE = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0, 604_800.0)
+"""Seconds: how long people take, from a click to a week."""
+
+
+class Names:
+    """Names as values of a label: the first ``most`` as they are."""
+
+    def __init__(self, most: int = NAMES) -> None:
+        self._most, self._known = most, set[str]()
+
+    def __call__(self, name: str) -> str:
+        """Returns ``name``, or `OTHER`."""
+        if name not in self._known:
+            if len(self._known) >= self._most:
+                return OTHER
+            self._known.add(name)
+        return name
+
+
+class Families:
+    """The counters of one engine, in a registry of their own: another application in this process has others."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.agents, self.tools, self.models, self.routes = Names(), Names(), Names(), Names()
+        self._make_runs()
+        self._make_calls()
+        self._make_server()
+
+    def _make_runs(self) -> None:
+        self.runs = self._counter(
+            "runs_total",
+            "Runs that ended: finished, waiting (for a person or the client), failed, cancelled, lost (the lease), "
+            "unsaved (the store is away).",
+            "agent",
+            "outcome",
+        )
+        self.in_flight = self._gauge("runs_in_flight", "Runs of this process that have begun and not ended.")
+        self.run_seconds = self._seconds("run_seconds", "How long runs took.", LONG)
+        self.first_event = self._seconds(
+            "first_event_seconds", "From the request of a run to its first event on the wire.", SHORT
+        )
+        self.first_token = self._seconds(
+            "first_token_seconds",
+            "From a request to the model to the first event of its answer.",
+            LONG,
+            "provider",
+            "model",
+        )
+        self.model_requests = self._counter(
+            "model_requests_total",
+            "Requests to models. Code: ok, or the error's code (docs/errors.md), or cancelled.",
+            "provider",
+            "model",
+            "code",
+        )
+        self.tokens = self._counter(
+            "tokens_total",
+            "Tokens as providers report them: input and output; of these, cached_input, cache_write_input, reasoning.",
+            "provider",
+            "model",
+            "kind",
+        )
+
+    def _make_calls(self) -> None:
+        self.tool_calls = self._counter(
+            "tool_calls_total",
+            "Tools that ran here: done, failed, stopped, not_started. Gated: a person or a rule let the call go.",
+            "tool",
+            "gated",
+            "outcome",
+        )
+        self.tool_seconds = self._seconds("tool_seconds", "How long tools took.", LONG, "tool")
+        self.decisions = self._counter(
+            "decisions_total",
+            "Decisions that took effect: approve, edit, reject; and how they came.",
+            "tool",
+            "decision",
+            "way",
+        )
+        self.decision_wait = self._seconds(
+            "decision_wait_seconds", "From a question to the decision that took effect.", PEOPLE
+        )
+
+    def _make_server(self) -> None:
+        self.refused = self._counter(
+            "answers_refused_total", "Answers that were not taken, by the error's code.", "code"
+        )
+        self.streams = self._gauge("streams_open", "Event streams that are open: of runs, and of the inbox.", "kind")
+        self.dropped = self._counter("readers_dropped_total", "Streams that this server ended before their end.")
+        self.leases_lost = self._counter(
+            "leases_lost_total", "Runs and decisions that ended as they had lost their lease."
+        )
+        self.store_seconds = self._seconds(
+            "store_seconds", "How long operations of the store took.", SHORT, "operation"
+        )
+        self.auth_refused = self._counter(
+            "auth_refused_total", "Requests that were refused: unauthorized (401), forbidden (403).", "reason"
+        )
+        self.requests = self._counter("http_requests_total", "Requests that were answered.", "route", "status")
+
+    def _counter(self, name: str, says: str, *labels: str) -> Counter:
+        return Counter(f"agui_gate_{name}", says, labels, registry=self.registry)
+
+    def _seconds(self, name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(f"agui_gate_{name}", says, labels, buckets=buckets, registry=self.registry)
+
+    def _gauge(self, name: str, says: str, *labels: str) -> Gauge:
+        return Gauge(f"agui_gate_{name}", says, labels, registry=self.registry)
+
+
+class _WithoutBirths:
+    """Leaves out when each counter began: as many samples again, which nobody reads."""
+
+    def __init__(self, sources: Iterable[Collector]) -> None:
+        self._sources = sources
+
+    def collect(self) -> Iterator[Metric]:
+        for source in self._sources:
+            for family in source.collect():
+                family.samples = [one for one in family.samples if not one.name.endswith("_created")]
+                yield family
+
+
+def text_of(*sources: Collector) -> bytes:
+    """Returns the metrics of ``sources`` in Prometheus' text format (`CONTENT_TYPE`)."""
+    return generate_latest(_WithoutBirths(sources))
+
+
+__all__ = ["CONTENT_TYPE", "OTHER", "Families", "Names", "text_of"]

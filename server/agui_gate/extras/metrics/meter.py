@@ -1,0 +1,185 @@
+"""Counts the runs, requests and tools of one engine (`turns/meter.py`), and serves the metrics on a port of their own.
+
+Raises `ConfigurationError` where the package that makes metrics is not installed.
+"""
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any, cast
+
+import structlog
+from starlette.applications import Starlette
+
+from agui_gate.adapter import Adapter, TurnDone, Usage
+from agui_gate.agents.tool import Tool, ToolContext
+from agui_gate.core import result_texts
+from agui_gate.core.transcript import Entry, Output, TurnEntry
+from agui_gate.errors import AguiGateError, ConfigurationError, ProviderUnavailable
+from agui_gate.extension import Extension, Server
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import Store
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.limits import DEFAULTS, Limits
+from agui_gate.turns import tool_execution
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
+from agui_gate.turns.tool_execution import ToolStart
+
+try:
+    from agui_gate.extras.metrics.families import OTHER, Families
+except ModuleNotFoundError as missing:
+    if (missing.name or "").partition(".")[0] != "prometheus_client":
+        raise
+    raise ConfigurationError('AGUI_GATE_METRICS needs a package: pip install "agui-gate[metrics]".') from None
+
+from agui_gate.extras.metrics.listener import Listener
+from agui_gate.extras.metrics.requests import CountedRequests
+from agui_gate.extras.metrics.state import ServerState
+from agui_gate.extras.metrics.store import CountedStore
+
+KINDS = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cached_input": "cached_input_tokens",
+    "cache_write_input": "cache_write_input_tokens",
+    "reasoning": "reasoning_tokens",
+}
+
+log = structlog.get_logger("agui_gate.metrics")
+
+
+class Meter(Extension):
+    """Counts what one engine does. ``place``: ``on``, or the address to serve the metrics on besides `/metrics`."""
+
+    def __init__(self, place: str) -> None:
+        self.families = Families()
+        self._place = place
+        self._listener: Listener | None = None
+
+    def store(self, store: Store) -> Store:
+        """Returns ``store``, counted."""
+        return cast(Store, CountedStore(store, self.families))
+
+    def around(self, app: Starlette) -> Starlette:
+        """Returns ``app``, whose requests are counted."""
+        app.add_middleware(CountedRequests, families=self.families)
+        return app
+
+    # --- the server's hooks -----------------------------------------------------------------------------------------
+    async def start(self, server: Server) -> None:
+        """Opens the port, if there is to be one. Raises `ConfigurationError` if it can't be had."""
+        if self._place != "on":
+            state = ServerState(cast(Any, server).engine)
+            self._listener = await Listener.open(self._place, partial(state.text, self.families.registry))
+            log.info("metrics_served", at=self._listener.address)
+
+    async def stop(self) -> None:
+        """Closes the port."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.aclose()
+
+    # --- the trunk's meter ------------------------------------------------------------------------------------------
+    def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
+        """See `turns.meter.Meter`."""
+        assert live.task is not None
+        self.families.in_flight.inc()
+        live.task.add_done_callback(partial(self._run_over, self.families.agents(agent), thread, perf_counter()))
+
+    def _run_over(self, agent: str, thread: LeasedThread, begun: float, _: "asyncio.Task[None]") -> None:
+        families = self.families
+        families.in_flight.dec()
+        families.run_seconds.observe(perf_counter() - begun)
+        outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
+        families.runs.labels(agent, outcome).inc()
+        if thread.lease.lost:
+            families.leases_lost.inc()
+
+    def counting(self, speaker: Speaker) -> Speaker:
+        """See `turns.meter.Meter`."""
+        spent, adapter = speaker.spent, speaker.member.agent.adapter
+
+        def counted(done: TurnDone) -> None:
+            self.requested(adapter, done.usage, "ok")
+            spent(done)
+
+        return speaker._replace(spent=counted)
+
+    def turn_step(self, speaker: Speaker) -> TurnStep:
+        """See `turns.meter.Meter`."""
+        return _CountedTurns(self, speaker.member.agent.adapter)
+
+    async def run_tool(
+        self,
+        tool: Tool | None,
+        name: str,
+        arguments: str,
+        context: ToolContext,
+        limits: Limits = DEFAULTS,
+        start: ToolStart | None = None,
+        *,
+        judged: bool = False,
+    ) -> Output:
+        """See `turns.meter.Meter`."""
+        begun, outcome = perf_counter(), "stopped"
+        try:
+            output = await tool_execution.run_tool(tool, name, arguments, context, limits, start, judged=judged)
+            outcome = "failed" if output.is_error else "done"
+            if output == result_texts.NOT_STARTED:
+                outcome = "not_started"
+            return output
+        finally:
+            label = OTHER if tool is None else self.families.tools(tool.name)  # models invent names
+            self.families.tool_calls.labels(label, "true" if start else "false", outcome).inc()
+            self.families.tool_seconds.labels(label).observe(perf_counter() - begun)
+
+    def requested(self, adapter: Adapter, usage: Usage | None, code: str, first: float | None = None) -> None:
+        """Counts a request to a model. ``first``: seconds to the first event of the answer."""
+        families = self.families
+        provider, model = (usage.provider, usage.model) if usage is not None else ("", "")
+        vendor, named = getattr(adapter, "vendor", ""), re.split("[:/]", adapter.origin)[-1]
+        labels = (families.models(provider or vendor or "unknown"), families.models(model or named))
+        families.model_requests.labels(*labels, code).inc()
+        if first is not None:
+            families.first_token.labels(*labels).observe(first)
+        for kind, member in KINDS.items() if usage is not None else ():
+            if count := getattr(usage, member):
+                families.tokens.labels(*labels, kind).inc(count)
+
+
+class _CountedTurns(TurnStep):
+    """The last step of a member's turns: what it begins with is the request itself."""
+
+    def __init__(self, meter: Meter, adapter: Adapter) -> None:
+        self._meter, self._adapter = meter, adapter
+        self._clock: Callable[[], float] = perf_counter
+        self._begun: float | None = None
+        self._first: float | None = None
+
+    async def request(self, draft: Draft) -> None:
+        """Begins to time a request."""
+        self._begun, self._first = self._clock(), None
+
+    async def accepted(self) -> None:
+        """Times the first events of its answer."""
+        if self._begun is not None:
+            self._first = self._clock() - self._begun
+
+    def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
+        """Counts it. An answer that broke off is recorded while the error is handled that broke it."""
+        if self._begun is not None:
+            self._begun = None
+            code = "ok" if done is not None else _code(sys.exception())
+            self._meter.requested(self._adapter, done.usage if done is not None else None, code, self._first)
+        return (turn,)
+
+
+def _code(error: BaseException | None) -> str:
+    if error is None:  # the answer ended early, and nothing was raised yet
+        return ProviderUnavailable.code
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return error.code if isinstance(error, AguiGateError) else "internal"

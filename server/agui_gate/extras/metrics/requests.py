@@ -1,0 +1,93 @@
+"""Counts requests and streams, outside of all that answers them."""
+
+from time import perf_counter
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agui_gate.extras.metrics.families import OTHER, Families
+
+REFUSED = {401: "unauthorized", 403: "forbidden"}
+
+KINDS = {
+    "/": "run",
+    "/agents/{name}": "run",
+    "/copilotkit": "run",
+    "/copilotkit/agent/{agent}/run": "run",
+    "/agents/{name}/connect": "connect",
+    "/copilotkit/agent/{agent}/connect": "connect",
+    "/runs/{run_key}/events": "rejoin",
+    "/approvals/events": "inbox",
+}
+"""What a stream is, by its route. Others are of extensions."""
+
+
+class CountedRequests:
+    """Middleware around ``app``."""
+
+    def __init__(self, app: ASGIApp, families: Families) -> None:
+        self._app, self._families = app, families
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request, and counts it by its route when the answer begins."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(self._families, scope, send)
+        try:
+            await self._app(scope, receive, answer.send)
+        except Exception:
+            answer.begin(500, is_stream=False)  # Starlette answers so, outside of this
+            raise
+        finally:
+            answer.end()
+
+
+class _Answer:
+    """One answer, as it is sent."""
+
+    def __init__(self, families: Families, scope: Scope, send: Send) -> None:
+        self._families, self._scope, self._send = families, scope, send
+        self._asked = perf_counter()
+        self._is_begun = self._waits = False
+        self._stream: str | None = None
+
+    async def send(self, message: Message) -> None:
+        """Sends a message on."""
+        if not self._is_begun and message["type"] == "http.response.start":
+            kinds = [value for name, value in message.get("headers", ()) if name == b"content-type"]
+            self.begin(message["status"], is_stream=any(kind.startswith(b"text/event-stream") for kind in kinds))
+        elif self._waits and message.get("body"):
+            self._waits = False
+            await self._send(message)
+            self._families.first_event.observe(perf_counter() - self._asked)
+            return
+        await self._send(message)
+
+    def begin(self, status: int, *, is_stream: bool) -> None:
+        """Counts the answer, once."""
+        if self._is_begun:
+            return
+        self._is_begun = True
+        families, path = self._families, _path(self._scope)
+        families.requests.labels(families.routes(path), str(status)).inc()
+        if status in REFUSED:
+            families.auth_refused.labels(REFUSED[status]).inc()
+        if is_stream:
+            self._stream = KINDS.get(path, OTHER)
+            self._waits = self._stream == "run"
+            families.streams.labels(self._stream).inc()
+
+    def end(self) -> None:
+        """Counts a stream no longer."""
+        if self._stream is not None:
+            self._families.streams.labels(self._stream).dec()
+        if self._scope.get("agui_gate.dropped"):
+            self._families.dropped.inc()
+
+
+def _path(scope: Scope) -> str:
+    """Returns the route's path with its parameters' names; `OTHER` where none matched."""
+    route: Any = scope.get("agui_gate.route") or scope.get("route")
+    path = getattr(route, "path", None)
+    return path if isinstance(path, str) and path else OTHER

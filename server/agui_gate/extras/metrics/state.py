@@ -1,0 +1,131 @@
+"""The metrics that are read when somebody asks: what waits in the store, whether it answers, what this server is."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import TYPE_CHECKING, cast
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from agui_gate.errors import AguiGateError, ShuttingDown
+from agui_gate.extras.metrics.families import text_of
+from agui_gate.stores.backlog import Backlog, BacklogStore, Counted
+
+if TYPE_CHECKING:
+    from agui_gate.runs.engine import Engine
+
+FRESH_SECONDS = 5.0
+"""Seconds for which what was read of the store is told again: several may ask, and often."""
+READ_SECONDS = 5.0
+"""Seconds that the store may take. Over it, it counts as down. Less than Prometheus waits for (10)."""
+
+
+class ServerState(Collector):
+    """The state of one engine, and of its store. `read` reads, `collect` tells what was read."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+        self._backlog: Backlog | None = None
+        self._up = False
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+
+    async def text(self, *more: Collector) -> bytes:
+        """Returns the state, and ``more`` metrics, as text."""
+        await self.read()
+        return text_of(self, *more)
+
+    async def read(self) -> None:
+        """Reads the store, unless that was a moment ago. Never raises what the store does: it is down, then."""
+        async with self._reading:
+            if time.monotonic() - self._read_at < FRESH_SECONDS:
+                return
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    self._backlog = await self._asked()
+                self._up = True
+            except (AguiGateError, TimeoutError):
+                self._backlog, self._up = None, False
+            self._read_at = time.monotonic()
+
+    async def _asked(self) -> Backlog | None:
+        """Returns the backlog; None of a store that can't say it, which is asked whether it is there."""
+        store = self._engine.store
+        if hasattr(store, "backlog"):
+            return await cast(BacklogStore, store).backlog()
+        await store.check()
+        return None
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields the metrics."""
+        yield from _of_server(is_up=self._up, is_draining=self._is_draining)
+        if self._backlog is not None:
+            yield from _of(self._backlog)
+
+    @property
+    def _is_draining(self) -> bool:
+        try:
+            self._engine.check_open()
+        except ShuttingDown:
+            return True
+        return False
+
+
+def described() -> Iterator[Metric]:
+    """Yields what `ServerState` tells, of a store in which nothing waits: for the documentation and the examples."""
+    nothing = Counted()
+    yield from _of_server(is_up=True, is_draining=False)
+    yield from _of(Backlog(now=0, pending=nothing, claimed=nothing, orphaned=nothing, unknown=nothing, notices=nothing))
+
+
+def _of_server(*, is_up: bool, is_draining: bool) -> Iterator[Metric]:
+    yield GaugeMetricFamily("agui_gate_store_up", "1: the store answered when it was read last.", is_up)
+    yield GaugeMetricFamily("agui_gate_draining", "1: the server was told to end.", is_draining)
+    yield _build()
+
+
+def _build() -> Metric:
+    from agui_gate import __version__
+
+    schema = sum(one.name.endswith(".sql") for one in (files("agui_gate.stores") / "migrations").iterdir())
+    build = GaugeMetricFamily(
+        "agui_gate_build_info", "What runs: always 1. Schema: the newest that it knows.", labels=("version", "schema")
+    )
+    build.add_metric((str(__version__), str(schema)), 1)
+    return build
+
+
+def _of(backlog: Backlog) -> Iterator[Metric]:
+    """Yields what waits. Of all processes on the store: the same figure from each of them."""
+    number = GaugeMetricFamily(
+        "agui_gate_approvals",
+        "Gated calls in the store: pending, claimed (at work), orphaned (nobody works on it), unknown (what came of "
+        "it). Up to 10,000 of a state are counted, of those at work 500.",
+        labels=("state",),
+    )
+    oldest = GaugeMetricFamily(
+        "agui_gate_approval_oldest_seconds",
+        "How old the oldest of them is: pending since it was asked, others since they were decided. 0: there is none.",
+        labels=("state",),
+    )
+    for state in ("pending", "claimed", "orphaned", "unknown"):
+        counted = getattr(backlog, state)
+        number.add_metric((state,), counted.number)
+        oldest.add_metric((state,), _age(backlog.now, counted.since))
+    yield number
+    yield oldest
+    yield GaugeMetricFamily(
+        "agui_gate_outbox_pending", "Notices that extensions were not told yet.", backlog.notices.number
+    )
+    yield GaugeMetricFamily(
+        "agui_gate_outbox_oldest_seconds",
+        "How long the oldest of them waits. 0: there is none.",
+        _age(backlog.now, backlog.notices.since),
+    )
+
+
+def _age(now: int, since: int | None) -> float:
+    return 0.0 if since is None else max(0, now - since) / 1000

@@ -1,0 +1,456 @@
+"""Metrics: each is counted where the thing happens, names nobody, and costs nothing where nobody asks."""
+
+import asyncio
+import json
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.requests import Request
+
+from agui_gate import Agent, Gate, Principal, create_app, tool
+from agui_gate.config.settings import Settings
+from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
+from agui_gate.extras.metrics.families import OTHER, Families, Names
+from agui_gate.extras.metrics.listener import Listener
+from agui_gate.extras.metrics.state import described
+from agui_gate.stores.memory import MemoryStore
+from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@tool(gate=Gate(editable=["order_id"]))
+async def refund(order_id: str) -> str:
+    """Refund."""
+    return "refunded"
+
+
+@tool
+async def look(order_id: str) -> str:
+    """Look."""
+    if order_id == "none":
+        raise ValueError
+    return "here"
+
+
+def app_of(*plan: Any, metrics: str = "on", store: Any = "memory://", auth: Any = None, **more: Any) -> Any:
+    agent = Agent(name="support", model=Parrot(plan or None), tools=[refund, look])
+    return create_app(agent, store=store, auth=auth, settings=Settings(metrics=metrics, **more))
+
+
+Figures = Mapping[str, float]
+
+
+def figures(text: str) -> Figures:
+    """The samples of a page, by name and labels."""
+    return {
+        name: float(value)
+        for name, _, value in (x.rpartition(" ") for x in text.splitlines())
+        if name and name[0] != "#"
+    }
+
+
+async def scrape(app: Any, **more: Any) -> Figures:
+    answer = await request(app, "GET", "/metrics", **more)
+    assert answer.status == 200, answer.body
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    return figures(answer.body.decode())
+
+
+async def decide(app: Any, payload: Json) -> int:
+    listed = (await request(app, "GET", "/approvals")).json()["approvals"]
+    answer = await request(app, "POST", f"/approvals/{listed[0]['id']}", json.dumps(payload).encode())
+    return answer.status
+
+
+def labelled(found: Figures, name: str) -> dict[str, float]:
+    return {key.partition("{")[2].rstrip("}"): value for key, value in found.items() if key.partition("{")[0] == name}
+
+
+async def test_runs_requests_and_tokens_are_counted() -> None:
+    app = app_of()
+    async with started(app):
+        for number in range(3):
+            await run(app, run_body(f"t{number}", user("hello", "m")))
+        found = await scrape(app)
+    model = 'model="m",provider="p"'
+    assert labelled(found, "agui_gate_runs_total") == {'agent="support",outcome="finished"': 3}
+    assert labelled(found, "agui_gate_model_requests_total") == {f'code="ok",{model}': 3}
+    assert labelled(found, "agui_gate_tokens_total") == {f'kind="input",{model}': 3, f'kind="output",{model}': 3}
+    assert labelled(found, "agui_gate_http_requests_total") == {'route="/",status="200"': 3}
+    for histogram in ("run_seconds", "first_event_seconds"):
+        assert found[f"agui_gate_{histogram}_count"] == 3
+    assert labelled(found, "agui_gate_first_token_seconds_count") == {model: 3}
+    assert found['agui_gate_store_seconds_count{operation="lease_thread"}'] == 3
+    assert found["agui_gate_runs_in_flight"] == 0
+
+
+async def test_a_run_is_in_flight_and_its_stream_open_while_it_lasts() -> None:
+    began, go = asyncio.Event(), asyncio.Event()
+
+    class Waits(Parrot):
+        async def stream(self, turn: Any) -> Any:
+            began.set()
+            await go.wait()
+            async for batch in super().stream(turn):
+                yield batch
+
+    app = create_app(Agent(name="a", model=Waits()), store="memory://", settings=Settings(metrics="on"))
+    async with started(app):
+        running = asyncio.create_task(run(app, run_body("t", user("hi", "1"))))
+        await began.wait()
+        during = await scrape(app)
+        go.set()
+        await running
+        after = await scrape(app)
+    for name in ("agui_gate_runs_in_flight", 'agui_gate_streams_open{kind="run"}'):
+        assert (during[name], after[name]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("payload", "decision", "ran"),
+    [
+        ({"approved": True}, "approve", True),
+        ({"approved": True, "editedArgs": {"order_id": "B2"}}, "edit", True),
+        ({"approved": False}, "reject", False),
+    ],
+)
+async def test_a_decision_is_counted_once_and_so_is_its_tool(payload: Json, decision: str, ran: bool) -> None:
+    app = app_of()
+    async with started(app):
+        await run(app, run_body("t", user("refund", "1")))
+        assert await decide(app, payload) == 200
+        found = await scrape(app)
+    said = {f'decision="{decision}",tool="refund",way="http"': 1.0}
+    assert labelled(found, "agui_gate_decisions_total") == said
+    assert found["agui_gate_decision_wait_seconds_count"] == 1
+    tools = {'gated="true",outcome="done",tool="refund"': 1.0} if ran else {}
+    assert labelled(found, "agui_gate_tool_calls_total") == tools
+    assert labelled(found, "agui_gate_runs_total") == {'agent="support",outcome="waiting"': 1}
+
+
+async def test_an_answer_that_is_not_taken_is_counted_by_its_code() -> None:
+    app = app_of()
+    async with started(app):
+        await run(app, run_body("t", user("refund", "1")))
+        assert await decide(app, {"approved": True, "editedArgs": {"other": "B2"}}) == 422
+        found = await scrape(app)
+    ((_, count),) = labelled(found, "agui_gate_answers_refused_total").items()
+    assert count == 1
+    assert labelled(found, "agui_gate_decisions_total") == {}
+
+
+async def test_tools_without_a_gate_are_counted_and_invented_names_are_one() -> None:
+    plan = [
+        [*calls("look", {"order_id": "A1"}, "c1", "1"), *calls("look", {"order_id": "none"}, "c2", "2")],
+        [*calls("invented", {}, "c3", "3")],
+    ]
+    app = app_of(*([*turn, ad_done()] for turn in plan))
+    async with started(app):
+        await run(app, run_body("t", user("go", "1")))
+        found = await scrape(app)
+    free = labelled(found, "agui_gate_tool_calls_total")
+    assert free.pop('gated="false",outcome="done",tool="look"') == 1
+    assert free.pop('gated="false",outcome="failed",tool="look"') == 1
+    assert set(free) <= {'gated="false",outcome="failed",tool="other"'}
+    assert "invented" not in str(found)
+
+
+def ad_done() -> Any:
+    from agui_gate.adapter import TurnDone
+
+    return TurnDone()
+
+
+async def test_a_model_that_fails_is_counted_by_its_code() -> None:
+    app = app_of([ProviderRejected("no")], [*says("a"), Unavailable("odd")])
+    async with started(app):
+        for number in range(2):
+            await run(app, run_body(f"t{number}", user("hi", "1")))
+        found = await scrape(app)
+    codes = {key.partition(",")[0] for key in labelled(found, "agui_gate_model_requests_total")}
+    assert codes == {'code="provider_rejected"', 'code="unavailable"'}
+    assert labelled(found, "agui_gate_runs_total") == {'agent="support",outcome="failed"': 2}
+
+
+async def test_a_run_that_loses_its_lease_is_lost() -> None:
+    class Losing(Parrot):
+        async def stream(self, turn: Any) -> Any:
+            (key,) = app.state.engine._runs
+            app.state.engine._lost(key)
+            await asyncio.Event().wait()
+            yield []
+
+    app = create_app(Agent(name="a", model=Losing()), store="memory://", settings=Settings(metrics="on"))
+    async with started(app):
+        await run(app, run_body("t", user("hi", "1")))
+        found = await scrape(app)
+    assert labelled(found, "agui_gate_runs_total") == {'agent="a",outcome="lost"': 1}
+    assert found["agui_gate_leases_lost_total"] == 1
+    assert 'code="cancelled"' in str(labelled(found, "agui_gate_model_requests_total"))
+
+
+async def test_a_reader_that_takes_nothing_is_counted_as_dropped() -> None:
+    app = app_of(send_timeout=0.1)
+    body = json.dumps(run_body("t", user("hi", "1"))).encode()
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
+        "root_path": "", "scheme": "http", "server": ("localhost", 80), "client": ("127.0.0.1", 1),
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+    }  # fmt: skip
+    sent = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return sent.pop() if sent else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async with started(app):
+        await app(scope, receive, send)
+        found = await scrape(app)
+    assert found["agui_gate_readers_dropped_total"] == 1
+    assert found['agui_gate_streams_open{kind="run"}'] == 0
+    assert found["agui_gate_first_event_seconds_count"] == 0
+
+
+async def test_what_fails_unseen_is_counted_as_500() -> None:
+    app = app_of()
+
+    async def broken(request: Any) -> Any:
+        raise RuntimeError
+
+    app.router.add_route("/broken", broken)
+    async with started(app):
+        with pytest.raises(RuntimeError):
+            await request(app, "GET", "/broken")
+        assert (await request(app, "GET", "/nothing")).status == 404
+        found = await scrape(app)
+    assert labelled(found, "agui_gate_http_requests_total") == {
+        'route="/broken",status="500"': 1,
+        'route="other",status="404"': 1,
+    }
+
+
+PEOPLE = {
+    "operator": Principal("o", roles=("operator",)),
+    "user": Principal("u", roles=("user",)),
+    "auditor": Principal("a", roles=("auditor",)),
+    "nothing": Principal("n"),
+    "text": "t",
+}
+
+
+@pytest.mark.parametrize(
+    ("who", "status"),
+    [("operator", 200), ("user", 403), ("auditor", 403), ("nothing", 403), ("text", 403), ("nobody", 401)],
+)
+@pytest.mark.parametrize("metrics", ["on", ""])
+async def test_metrics_are_for_operators(who: str, status: int, metrics: str) -> None:
+    def auth(asked: Request) -> Any:
+        return PEOPLE.get(asked.headers.get("authorization", ""))
+
+    app = app_of(auth=auth, metrics=metrics)
+    async with started(app):
+        answer = await request(app, "GET", "/metrics", headers={"authorization": who})
+        assert answer.status == status
+        found = await scrape(app, headers={"authorization": "operator"})
+    refused = labelled(found, "agui_gate_auth_refused_total")
+    reason = {401: "unauthorized", 403: "forbidden"}.get(status)
+    assert refused == ({f'reason="{reason}"': 1} if reason and metrics else {})
+
+
+async def test_without_auth_they_are_for_this_machine() -> None:
+    app = app_of()
+    async with started(app):
+        assert (await request(app, "GET", "/metrics", client=("10.0.0.9", 5))).status == 403
+        assert (await request(app, "GET", "/metrics", headers={"x-forwarded-for": "127.0.0.1"})).status == 403
+        assert (await request(app, "GET", "/metrics")).status == 200
+        assert (await request(app, "POST", "/metrics")).status == 404
+
+
+async def test_nobody_is_named() -> None:
+    secret = "s3cr3t"
+    people = {"op": PEOPLE["operator"], "one": Principal(f"{secret}-id", f"{secret}-tenant", ("user",), f"{secret}-o")}
+    app = app_of(auth=lambda asked: people.get(asked.headers.get("authorization", "")))
+    head = {"authorization": "one"}
+    async with started(app):
+        await run(app, run_body(f"{secret}-thread", user("refund", "1"), runId=f"{secret}-run"), headers=head)
+        listed = (await request(app, "GET", "/approvals", headers=head)).json()["approvals"]
+        await request(app, "POST", f"/approvals/{listed[0]['id']}", b'{"approved": true}', head)
+        await request(app, "GET", f"/threads/{secret}-thread", headers=head)
+        await request(app, "GET", f"/{secret}", headers=head)
+        text = (await request(app, "GET", "/metrics", headers={"authorization": "op"})).body.decode()
+    assert 'tool="refund"' in text
+    assert secret not in text
+    labels = set(re.findall(r'[{,](\w+)="', text))
+    assert labels <= {
+        "agent", "outcome", "provider", "model", "code", "kind", "tool", "gated", "decision", "way", "operation",
+        "state", "reason", "route", "status", "version", "schema", "le",
+    }  # fmt: skip
+
+
+def test_names_have_a_bound() -> None:
+    names = Names(2)
+    assert [names(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------
+
+
+async def test_what_waits_is_read_from_the_store_by_each_replica_alike(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    one, other = app_of(store=url), app_of(store=url)
+    async with started(one), started(other):
+        await run(one, run_body("t", user("refund", "1")))
+        here, there = await scrape(one), await scrape(other)
+    for found in (here, there):
+        assert found['agui_gate_approvals{state="pending"}'] == 1
+        assert found["agui_gate_store_up"] == 1
+        assert found["agui_gate_draining"] == 0
+    assert labelled(here, "agui_gate_runs_total") == {'agent="support",outcome="waiting"': 1}
+    assert labelled(there, "agui_gate_runs_total") == {}, "each tells what it did itself"
+
+
+async def test_a_store_that_is_away_is_down_and_its_figures_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    app = app_of(store=store, metrics="")
+
+    async def away() -> Any:
+        raise Unavailable("The store is not available.")
+
+    async with started(app):
+        monkeypatch.setattr(store, "backlog", away)
+        found = await scrape(app)
+    assert found["agui_gate_store_up"] == 0
+    assert labelled(found, "agui_gate_approvals") == {}
+
+
+async def test_the_store_is_read_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_of()
+    async with started(app):
+        found = [await asyncio.gather(*(scrape(app) for _ in range(20)))][0][-1]
+    assert found['agui_gate_store_seconds_count{operation="backlog"}'] == 1
+
+
+async def test_a_server_that_ends_says_so() -> None:
+    app = app_of()
+    async with started(app):
+        await app.state.engine.drain()
+        assert (await scrape(app))["agui_gate_draining"] == 1
+
+
+async def test_without_the_setting_nothing_is_counted() -> None:
+    app = app_of(metrics="")
+    async with started(app):
+        await run(app, run_body("t", user("hi", "1")))
+        found = await scrape(app)
+    told = {name.partition("{")[0] for name in found}
+    assert told == {sample.name for family in described() for sample in family.samples}
+
+
+# --- a port of its own -----------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def served(metrics: str) -> AsyncIterator[tuple[Any, str]]:
+    app = app_of(metrics=metrics)
+    async with started(app):
+        meter = next(one for one in app.state.engine.extensions.all if hasattr(one, "families"))
+        yield app, meter._listener.address
+
+
+async def test_a_port_of_its_own_asks_nobody() -> None:
+    async with served("127.0.0.1:0") as (app, url), httpx2.AsyncClient(trust_env=False) as client:
+        await run(app, run_body("t", user("hi", "1")))
+        answer = await client.get(url)
+        assert figures(answer.text)['agui_gate_runs_total{agent="support",outcome="finished"}'] == 1
+        assert (await client.head(url)).text == ""
+        assert (await client.get(url.replace("metrics", "threads"))).status_code == 404
+        assert (await client.post(url)).status_code == 404
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        with pytest.raises(httpx2.ConnectError):
+            await client.get(url)
+
+
+async def test_what_is_no_http_ends_the_connection() -> None:
+    async def text() -> bytes:
+        return b""
+
+    listener = await Listener.open("127.0.0.1:0", text)
+    port = int(listener.address.rpartition(":")[2].partition("/")[0])
+    for garbage in (b"\r\n\r\n", b"x" * 70_000):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(garbage)
+        if garbage.startswith(b"x"):
+            writer.write_eof()
+        said = await reader.read()
+        assert said == b"" or said.startswith(b"HTTP/1.1 404")
+        writer.close()
+    await listener.aclose()
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with closing(socket.create_server(("127.0.0.1", 0))) as sock:
+        yield sock.getsockname()[1]
+
+
+async def test_a_taken_port_stops_the_start_with_one_sentence(taken: int) -> None:
+    app = app_of(metrics=f"127.0.0.1:{taken}")
+    with pytest.raises(ConfigurationError, match=rf"127.0.0.1:{taken} of AGUI_GATE_METRICS is taken\. Each"):
+        await app.state.engine.start()
+
+
+@pytest.mark.parametrize("value", ["9090", ":", ":x", ":70000", "off", "http://a:1", "a b:1", True])
+def test_what_is_no_address_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="metrics"):
+        Settings(metrics=value)
+
+
+def test_without_the_package_the_setting_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("agui_gate.extras.metrics", "prometheus_client"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ConfigurationError, match=r'pip install "agui-gate\[metrics\]"'):
+        app_of()
+
+
+# --- what is shipped -------------------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"agui_gate_\w+")
+
+
+def names_of_samples() -> set[str]:
+    """Every name that a query may use."""
+    families = Families()
+    for one in vars(families).values():
+        if labels := getattr(one, "_labelnames", ()):
+            one.labels(*("x" for _ in labels))
+    metrics = [*families.registry.collect(), *described()]
+    return {sample.name for family in metrics for sample in family.samples if not sample.name.endswith("_created")}
+
+
+@pytest.mark.parametrize("name", ["alerts.yml", "board.json"])
+def test_what_is_shipped_names_only_metrics_that_there_are(name: str) -> None:
+    used = set(_NAME.findall((ROOT / "examples/metrics" / name).read_text()))
+    assert len(used) > 6
+    assert used - names_of_samples() == set()
+
+
+def test_the_board_shows_every_metric() -> None:
+    board = json.loads((ROOT / "examples/metrics/board.json").read_text())
+    shown = set(_NAME.findall(json.dumps(board)))
+    assert {name for name in names_of_samples() if not name.endswith(("_count", "_sum"))} - shown == set()
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(set(ids)) == len(ids)
