@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.core.principals import Principal
     from agui_gate.core.registry import PendingApprovalRegistry
+    from agui_gate.extras.people.grants import Grant
     from agui_gate.extras.people.rules import Ruling
     from agui_gate.extras.teams.workflow import parallel, pipeline
     from agui_gate.http.app import create_app
@@ -37,6 +38,7 @@ __all__ = [
     "Client",
     "ConfigurationError",
     "Gate",
+    "Grant",
     "LastRounds",
     "LastTokens",
     "PendingApprovalRegistry",
@@ -59,6 +61,7 @@ __all__ = [
 _LAZY = {
     "Adapter": "agui_gate.adapter",
     "Client": "agui_gate.client",
+    "Grant": "agui_gate.extras.people.grants",
     "LastRounds": "agui_gate.agents.context_window",
     "LastTokens": "agui_gate.agents.context_window",
     "PendingApprovalRegistry": "agui_gate.core.registry",

@@ -29,7 +29,8 @@ stores = pytest.mark.parametrize("ground", ["sqlite", "postgres"], indirect=True
 
 OF_A_RESTORE = [point for point in EVERY if point.place is Place.EPOCH]
 OF_A_FREEZE = [point for point in EVERY if point.place is Place.FREEZE]
-POINTS = [point for point in EVERY if point not in (*OF_A_RESTORE, *OF_A_FREEZE)]
+OF_A_REVOKE = [point for point in EVERY if point.place is Place.REVOKE]
+POINTS = [point for point in EVERY if point not in (*OF_A_RESTORE, *OF_A_FREEZE, *OF_A_REVOKE)]
 ONCE = SCENES.keys() | {Place.SAVE, Place.PASS, Place.CLOSE}
 """What `shopping` does not come to a second time."""
 AGAIN = [Failpoint(point.side, point.place, 2) for point in POINTS if point.place not in ONCE]

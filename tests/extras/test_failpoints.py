@@ -33,6 +33,7 @@ READS = {
     "counted_calls",
     "expire",
     "freezes",
+    "grants",
     "is_agreed",
     "list_approvals",
     "list_threads",

@@ -89,6 +89,8 @@ class Desk:
 class Model(Parrot):
     """Calls `refund` or `look` where the newest text says so."""
 
+    amount = 20
+
     def _turn(self, request: ad.TurnRequest) -> list[Any]:
         last = request.transcript[-1] if request.transcript else None
         text = "".join(p.text for p in last.content if isinstance(p, ad.Text)) if isinstance(last, ad.UserTurn) else ""
@@ -97,7 +99,7 @@ class Model(Parrot):
         if not text and "twice" in str(asked) and sum(isinstance(t, ad.AssistantTurn) for t in request.transcript) == 1:
             return [*calls("refund", {"order_id": "A1", "amount": 20}), *done]
         if "refund" in text:
-            return [*calls("refund", {"order_id": "A1", "amount": 20}), *done]
+            return [*calls("refund", {"order_id": "A1", "amount": self.amount}), *done]
         return [*(calls("look", {}) if "look" in text else says("ok")), *done]
 
 

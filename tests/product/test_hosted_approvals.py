@@ -569,7 +569,16 @@ async def test_going_back_before_it_gives_up_what_was_approved(mode: str) -> Non
 def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> None:
     """Make the store what it was with schema 4: no record says who runs its call, and the journal has the notes."""
     connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-    for table in ("approval_events", "outbox", "outbox_taker", "outbox_kinds", "epoch", "counted_calls", "freezes"):
+    for table in (
+        "approval_events",
+        "outbox",
+        "outbox_taker",
+        "outbox_kinds",
+        "epoch",
+        "counted_calls",
+        "freezes",
+        "grants",
+    ):
         connection.execute(f"DROP TABLE {table}")
     connection.execute("ALTER TABLE approvals DROP COLUMN runner")
     connection.execute("ALTER TABLE approvals DROP COLUMN protocol_version")

@@ -20,6 +20,7 @@ import agui_gate.stores
 from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
+from agui_gate.core.grants import Grant, Limits, Use
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
@@ -33,7 +34,7 @@ from tests.stores.support import Clock, ask, gated, said
 
 FOLDER = Path(agui_gate.stores.__file__).parent
 
-TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls"}
+TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls", "grants"}
 """Those that grow."""
 USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
 EPOCH = (
@@ -192,7 +193,17 @@ async def _counted(store: Used) -> None:
         await store.freeze(Freeze(tool="nothing"), lift=lift)
     await store.freezes()
     await ask(store, gated("counted"), thread_id="counted")
-    await store.move("counted", State.CLAIMED, terms=Terms(seen=(Seen(wanted, 0.0),)))
+    limits = Limits(3_600_000)
+    grant = Grant(
+        id="g1", owner="alice", agent="support", tool="refund", scope="thread", limits=limits, approval_id="counted",
+        thread_id="counted", giver="alice",
+    )  # fmt: skip
+    await store.move("counted", State.CLAIMED, terms=Terms(seen=(Seen(wanted, 0.0),), given=grant))
+    await ask(store, gated("granted"), thread_id="granted")
+    await store.move("granted", State.CLAIMED, terms=Terms(by_grant=Use("g1", limits)))
+    for whose, value in (("id", "g1"), ("owner", "alice"), ("giver", "alice"), ("tenant", "")):
+        assert [one.used for one in await store.grants(whose, value)] == [1]
+    assert [await store.revoke_grant("g1", "alice") for _ in range(2)] == [True, False]
 
 
 async def _lists(store: Used) -> None:

@@ -27,7 +27,7 @@ FEW = {"key", "id", "thread", "thread_id", "run_key", "alias", "was", "rowid", "
 """Columns of which few rows have the same value."""
 SMALL = {"threads_running", "approvals_unsettled"}
 """Indexes of what runs, and of what is at work or ended without anybody knowing how: read as a whole here and there."""
-OVERDUE = {"approvals_overdue", "approvals_expiring", "counted_calls_old"}
+OVERDUE = {"approvals_overdue", "approvals_expiring", "counted_calls_old", "grants_old"}
 """Indexes of which only what is overdue is read."""
 STOPS = ("Sort", "Limit", "Aggregate", "Result")
 """Nodes of a plan that take all of what is below them, or as much of it as they need."""

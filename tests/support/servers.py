@@ -50,7 +50,7 @@ _EMPTY = b"""
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     DELETE FROM threads; DELETE FROM tombstones; DELETE FROM approval_events; DELETE FROM outbox;
     DELETE FROM outbox_taker; DELETE FROM outbox_kinds; DELETE FROM run_heads; DELETE FROM run_events;
-    DELETE FROM counted_calls; DELETE FROM freezes;
+    DELETE FROM counted_calls; DELETE FROM freezes; DELETE FROM grants;
     DELETE FROM run_openings;
     UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
 """

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agui_gate.agents.tool_events import Emittable, Emitter
     from agui_gate.core.approvals import People
     from agui_gate.core.argument_preview import Place
+    from agui_gate.extras.people.grants import Grant as Offer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,8 +39,6 @@ _MAKING = threading.Lock()
 
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 """An argument's place in a gate's message."""
-
-_FIELD_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +56,9 @@ class Gate:
     ``expires_after`` is in seconds, by the store's clock. ``message`` is what the person is asked; ``{argument}``
     placeholders are filled in. Where a placeholder names no argument, the tool can't be made.
 
+    ``grants`` are scopes in which the person may say yes beforehand, to calls that come after this one: see
+    docs/people.md#standing-grants. With ``always=True`` there are none, and no ``when``: each call is asked about.
+
     ``approvers``, ``needs``, ``self_approval``, ``decisions``, ``max_auth_age`` and ``acr`` say who may agree, and how
     many have to: see docs/people.md#gates-that-ask-for-people.
     """
@@ -71,14 +73,16 @@ class Gate:
     decisions: Sequence[str] = ("approve", "edit", "reject")
     max_auth_age: float | None = None
     acr: str | Sequence[str] = ()
+    grants: "Sequence[Offer]" = ()
+    always: bool = False
     people: "People | None" = field(default=None, init=False, repr=False)
     """What records have of the six above; None where they ask for nobody in particular."""
 
     has_rule: bool = field(default=False, init=False, repr=False)
-    """Whether ``when`` takes a context."""
+    """Whether ``when`` takes a context, or there are grants: each call has a record then, before that is asked."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "has_rule", self.when is not None and _takes_two(self.when))
+        object.__setattr__(self, "has_rule", self.when is not None and takes_two(self.when))
         if isinstance(self.editable, str):
             raise ConfigurationError("Gate(editable=…) takes a list of argument names, not one string")
         if self.expires_after is not None and not 0 < self.expires_after <= MAX_EXPIRY:
@@ -89,22 +93,21 @@ class Gate:
         given = (self.approvers, self.needs, set(self.decisions), self.max_auth_age, self.acr or ())
         if given != (None, 1, {"approve", "edit", "reject"}, None, ()):
             object.__setattr__(self, "people", load("people.gates").people_of(self))
+        if self.grants or self.always:
+            load("people.grants").check_gate(self)
 
     def unknown_places(self, names: Collection[str]) -> list[str]:
         """Returns the placeholders of ``message`` that look like arguments, and name none of ``names``.
 
         Braces around anything else are text. A format, as in ``{amount:.2f}``, is no placeholder either.
         """
-        places = PLACEHOLDER.findall(self.message or "")
-        formats = (_FIELD_NAME.match(place) for place in places)
-        return [
-            place
-            for place, begins in zip(places, formats, strict=True)
-            if begins is not None and place not in names and (begins[0] == place or begins[0] in names)
-        ]
+        from agui_gate.agents.gate_names import unknown_places
+
+        return unknown_places(self.message or "", names)
 
 
-def _takes_two(function: Callable[..., Any]) -> bool:
+def takes_two(function: Callable[..., Any]) -> bool:
+    """Returns whether a gate's function needs a context besides the arguments."""
     try:
         inspect.signature(function).bind({})
     except (TypeError, ValueError) as error:  # ValueError: it has no signature
@@ -310,23 +313,11 @@ class Tool:
 
     def _check_gate(self, gate: Gate) -> None:
         """Raises `ConfigurationError` for a gate that can't be kept, or asks about what isn't there."""
-        names = list(self.parameters["properties"])
-        self._check_editable(gate, names)
-        self._check_message(gate, names)
+        if gate.editable or gate.message or gate.grants:
+            from agui_gate.agents.gate_names import check_names
+
+            check_names(self.name, gate, list(self.parameters["properties"]))
         self._signature.check_shown()
-
-    def _check_editable(self, gate: Gate, names: Sequence[str]) -> None:
-        unknown = sorted(set(gate.editable) - set(names))
-        if unknown:
-            raise ConfigurationError(f"tool {self.name}: Gate(editable=…) names no argument: {', '.join(unknown)}")
-
-    def _check_message(self, gate: Gate, names: Sequence[str]) -> None:
-        if places := gate.unknown_places(names):
-            unknown = ", ".join(f"{{{place}}}" for place in places)
-            known = ", ".join(f"{{{name}}}" for name in names) or "none"
-            raise ConfigurationError(
-                f"tool {self.name}: Gate(message=…) has {unknown}, which is no argument. There are: {known}"
-            )
 
 
 def is_tool_name(name: str) -> bool:

@@ -35,13 +35,14 @@ ToolOf = Callable[[Approval], Tool | None]
 
 class Verdict(msgspec.Struct, frozen=True):
     """The move to make for one pending record: to state ``to`` (claimed means: then run it). ``claim`` makes it where a
-    rule has to agree as well.
+    rule has to agree as well. ``grant``: see `Answer`.
     """
 
     approval: Approval
     to: State
     decision: Decision
     claim: "Callable[[Lease], Awaitable[Approval]] | None" = None
+    grant: str | None = None
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -106,7 +107,7 @@ async def checked(
     """
     tools = [tool_of(verdict.approval) for verdict in verdicts if verdict.to is not State.REJECTED]
     is_ruled = any(tool and tool.gate and tool.gate.has_rule for tool in tools)
-    if not is_ruled and all(verdict.approval.people is None for verdict in verdicts):
+    if not is_ruled and all(verdict.approval.people is None and verdict.grant is None for verdict in verdicts):
         return verdicts, ()
     check = load("people.gates").check_verdicts
     kept, refused = await check(verdicts, tool_of, thread, now)
@@ -138,10 +139,11 @@ def _verdict(
             refused.append(error)
         else:
             decision = Decision(answer.choice == "approve", principal, answer.reason, edited, answer.way)
-            verdicts.append(Verdict(approval, _TO[answer.choice], decision if by is None else by.sign(decision)))
+            signed_decision = decision if by is None else by.sign(decision)
+            verdicts.append(Verdict(approval, _TO[answer.choice], signed_decision, grant=answer.grant))
     if not verdicts:
         raise refused[-1]
-    if len({(verdict.to, verdict.decision.edited_arguments) for verdict in verdicts}) > 1:
+    if len({(verdict.to, verdict.decision.edited_arguments, verdict.grant) for verdict in verdicts}) > 1:
         raise ApprovalRefused("The answers to this call contradict each other.")
     if (status := index.consume(approval)) != "ok":
         raise ApprovalRefused(_REFUSED[status])

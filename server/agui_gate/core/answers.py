@@ -33,9 +33,9 @@ Target = Literal["approval", "call", "card"]
 """The kind of thing whose id an answer names."""
 Choice = Literal["approve", "reject", "cancel"]
 """The choice that an answer makes. To cancel is to leave the call undone without denying it."""
-Way = Literal["card", "resume", "message", "http", "shell", "rule"]
+Way = Literal["card", "resume", "message", "http", "shell", "rule", "grant"]
 """The way in which an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band,
-… ``rule``: no person answered, but the gate's own rule.
+… ``rule``: no person answered, but the gate's own rule. ``grant``: a person had said yes beforehand.
 """
 
 
@@ -48,8 +48,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
-    replaces all arguments. ``given`` is what was sent, where that may be an answer by itself
-    (`core/open_questions.py`).
+    replaces all arguments. ``grant``: the scope in which it also says yes beforehand, as JSON. ``given`` is what was
+    sent, where that may be an answer by itself (`core/open_questions.py`).
     """
 
     target: Target
@@ -62,6 +62,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     way: Way = "message"
     given: Any = None
+    grant: str | None = None
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
@@ -80,6 +81,7 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         reason=_kept(reason) if reason.strip() else None,
         edited=reply.edited if reply.approved and reply.edited is not msgspec.UNSET else None,
         way=way,
+        grant=None if (grant := payload.get("grant")) is None else canonical({"grant": grant}),
     )
 
 

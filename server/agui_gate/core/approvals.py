@@ -145,7 +145,8 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``by`` is the principal, ``way`` how the answer came; it is None for what was decided before that was recorded.
     ``person``: the person behind the principal, where ``auth`` says that; "" for the principal itself. ``roles`` are
-    those that it had, where the gate asks for people.
+    those that it had, where the gate asks for people. ``grant``: the id of the grant that was given with it; or, where
+    the ``way`` is ``grant``, of the one by which it was decided, as its giver would have.
     """
 
     approved: bool
@@ -156,6 +157,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     person: str = ""
     login: Login | None = None
     roles: tuple[str, ...] = ()
+    grant: str = ""
 
 
 class Yes(msgspec.Struct, frozen=True, omit_defaults=True):

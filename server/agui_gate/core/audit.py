@@ -48,12 +48,14 @@ Kind = Literal[
     "replaced",
     "deleted",
     "restored",
+    "revoked",
 ]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
 ``refused``: an answer that was not taken.
 
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
-in which it was not settled. Each of the others is the move to that state.
+in which it was not settled. ``revoked``: the grant that came with its yes was revoked. Each of the others is the move
+to that state.
 """
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
@@ -194,7 +196,8 @@ def replaced(approval: Approval, run_key: str) -> Happened:
 def _agreed(approval: Approval, decision: Decision) -> Body:
     effective = approval.arguments if decision.edited_arguments is None else decision.edited_arguments
     paths = _changed(approval.arguments, effective)
-    return {"arguments": digest(effective), **({"edited": paths} if paths else {})}
+    by = {"grant": decision.grant} if decision.grant else {}
+    return {"arguments": digest(effective), **({"edited": paths} if paths else {}), **by}
 
 
 def _login(decision: Decision) -> Body:

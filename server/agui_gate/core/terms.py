@@ -11,12 +11,15 @@ may have spent all the same. Numbers outlive the thread of their call, so that d
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
 from agui_gate.core.approvals import SEPARATOR, Approval
 from agui_gate.core.json_text import canonical, parse_object
+
+if TYPE_CHECKING:
+    from agui_gate.core.grants import Grant, Use
 
 Whose = Literal["owner", "principal", "tenant"]
 """Whose calls a sum has: those on threads of one owner; those that one person asked for; those of a whole tenant."""
@@ -50,9 +53,15 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a claim depends on: ``seen`` are the sums because of which it is made. The call is counted with it."""
+    """What a claim depends on: ``seen`` are the sums because of which it is made. The call is counted with it.
+
+    ``by_grant``: the grant by which it is made, instead of a person's yes. ``given``: the grant that comes with that
+    yes (its time is set by the store).
+    """
 
     seen: tuple[Seen, ...] = ()
+    by_grant: "Use | None" = None
+    given: "Grant | None" = None
 
 
 def place(whose: Whose, approval: Approval) -> str:
@@ -68,6 +77,10 @@ def numbers(arguments: str) -> str:
     """Returns the arguments that are numbers, or texts of one, as a JSON object of texts."""
     given = parse_object(arguments) or {}
     return canonical({name: text for name, value in given.items() if (text := _number(value)) is not None})
+
+
+decode_numbers = msgspec.json.Decoder(dict[str, str]).decode
+"""Reads what `numbers` returns."""
 
 
 def _number(value: object) -> str | None:

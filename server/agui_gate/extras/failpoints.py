@@ -74,6 +74,8 @@ class Place(StrEnum):
     """A restored backup begins a new epoch."""
     FREEZE = "freeze"
     """Gated calls are frozen, or a freeze ends."""
+    REVOKE = "revoke"
+    """A standing grant is revoked."""
     EVENT = "event"
     """An event of a run is published."""
     TERMINAL = "terminal"
@@ -200,6 +202,7 @@ WRITES: Mapping[str, Callable[..., Place]] = {
     "sweep": _always(Place.SWEEP),
     "begin_epoch": _always(Place.EPOCH),
     "freeze": _always(Place.FREEZE),
+    "revoke_grant": _always(Place.REVOKE),
 }
 """The methods of a store that write, and what each call of them is for."""
 

@@ -124,6 +124,8 @@ class ApprovalRoutes:
         view: dict[str, Any] = {"id": record.id, "state": str(record.state.public)}
         if record.output is not None:
             view["result"] = record.output.content
+        if decided.ours and record.decision is not None and record.decision.grant:
+            view["grant"] = record.decision.grant
         if not decided.ours:
             error = {
                 "code": ApprovalRefused.code,

@@ -50,7 +50,9 @@ PIECE = 256 * 1024
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """Returns a record, its arguments in the order in which the tool of one of ``agents`` names them."""
     tool = tool_of(agents.get(approval.agent), approval)
-    return record(result_texts.with_output(approval), tool.parameters if tool else None)
+    told = record(result_texts.with_output(approval), tool.parameters if tool else None)
+    offers = tool.gate.grants if tool is not None and tool.gate is not None and approval.is_pending else ()
+    return told | {"grants": [offer.view() for offer in offers]} if offers else told
 
 
 def tombstone_view(left: Tombstone) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def decision(approval: Approval) -> Json | None:
     if made is None:
         return None
     told: Json = {"approved": made.approved, "by": made.by, "at": _at(approval), "way": made.way}
+    told |= {"grant": made.grant} if made.grant else {}
     return told | {"reason": made.reason} if made.reason else told
 
 

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.freezes import Freeze
+from agui_gate.core.grants import Grant, Whose
 from agui_gate.core.terms import Numbers, Sum, Terms
 from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore
@@ -167,12 +168,33 @@ class FreezingStore(Protocol):
         ...
 
 
+class GrantingStore(CountingStore, Protocol):
+    """Keeps standing grants. Without it, nobody can give one.
+
+    `move` saves the grant of its ``terms`` with the claim, its times absolute; and it counts the use of one, with the
+    grant as it is then. It raises `ApprovalRefused` if that doesn't allow the call, or is gone; then nothing changed.
+    """
+
+    async def grants(self, whose: Whose, value: str) -> Sequence[Grant]:
+        """Returns the grants that have not ended, up to `MAX_STANDING`, those that end last first.
+
+        ``value``: the id of one; the key of whose calls they are for; the key of who gave them, as one of an owner; or
+        the tenant.
+        """
+        ...
+
+    async def revoke_grant(self, grant_id: str, by: str) -> bool:
+        """Removes a grant, and says in the trail that ``by`` did so. Durable before it returns; no call is claimed by
+        it after that, by `move` in whichever process. Returns False if there was none.
+        """
+        ...
+
+
 class OrphanedStore(Store, OrphanStore, InboxStore, Protocol):
     """A store that says which calls lost their process."""
 
 
 class FullStore(
-    CountingStore,
     Store,
     SharedStore,
     InboxStore,
@@ -186,6 +208,7 @@ class FullStore(
     PeopleStore,
     FreezingStore,
     BacklogStore,
+    GrantingStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

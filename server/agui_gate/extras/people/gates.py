@@ -108,7 +108,7 @@ async def check_verdicts(
     for verdict in verdicts:
         try:
             asks_people = verdict.approval.people is not None
-            said = await _checked(verdict, tool_of, thread.by, now) if asks_people else verdict
+            said = await check_verdict(verdict, tool_of, thread.by, now) if asks_people else verdict
             kept.append(await _held_to_rule(said, tool_of, thread))
         except AguiGateError as error:
             refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
@@ -118,14 +118,18 @@ async def check_verdicts(
 async def _held_to_rule(verdict: Verdict, tool_of: ToolOf, thread: "LeasedThread") -> Verdict:
     """Returns the verdict as its gate's rule lets it be carried out. Raises `ApprovalRefused`."""
     tool = tool_of(verdict.approval) if verdict.to is State.CLAIMED else None  # a no needs no agent
+    if verdict.grant is not None:
+        from agui_gate.extras.people.grants import give
+
+        return await give(verdict, tool, thread)
     if tool is None or tool.gate is None or not tool.gate.has_rule:
         return verdict
     from agui_gate.extras.people.rules import hold
 
-    return await hold(verdict, tool, agreement.meant_by(verdict.approval, verdict.decision), thread)
+    return await hold(verdict, tool, agreement.meant_by(verdict.approval, verdict.decision), thread, thread.by)
 
 
-async def _checked(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:
+async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:
     """Returns the verdict as it is carried out: it says with which roles it was made, and on which arguments. Raises
     `MayNotDecide`.
     """

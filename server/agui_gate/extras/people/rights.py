@@ -15,7 +15,8 @@ from agui_gate.errors import Forbidden
 
 Role = Literal["user", "approver", "auditor", "operator"]
 """``user``: works with agents, on its owner's threads. ``approver``: decides calls: its owner's, and those that gates
-let it decide. ``auditor`` and ``operator``: read what there is to be read of a server, for now.
+let it decide. ``operator``: sees and revokes the grants of its tenant. ``auditor`` and ``operator``: read what there is
+to be read of a server, for now.
 """
 
 ROLES: frozenset[str] = frozenset(get_args(Role))
@@ -23,6 +24,7 @@ ROLES: frozenset[str] = frozenset(get_args(Role))
 _USER = frozenset[Role](("user",))
 _DECIDES = frozenset[Role](("user", "approver"))
 _OPERATES = frozenset[Role](("operator",))
+_GIVES = frozenset[Role](("user", "approver", "operator"))
 _ANYONE = frozenset[Role](get_args(Role))
 PUBLIC = frozenset[Role]()
 """Routes that ask nobody who they are: health, and files that are the same for all."""
@@ -39,6 +41,8 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("GET", "/approvals/events"): _DECIDES,
     ("GET", "/approvals/{id}"): _DECIDES,
     ("POST", "/approvals/{id}"): _DECIDES,
+    ("GET", "/grants"): _GIVES,
+    ("DELETE", "/grants/{id}"): _GIVES,
     ("GET", "/threads"): _USER,
     ("GET", "/threads/{id:path}"): _USER,
     ("PATCH", "/threads/{id:path}"): _USER,

@@ -17,12 +17,12 @@ import msgspec
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.tool import Tool
+from agui_gate.agents.tool import Tool, takes_two
 from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.core import result_texts, terms
 from agui_gate.core.approvals import SEPARATOR, Approval, Decision, State
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.principals import Principal, on_behalf
+from agui_gate.core.principals import By, Principal, on_behalf
 from agui_gate.core.terms import MAX_HOURS, WHOSE, Seen, Sum, Terms, Whose
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, RequestError, TermsChanged
@@ -147,9 +147,9 @@ class Sums:
         self.seen.append(seen)
         return seen.total
 
-    def terms(self) -> dict[str, Any]:
-        """Returns what the claim depends on, as `Lease.move` takes it."""
-        return {"terms": Terms(seen=tuple(self.seen))} if self._counts else {}
+    def terms(self, **grant: Any) -> dict[str, Any]:
+        """Returns what the claim depends on, as `Lease.move` takes it. ``grant``: see `Terms`."""
+        return {"terms": Terms(seen=tuple(self.seen), **grant)} if self._counts else {}
 
 
 # --- asking a rule --------------------------------------------------------------------------------------------------
@@ -166,8 +166,9 @@ async def ask_rule(
     """Asks the rule of a gate about a call with these arguments."""
     sums = Sums(approval, agent, thread.lease)
     when = tool.gate.when if tool.gate is not None else None
+    if when is None:  # it only offers grants
+        return Ruling.ask(), sums
     try:
-        assert when is not None
         given, ctx = parse_object(arguments) or {}, _context(approval, thread, approver, sums)
         async with asyncio.timeout(PREDICATE_SECONDS):
             return _understood(await _call(when, given, ctx, thread)), sums
@@ -181,10 +182,12 @@ async def ask_rule(
 
 
 async def _call(when: Callable[..., Any], given: dict[str, Any], ctx: RuleContext, thread: "LeasedThread") -> Any:
-    async def in_task(_: Any) -> Any:
-        return await when(given, ctx)
+    arguments = (given, ctx) if takes_two(when) else (given,)
 
-    function = in_task if inspect.iscoroutinefunction(when) else lambda _: when(given, ctx)
+    async def in_task(_: Any) -> Any:
+        return await when(*arguments)
+
+    function = in_task if inspect.iscoroutinefunction(when) else lambda _: when(*arguments)
     owner = thread.thread.principal
     return await call_function(function, None, "predicates", owner, thread.limits, PREDICATE_SECONDS)
 
@@ -255,6 +258,10 @@ async def _apply_rule(scope: "RunContext", agent: Agent, approval: Approval) -> 
         decision = Decision(ruling.says == "allow", reason=ruling.reason or None, way="rule")
         if ruling.says == "deny":
             await scope.gated_calls.close([approval], State.REJECTED, _denied(ruling), decision)
+        if ruling.says == "ask" and tool.gate is not None and tool.gate.grants:
+            from agui_gate.extras.people.grants import apply_grants
+
+            await apply_grants(scope, tool, approval)
         if ruling.says != "allow":
             return
         claim = _claim(approval, decision, sums)
@@ -267,8 +274,10 @@ async def _apply_rule(scope: "RunContext", agent: Agent, approval: Approval) -> 
         return
 
 
-def _claim(approval: Approval, decision: Decision, sums: Sums) -> Callable[[Lease], Coroutine[Any, Any, Approval]]:
-    return lambda lease: lease.move(approval.id, State.CLAIMED, decision=decision, **sums.terms())
+def _claim(
+    approval: Approval, decision: Decision, sums: Sums, **grant: Any
+) -> Callable[[Lease], Coroutine[Any, Any, Approval]]:
+    return lambda lease: lease.move(approval.id, State.CLAIMED, decision=decision, **sums.terms(**grant))
 
 
 def _denied(ruling: Ruling) -> Output:
@@ -278,10 +287,12 @@ def _denied(ruling: Ruling) -> Output:
 # --- a call that a person agrees to --------------------------------------------------------------------------------
 
 
-async def hold(verdict: Verdict, tool: Tool, arguments: str, thread: "LeasedThread") -> Verdict:
-    """Returns the verdict of a person as it is carried out, if the rule doesn't deny it. Raises `ApprovalRefused`."""
+async def hold(verdict: Verdict, tool: Tool, arguments: str, thread: "LeasedThread", by: By, **grant: Any) -> Verdict:
+    """Returns the verdict of a person (``by``) as it is carried out, if the rule doesn't deny it. Raises
+    `ApprovalRefused`. ``grant``: the grant that is used or given with it, see `Terms`.
+    """
     approval = verdict.approval
-    approver = Principal(approval.principal.rpartition(SEPARATOR)[2]) if thread.by is None else thread.by.principal
+    approver = Principal(approval.principal.rpartition(SEPARATOR)[2]) if by is None else by.principal
 
     async def ask() -> Sums:
         ruling, sums = await ask_rule(tool, None, approval, arguments, thread, approver)
@@ -295,7 +306,7 @@ async def hold(verdict: Verdict, tool: Tool, arguments: str, thread: "LeasedThre
         sums = asked
         for _ in range(ATTEMPTS):
             try:
-                return await _claim(approval, verdict.decision, sums)(lease)
+                return await _claim(approval, verdict.decision, sums, **grant)(lease)
             except TermsChanged:
                 sums = await ask()
         raise TermsChanged

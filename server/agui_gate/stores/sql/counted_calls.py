@@ -43,7 +43,7 @@ class CountedCalls:
 
     def checked(self, terms: Terms, claimed: Approval, at: int) -> Steps[list[Statement]]:
         """Returns the statements that count a call which is claimed at that time, after a look at the ``terms``. Raises
-        `TermsChanged`.
+        `TermsChanged`, and `ApprovalRefused` where it is claimed by a grant that doesn't allow it.
         """
         yield [Statement(self._variant.alone, {"name": f"claims of {place('tenant', claimed)}"})]
         for seen in terms.seen:
@@ -56,7 +56,14 @@ class CountedCalls:
         values = {"tool": claimed.tool, "at": at, "approval_id": claimed.id}
         values["numbers"] = numbers(claimed.effective_arguments)
         counts = [Statement(_COUNT, {**values, "whose": whose, "of": place(whose, claimed)}) for whose in WHOSE]
-        return [*counts, Statement(_FORGET, {"before": at - FORGET_MS})]
+        counts.append(Statement(_FORGET, {"before": at - FORGET_MS}))
+        if terms.by_grant is None and terms.given is None:
+            return counts
+        from agui_gate.stores.sql import grants
+
+        if terms.by_grant is not None:
+            counts += yield from grants.use(self._variant, terms.by_grant, claimed, at)
+        return counts if terms.given is None else [*counts, *grants.give(terms.given, at)]
 
 
 def _named(wanted: Sum) -> dict[str, object]:

@@ -42,6 +42,7 @@ from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
     from agui_gate.core.freezes import Freeze
+    from agui_gate.core.grants import Grant, Whose
     from agui_gate.core.terms import Numbers, Sum, Terms
     from agui_gate.stores.audit import EventPage, HeadPage
     from agui_gate.stores.backlog import Backlog
@@ -331,6 +332,18 @@ class SQLStore(ABC):
         from agui_gate.stores.sql.freezes import freezes
 
         return await self._do("read", freezes)
+
+    async def grants(self, whose: "Whose", value: str) -> "Sequence[Grant]":
+        """See `GrantingStore`."""
+        from agui_gate.stores.sql.grants import standing
+
+        return await self._do("read", lambda: standing(whose, value))
+
+    async def revoke_grant(self, grant_id: str, by: str) -> bool:
+        """See `GrantingStore`."""
+        from agui_gate.stores.sql.grants import revoke
+
+        return await self._do("durable", lambda: revoke(self._sql.ledger.variant, grant_id, by))
 
     async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
         """See `PeopleStore`."""
