@@ -10,8 +10,8 @@ import pytest
 
 from agui_gate import Agent, ConfigurationError, Gate, Grant, Principal, Ruling, tool
 from agui_gate.core.freezes import Freeze
-from agui_gate.core.grants import Limits, has_same, used
 from agui_gate.core.grants import Grant as Given
+from agui_gate.core.grants import Limits, has_same, used
 from agui_gate.errors import ApprovalRefused
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
@@ -96,7 +96,7 @@ async def test_a_call_that_fits_runs_by_the_grant(store: FullStore) -> None:
             for event in await desk.trail()
             if event.kind == "approved"
         ]
-        assert said == [
+        assert sorted(said) == [
             ("first", "ada", "http", grant_id),
             ("second", "ada", "grant", grant_id),
             ("third", "ada", "grant", grant_id),
@@ -123,32 +123,27 @@ async def test_a_thread_of_the_same_name_is_another_one(store: FullStore) -> Non
 
 
 @pytest.mark.parametrize(
-    ("grant", "fit"),
+    ("grant", "fit", "last"),
     [
-        ({"up_to": 20}, [20, 20]),
-        ({"total": 45}, [20, 20, 5]),
-        ({"times": 1}, [20]),
-        ({"total": 20.5}, [20]),
-        ({}, [50, 50]),
+        ({"up_to": 20}, [20, 20], 21),
+        ({"total": 45}, [20, 20, 5], 1),
+        ({"times": 1}, [20], 1),
+        ({"total": 20.5}, [20], 1),
+        ({}, [50, 50], 1),
+        ({}, [50], 51),
+        ({}, [0], -1),
     ],
 )
-async def test_amounts(grant: Json, fit: list[int], store: FullStore) -> None:
+async def test_amounts(
+    grant: Json, fit: list[int], last: int, store: FullStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     offer = Grant.amount("amount", up_to=50, total=100, times=10)
     desk = Desk(PEOPLE, grants=[offer])
     async with desk.open(store):
         await give(desk, "ada", scope="amount", **grant)
-        amounts = iter([*fit, grant.get("up_to", 50) + 1 if "up_to" in grant else fit[0] if len(fit) < 3 else 6])
-        for number in range(len(fit)):
-            desk_amount(next(amounts))
-            assert await state(desk, "ada", f"t{number}") == "done"
-        desk_amount(next(amounts))
-        assert await state(desk, "ada", "last") == "pending"
-    desk_amount(20)
-
-
-def desk_amount(amount: int) -> None:
-    """Has the model ask for another amount from here on."""
-    Model.amount = amount
+        for number, amount in enumerate([*fit, last]):
+            monkeypatch.setattr(Model, "amount", amount)
+            assert await state(desk, "ada", f"t{number}") == ("done" if number < len(fit) else "pending")
 
 
 @pytest.mark.parametrize("amount", ["-1", "0.2", "null", '"x"', "true"])
@@ -289,7 +284,7 @@ async def test_it_ends_with_its_time(store: FullStore) -> None:
 async def test_the_gate_as_it_is_now_counts(store: FullStore) -> None:
     await store.start()
     offer = Grant.amount("amount", up_to=50, hours=8)
-    async with Desk(PEOPLE, grants=[offer]).open(store) as desk:
+    async with Desk(PEOPLE, grants=[offer]).open(SameStore(store)) as desk:
         await give(desk, "ada", scope="amount")
     now: list[tuple[Json, str]] = [
         ({"grants": [Grant.amount("amount", up_to=19)]}, "pending"),
@@ -359,7 +354,7 @@ async def test_a_login_that_is_too_old_grants_nothing() -> None:
 
 
 async def test_a_rule_has_its_say_before_a_grant(store: FullStore) -> None:
-    said: dict[str, Any] = {"t1": Ruling.deny("Not on Sundays."), "t2": Ruling.ask(), "t3": Ruling.allow()}
+    said: dict[str, Ruling] = {"t1": Ruling.deny("Not on Sundays."), "t2": Ruling.ask(), "t3": Ruling.allow()}
     seen: list[Any] = []
 
     def rule(arguments: Json, ctx: Any) -> Ruling:
@@ -409,8 +404,8 @@ async def test_who_may_revoke_a_grant(store: FullStore) -> None:
         revoked = [
             (event.by, event.way, json.loads(event.body)) for event in await desk.trail() if event.kind == "revoked"
         ]
-        assert [by for by, _, _ in revoked] == ["ada", "ben", "oli"]
-        assert revoked[0] == ("ada", "http", {"grant": first})
+        assert sorted(by for by, _, _ in revoked) == ["ada", "ben", "oli"]
+        assert ("ada", "http", {"grant": first}) in revoked
 
 
 async def test_a_restored_backup_has_no_grants(store: FullStore) -> None:

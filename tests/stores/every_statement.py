@@ -20,7 +20,7 @@ import agui_gate.stores
 from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
-from agui_gate.core.grants import Grant, Limits, Use
+from agui_gate.core.grants import Grant, Limits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
@@ -201,7 +201,8 @@ async def _counted(store: Used) -> None:
     await store.move("counted", State.CLAIMED, terms=Terms(seen=(Seen(wanted, 0.0),), given=grant))
     await ask(store, gated("granted"), thread_id="granted")
     await store.move("granted", State.CLAIMED, terms=Terms(by_grant=Use("g1", limits)))
-    for whose, value in (("id", "g1"), ("owner", "alice"), ("giver", "alice"), ("tenant", "")):
+    values = ("g1", "alice", "alice", "")
+    for whose, value in zip(get_args(Whose), values, strict=True):
         assert [one.used for one in await store.grants(whose, value)] == [1]
     assert [await store.revoke_grant("g1", "alice") for _ in range(2)] == [True, False]
 

@@ -233,7 +233,10 @@ class MCPTools:
             self._warn("gate_message_names_no_argument", tool=name, places=places)
         if unknown := [argument for argument in gate.editable if argument not in known]:
             self._warn("gate_editable_names_no_argument", tool=name, arguments=unknown)
-        return replace(gate, editable=[argument for argument in gate.editable if argument in known])
+        grants = [offer for offer in gate.grants if known.keys() >= set(offer.names)]
+        if len(grants) < len(gate.grants):
+            self._warn("gate_grants_name_no_argument", tool=name)
+        return replace(gate, editable=[argument for argument in gate.editable if argument in known], grants=grants)
 
     def _tool(self, tool: "mcp_types.Tool") -> Tool:
         hints = Hints.of(tool.annotations)

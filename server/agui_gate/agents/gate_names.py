@@ -11,14 +11,19 @@ _FIELD_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 def check_names(tool: str, gate: Gate, names: Sequence[str]) -> None:
     """Raises `ConfigurationError` if the gate of a tool names an argument that is none of ``names``."""
-    if unknown := sorted(set(gate.editable) - set(names)):
-        raise ConfigurationError(f"tool {tool}: Gate(editable=…) names no argument: {', '.join(unknown)}")
-    if unknown := sorted({name for offer in gate.grants for name in offer.names} - set(names)):
-        raise ConfigurationError(f"tool {tool}: Gate(grants=…) names no argument: {', '.join(unknown)}")
+    check_options(tool, gate, names)
     if places := gate.unknown_places(names):
         shown = ", ".join(f"{{{place}}}" for place in places)
         known = ", ".join(f"{{{name}}}" for name in names) or "none"
         raise ConfigurationError(f"tool {tool}: Gate(message=…) has {shown}, which is no argument. There are: {known}")
+
+
+def check_options(tool: str, gate: Gate, names: Sequence[str]) -> None:
+    """Checks what `check_names` does, but for the message."""
+    named = {"editable": set(gate.editable), "grants": {name for offer in gate.grants for name in offer.names}}
+    for option, wanted in named.items():
+        if unknown := sorted(wanted - set(names)):
+            raise ConfigurationError(f"tool {tool}: Gate({option}=…) names no argument: {', '.join(unknown)}")
 
 
 def unknown_places(message: str, names: Collection[str]) -> list[str]:

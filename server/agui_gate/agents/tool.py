@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from agui_gate.agents.tool_events import Emittable, Emitter
     from agui_gate.core.approvals import People
     from agui_gate.core.argument_preview import Place
-    from agui_gate.extras.people.grants import Grant as Offer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +72,7 @@ class Gate:
     decisions: Sequence[str] = ("approve", "edit", "reject")
     max_auth_age: float | None = None
     acr: str | Sequence[str] = ()
-    grants: "Sequence[Offer]" = ()
+    grants: Sequence[Any] = ()
     always: bool = False
     people: "People | None" = field(default=None, init=False, repr=False)
     """What records have of the six above; None where they ask for nobody in particular."""
@@ -82,7 +81,7 @@ class Gate:
     """Whether ``when`` takes a context, or there are grants: each call has a record then, before that is asked."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "has_rule", self.when is not None and takes_two(self.when))
+        object.__setattr__(self, "has_rule", self.when is not None and needs_context(self.when))
         if isinstance(self.editable, str):
             raise ConfigurationError("Gate(editable=…) takes a list of argument names, not one string")
         if self.expires_after is not None and not 0 < self.expires_after <= MAX_EXPIRY:
@@ -106,7 +105,7 @@ class Gate:
         return unknown_places(self.message or "", names)
 
 
-def takes_two(function: Callable[..., Any]) -> bool:
+def needs_context(function: Callable[..., Any]) -> bool:
     """Returns whether a gate's function needs a context besides the arguments."""
     try:
         inspect.signature(function).bind({})

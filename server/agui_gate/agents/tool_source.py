@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from agui_gate.agents.gate_names import check_options
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolContext, ToolSource, identity
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.schemas import with_defaults
@@ -93,7 +94,7 @@ class SchemaTool(Tool):
         """Checks nothing: a gate's message is for all tools that it is given to, and a place that one can't fill is
         left alone.
         """
-        self._check_editable(gate, list(self.parameters["properties"]))
+        check_options(self.name, gate, list(self.parameters["properties"]))
 
 
 def _is_json(value: Any) -> bool:

@@ -37,7 +37,6 @@ MAX_GRANT_HOURS = 24 * 366
 """Hours for which a grant may stand."""
 MAX_TIMES = 1_000_000
 """Calls that a grant may let go."""
-HOUR_MS = 3_600_000
 
 log = structlog.get_logger("agui_gate.gates")
 
@@ -96,7 +95,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def limits(self) -> Limits:
         """How far it reaches."""
-        return Limits(int(self.hours * HOUR_MS), self.times, self.field, _text(self.up_to), _text(self.total))
+        return Limits(int(self.hours * 3_600_000), self.times, self.field, _text(self.up_to), _text(self.total))
 
     def view(self) -> dict[str, Any]:
         """Returns it as JSON, as records have it."""
@@ -121,7 +120,7 @@ class _Sent(msgspec.Struct, frozen=True):
 
 def check_gate(gate: Gate) -> None:
     """Prepares a gate that offers grants, or never does. Raises `ConfigurationError`."""
-    offers = gate.grants
+    offers: Any = gate.grants
     if gate.always and (offers or gate.when is not None):
         raise ConfigurationError("Gate(always=True) asks about each call: it takes no grants=… and no when=…")
     if isinstance(offers, str) or not all(isinstance(one, Grant) for one in offers):
@@ -137,7 +136,8 @@ def check_gate(gate: Gate) -> None:
 
 
 def _check_offer(offer: Grant) -> None:
-    if not isinstance(offer.name, str) or not offer.name:
+    name: Any = offer.name
+    if not isinstance(name, str) or not name:
         raise ConfigurationError("Grant(name=…) is a text")
     if not _is_number(offer.hours) or not 0.001 <= offer.hours <= MAX_GRANT_HOURS:
         raise ConfigurationError(f"Grant(hours=…) is a number above 0, up to {MAX_GRANT_HOURS:,}")

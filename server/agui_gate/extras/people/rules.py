@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from agui_gate.agents.agent import Agent
-from agui_gate.agents.tool import Tool, takes_two
+from agui_gate.agents.tool import Tool, needs_context
 from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.core import result_texts, terms
 from agui_gate.core.approvals import SEPARATOR, Approval, Decision, State
@@ -182,7 +182,7 @@ async def ask_rule(
 
 
 async def _call(when: Callable[..., Any], given: dict[str, Any], ctx: RuleContext, thread: "LeasedThread") -> Any:
-    arguments = (given, ctx) if takes_two(when) else (given,)
+    arguments = (given, ctx) if needs_context(when) else (given,)
 
     async def in_task(_: Any) -> Any:
         return await when(*arguments)
