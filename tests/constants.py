@@ -142,6 +142,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.core.grants.MAX_STANDING": (1000, "Some milliseconds to look through with each call. Nobody oversees more."),
     "agui_gate.core.terms.MAX_HOURS": (744, "A month: what limits are set for."),
     "agui_gate.core.terms.MAX_COUNTED": (10000, "Some milliseconds. Who lets go more needs another way to count."),
+    "agui_gate.session.LOOK_SECONDS": (0.5, "A person is not waited for by the second. Ten times as often is a query for each job that waits, twenty times a second."),
     "agui_gate.stores.sql.counted_calls.FORGET_MS": (2678400000, "As long as a sum may reach back."),
     "agui_gate.extras.people.gates.MOST_LOOKED_AT": (2000, "Some 20 reads for a page. Who may decide none of so many goes on from the cursor."),
     "agui_gate.extras.people.key_set.FETCH_SECONDS": (5.0, "A request waits for it. An issuer that takes longer is down."),

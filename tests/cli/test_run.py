@@ -4,6 +4,8 @@ import json
 import re
 import shlex
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -287,3 +289,37 @@ def test_ctrl_c_stops_a_run_in_order(tmp_path: Path) -> None:
     assert (last["type"], last["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
     again = call(tmp_path, "run", "cli_shop:agent", "-m", "again", "--thread", "t1")
     assert (again.returncode, again.stdout) == (0, "You said again\n")
+
+
+def test_it_runs_as_a_principal(cli: Cli) -> None:
+    """Of a tenant: its own threads, and who asked is in the record."""
+    who = ("--principal", "ada", "--tenant", "acme", "--role", "user", "--role", "finance")
+    result = cli(*REFUND, "--thread", "t1", *who)
+    assert result.exit_code == 3
+    again = re.search(r"^Decide without one:   agui-gate (.*) --approve yes   \(or no\)$", result.stderr, re.MULTILINE)
+    assert again, result.stderr
+    assert shlex.split(again[1])[-10:] == [*who, "--thread", "t1"]
+    assert cli("run", "cli_shop:agent", "--thread", "t1", "--approve", "yes").exit_code == 2, "there is none of local's"
+    with closing(sqlite3.connect("agui-gate.db")) as db:
+        assert db.execute("select distinct principal from approvals").fetchall() == [("acme\x1fada",)]
+    assert cli(*shlex.split(again[1]), "--approve", "yes").exit_code == 0
+    assert refunds() == ["A1 20"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--role", "user"), "name one"),
+        (("--tenant", "acme"), "name one"),
+        (("--principal", ""), "1 to 500 characters"),
+        (("--principal", "a", "--role", ""), "1 to 500 characters"),
+    ],
+)
+def test_what_is_no_principal_is_a_usage_error(cli: Cli, options: tuple[str, ...], words: str) -> None:
+    result = cli(*REFUND, *options)
+    assert (result.exit_code, words in result.stderr) == (2, True), result.stderr
+
+
+def test_a_principal_without_the_right_runs_nothing(cli: Cli) -> None:
+    result = cli(*REFUND, "--principal", "eve", "--role", "auditor")
+    assert (result.exit_code, "It needs the role user" in result.stderr) == (1, True), result.stderr

@@ -15,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from agui_gate import create_app
 from agui_gate.approvals import outbox
 from agui_gate.cli.target import load_target
 from tests.examples import files_server
 from tests.examples.conftest import EXAMPLES, Teach
-from tests.product.kit import TIMEOUT, Stream, activities, running
+from tests.product.kit import TIMEOUT, Product, Stream, activities, client_of, running
 from tests.product.shop import call, calls, items, outputs, say, script, status
 from tests.requirements import shows
 
@@ -160,6 +161,32 @@ async def test_policy(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> None:
             done = await chat.resume(*((question["id"], YES) for question in asked.interrupts))
             assert (done.text, sorted(lesson.module.REFUNDED)) == ("Done.", [("A20", 20), ("A49", 49), ("A80", 80)])
             assert max(one["spent"] for one in heard) >= 20
+
+
+async def test_nightly(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job asks, a server on the same store decides, and goes on; the small one needs nobody."""
+    monkeypatch.setenv("AGUI_GATE_STORE", "sqlite:///desk.db")
+    turns = [
+        {"output": [call("refund", order_id="A2", amount=480.0)]},
+        {"output": [say("A2 is refunded.")]},
+        {"output": [call("refund", order_id="A1", amount=12.5)]},
+        {"output": [say("A1 is refunded.")]},
+    ]
+    async with teach("nightly", turns) as lesson:
+        app = create_app(lesson.module.agent)
+        async with running(app) as url, client_of() as client:
+            server = Product(lesson.product.emulator, app, url, client)
+            monkeypatch.setattr(lesson.module, "OVERDUE", {"A2": 480.0})
+            assert await lesson.module.main(0) == ["A2: nobody has decided yet"]
+            (asked,) = (await server.get("/approvals"))["approvals"]
+            assert asked["arguments"] == {"order_id": "A2", "amount": 480.0}
+            await server.decide(asked["id"], YES)
+            assert lesson.module.REFUNDED == {"A2": 480.0}
+            session = lesson.module.agent.session()
+            assert (await session.thread(asked["thread_id"]).wait(TIMEOUT)).text == "A2 is refunded."
+            monkeypatch.setattr(lesson.module, "OVERDUE", {"A1": 12.5})
+            assert await lesson.module.main(0) == ["A1: A1 is refunded."]
+            assert (await server.get("/approvals"))["approvals"] == []
 
 
 @shows("S22")

@@ -11,8 +11,10 @@ from ag_ui.core import CustomEvent, RunFinishedEvent
 from starlette.applications import Starlette
 from starlette.requests import Request
 
-from agui_gate import Agent, Gate, PendingApprovalRegistry, Settings, Tool, ToolContext, create_app, tool
+from agui_gate import Agent, Gate, PendingApprovalRegistry, Principal, Settings, Tool, ToolContext, create_app, tool
 from agui_gate.adapter import Adapter
+from agui_gate.session import Result
+from agui_gate.store import Approval
 from agui_gate.stores import open_store
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
@@ -89,3 +91,15 @@ def shows(ctx: ToolContext) -> None:
     """See above."""
     awaited(ctx.activity("progress", {"done": 1}))
     assert_type(ctx.emit(CustomEvent(name="a", value=1)), None)
+
+
+async def in_this_process() -> None:
+    """Runs without a server."""
+    result = await agent.run("hello", store="memory://", thread="t", principal=Principal("ada"))
+    assert_type(result, Result)
+    assert_type(result.pending, tuple[Approval, ...])
+    assert_type(await result.thread.decide(result.pending[0].id, {"approved": True}), Result)
+    await agent.run("hello", shop="memory://")  # type: ignore[call-arg]
+    async with agent.session(store=MemoryStore()) as session:
+        assert_type(await session.run("hello"), Result)
+    agent.session(store=1)  # type: ignore[arg-type]

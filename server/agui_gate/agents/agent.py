@@ -1,15 +1,13 @@
 """An agent: a model, its instructions and its tools."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolSource, identity
-from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.errors import ConfigurationError
 from agui_gate.extra_loader import load
 
 if TYPE_CHECKING:
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from agui_gate.agents.state_form import StateForm
     from agui_gate.agents.structured_output import OutputForm
     from agui_gate.agents.tool_source import Names
+    from agui_gate.session import Message, Result, Session, Where
 
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
@@ -149,6 +148,27 @@ class Agent:
         tool: Tool = load("teams").Delegation(self, name=name, description=description, gate=gate)
         return tool
 
+    async def run(
+        self, message: "Message | None" = None, *, thread: str | None = None, **where: "Unpack[Where]"
+    ) -> "Result":
+        """Runs this agent once in this process, without HTTP, and returns what it said and what waits for a person.
+
+        ``message`` and ``thread`` (its id; default a new one) are those of `Session.run`, which says what is raised,
+        and what cancelling does. ``store``, ``principal``, ``settings`` and ``app`` are those of `Session`. The store
+        is open for as long as this takes. For many runs, open a `session`.
+        """
+        async with self.session(**where) as session:
+            return await session.run(message, thread=thread)
+
+    def session(self, **where: "Unpack[Where]") -> "Session":
+        """Returns what runs this agent in this process, many times over one store (docs/jobs.md).
+
+        ``store``, ``principal``, ``settings`` and ``app`` are those of `Session`.
+        """
+        from agui_gate.session import Session
+
+        return Session(self, **where)
+
     def set_tools(self, tools: "Sequence[Tool | ToolSource]") -> None:
         """Gives it ``tools`` in place of those that it has. Only before it is served."""
         object.__setattr__(self, "tools", tuple(tools))
@@ -178,26 +198,9 @@ class Agent:
         """
         if self.names is None or not self.sources:
             return self
-        listed = await asyncio.gather(*map(_tools_of, self.sources))
-        shared = self.names.share(list(zip(self.sources, listed, strict=True)))
-        places = iter(shared)
-        tools = [t for given in self.tools for t in (next(places) if isinstance(given, ToolSource) else [given])]
-        absent = {identity(s): s.name for s, found in zip(self.sources, listed, strict=True) if found is None}
-        owners = {t.name: identity(s) for s, theirs in zip(self.sources, shared, strict=True) for t in theirs}
-        ready = copy(self)  # not made anew: its forms, and what else was looked at when it was made, stay as they are
-        object.__setattr__(ready, "tools", tuple(tools))
-        object.__setattr__(ready, "sources", ())
-        object.__setattr__(ready, "instructions", self._said(tuple(absent.values())))
-        object.__setattr__(ready, "absent", absent)
-        object.__setattr__(ready, "present", {"", *map(identity, self.sources)} - absent.keys())
-        object.__setattr__(ready, "owners", owners)
-        object.__setattr__(ready, "by_name", ready._distinct())
-        object.__setattr__(self, "by_name", ready.by_name)
-        return ready
+        from agui_gate.agents.tool_source import with_found_tools
 
-    def _said(self, away: Sequence[str]) -> "str | Instructing":
-        """Returns the instructions with a note; one is added to those that are made later when they are made."""
-        return with_missing_tools(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
+        return await with_found_tools(self)
 
     def source_of(self, tool: str) -> str:
         """Returns the source of the tool of that name; "" for the agent's own."""
@@ -296,19 +299,3 @@ class Agent:
         value = getattr(self, name)
         if value not in get_args(choices):
             raise ConfigurationError(f"agent {self.name}: {name}={value!r}; choose from {', '.join(get_args(choices))}")
-
-
-async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
-    """Returns the tools of a source; None if they can't be had now: the source has logged the reason."""
-    try:
-        return await source.tools()
-    except Unavailable:
-        return None
-
-
-def with_missing_tools(instructions: str, away: Sequence[str]) -> str:
-    """Returns the instructions, and which sources of tools are ``away``."""
-    if not away:
-        return instructions
-    note = f"The tools of {', '.join(away)} can't be used right now. Say so if they are needed."
-    return f"{instructions}\n\n{note}" if instructions else note

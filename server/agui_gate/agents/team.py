@@ -6,7 +6,8 @@ name means one agent over all teams.
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from weakref import WeakSet
 
 import structlog
 
@@ -145,8 +146,19 @@ class Roster:
             except Exception:
                 log.exception("tools_not_found", agent=agent.name)
 
+    def open(self) -> None:
+        """Counts among those that use their agents' connections, until `aclose`."""
+        _OPEN.add(self)
+
+    @property
+    def _connections(self) -> dict[int, Any]:
+        return {id(one): one for agent in self.members.values() for one in (agent.adapter, *agent.sources)}
+
     async def aclose(self) -> None:
-        """Closes their models' connections and their sources."""
-        for agent in self.members.values():
-            await agent.adapter.aclose()
-        await asyncio.gather(*(source.aclose() for agent in self.members.values() for source in agent.sources))
+        """Closes their models' connections and their sources, but for those that another one uses that is open."""
+        _OPEN.discard(self)
+        shared = {place for other in _OPEN for place in other._connections}
+        await asyncio.gather(*(one.aclose() for place, one in self._connections.items() if place not in shared))
+
+
+_OPEN: WeakSet[Roster] = WeakSet()

@@ -9,8 +9,10 @@ listed under a taken name is left out, with one warning. A source that is away k
 are not swapped for another server's while it can't be reached.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -18,7 +20,10 @@ from agui_gate.agents.gate_names import check_options
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolContext, ToolSource, identity
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.schemas import with_defaults
-from agui_gate.errors import ToolError
+from agui_gate.errors import ToolError, Unavailable
+
+if TYPE_CHECKING:
+    from agui_gate.agents.agent import Agent
 
 
 class SchemaTool(Tool):
@@ -148,3 +153,40 @@ class Names:
             self._warned.add((identity(source), name))
             log.warning("tool_name_taken", agent=self._agent, source=source.name, tool=name, taken_by=takers[name])
         return False
+
+
+async def with_found_tools(agent: "Agent") -> "Agent":
+    """Returns ``agent``, which has sources, with the tools that they have now: see `Agent.ready`."""
+    assert agent.names is not None  # it has sources
+    listed = await asyncio.gather(*map(_tools_of, agent.sources))
+    shared = agent.names.share(list(zip(agent.sources, listed, strict=True)))
+    places = iter(shared)
+    tools = [t for given in agent.tools for t in (next(places) if isinstance(given, ToolSource) else [given])]
+    absent = {identity(s): s.name for s, found in zip(agent.sources, listed, strict=True) if found is None}
+    owners = {t.name: identity(s) for s, theirs in zip(agent.sources, shared, strict=True) for t in theirs}
+    ready = copy(agent)  # not made anew: its forms, and what else was looked at when it was made, stay as they are
+    object.__setattr__(ready, "sources", ())
+    if isinstance(agent.instructions, str):  # to those that are made later, it is added when they are made
+        object.__setattr__(ready, "instructions", with_missing_tools(agent.instructions, tuple(absent.values())))
+    object.__setattr__(ready, "absent", absent)
+    object.__setattr__(ready, "present", {"", *map(identity, agent.sources)} - absent.keys())
+    object.__setattr__(ready, "owners", owners)
+    ready.set_tools(tools)  # type: ignore[arg-type]  # what was given is tools by now
+    object.__setattr__(agent, "by_name", ready.by_name)
+    return ready
+
+
+async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
+    """Returns the tools of a source; None if they can't be had now: the source has logged the reason."""
+    try:
+        return await source.tools()
+    except Unavailable:
+        return None
+
+
+def with_missing_tools(instructions: str, away: Sequence[str]) -> str:
+    """Returns the instructions, and which sources of tools are ``away``."""
+    if not away:
+        return instructions
+    note = f"The tools of {', '.join(away)} can't be used right now. Say so if they are needed."
+    return f"{instructions}\n\n{note}" if instructions else note

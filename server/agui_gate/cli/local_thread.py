@@ -20,11 +20,12 @@ from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.journal import Journal
 from agui_gate.core.sse import SSESplitter
 from agui_gate.protocol.cards import already_ran
-from agui_gate.protocol.dialects.base import Deployment, stopped
+from agui_gate.protocol.dialects.base import stopped
 from agui_gate.protocol.run_input import Message, ResumeEntry, RunInput, check_id
 from agui_gate.runs.engine import Engine
+from agui_gate.session import RUNS, identify
+from agui_gate.session import make_engine as make_engine_of
 from agui_gate.stores.base import Thread
-from agui_gate.threads.limits import Limits
 
 STOP_SECONDS = 8.0
 """Seconds that a stopped run may take to say so."""
@@ -45,15 +46,15 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
                 engine: Engine = state.engine
                 return engine
     settings = load_settings(config, options={"store": store})
-    deployment, limits = Deployment(settings.dialect), Limits.from_settings(settings)
-    return Engine(target.agents, store_from(settings), deployment, bus_from(settings), limits=limits)
+    return make_engine_of(target.agents, store_from(settings), settings, bus_from(settings))
 
 
 class LocalThread:
-    """A thread of the person `local`, who is also the one of a server without auth. Not for concurrent use."""
+    """A thread of ``principal``'s owner. `local` is also the one of a server without auth. Not for concurrent use."""
 
-    def __init__(self, engine: Engine, agent: Agent, thread_id: str, show: Show) -> None:
+    def __init__(self, engine: Engine, agent: Agent, thread_id: str, show: Show, principal: str = LOCAL) -> None:
         check_id(thread_id, "--thread")
+        self._owner, self._by = identify(principal, RUNS)
         self._engine, self._agent, self._thread_id, self._show = engine, agent, thread_id, show
 
     async def start(self) -> None:
@@ -66,13 +67,13 @@ class LocalThread:
 
     async def known(self) -> bool:
         """Returns whether this thread is there."""
-        return await self._engine.store.read_thread(LOCAL, self._thread_id, whole=False) is not None
+        return await self._engine.store.read_thread(self._owner, self._thread_id, whole=False) is not None
 
     async def lost(self) -> list[str] | None:
         """Returns the tools that were running when the thread's last run was lost with its process; None if it was not,
         or if something waits for a person.
         """
-        thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
+        thread = await self._engine.store.read_thread(self._owner, self._thread_id)
         if (
             thread is None
             or thread.run_status != "interrupted"
@@ -97,7 +98,7 @@ class LocalThread:
 
     async def pending(self) -> list[Approval]:
         """Returns the approvals that wait on this thread, each question ending in what ran before."""
-        thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
+        thread = await self._engine.store.read_thread(self._owner, self._thread_id)
         found = thread.approvals if thread else []
         return [self._with_earlier(a, thread) for a in found if thread and a.waits_at(thread.now)]
 
@@ -111,7 +112,7 @@ class LocalThread:
 
     async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
         run = RunInput(self._thread_id, uuid.uuid4().hex, messages, protocol_version=PROTOCOL_VERSION, resume=resume)
-        live = await self._engine.run(self._agent, run, LOCAL, way="shell")
+        live = await self._engine.run(self._agent, run, self._owner, way="shell", by=self._by)
         reader = await live.read()
         try:
             return await self._read(reader)

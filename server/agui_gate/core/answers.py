@@ -5,7 +5,7 @@ These end here, and from here on there is one path (B1):
 * a card's tool message, and a tool message on the real call;
 * `resume[]`, and the legacy interrupt command;
 * a user message's `function_approvals`;
-* `POST /approvals/{id}`, and the shell.
+* `POST /approvals/{id}`, the shell, and programs (`agui_gate.session`).
 
 It fails closed: booleans are strict, contradictions and unknown shapes are never a yes. An answer that can't be
 understood carries `problem`; its call stays pending and is shown again.
@@ -33,9 +33,10 @@ Target = Literal["approval", "call", "card"]
 """The kind of thing whose id an answer names."""
 Choice = Literal["approve", "reject", "cancel"]
 """The choice that an answer makes. To cancel is to leave the call undone without denying it."""
-Way = Literal["card", "resume", "message", "http", "shell", "rule", "grant"]
+Way = Literal["card", "resume", "message", "http", "shell", "rule", "grant", "code"]
 """The way in which an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band,
-… ``rule``: no person answered, but the gate's own rule. ``grant``: a person had said yes beforehand.
+… ``rule``: no person answered, but the gate's own rule. ``grant``: a person had said yes beforehand. ``code``: a program
+did, in its own process (`agui_gate.session`).
 """
 
 

@@ -9,8 +9,9 @@ import asyncio
 import msgspec
 import structlog
 
-from agui_gate.agents.agent import Agent, Instructing, with_missing_tools
+from agui_gate.agents.agent import Agent, Instructing
 from agui_gate.agents.instruction_context import About, Situation
+from agui_gate.agents.tool_source import with_missing_tools
 from agui_gate.errors import NoInstructions
 from agui_gate.extras.shared_state import state_of
 from agui_gate.protocol.run_input import RunInput

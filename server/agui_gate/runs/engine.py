@@ -159,6 +159,7 @@ class Engine:
                 self._courier = Courier(self.offers.outbox, new_id(), self.extensions.consumers)
                 await self._courier.want()
             opened.pop_all()
+        self.roster.open()
         self._watch.open()
         self._heart = Heartbeat(self.store, self.offers.shared, self._leases, self._asked_to_stop, self._lost)
         works = {"heart": beating(self._heart, self._tidy), "tools": self.roster.find_tools()}

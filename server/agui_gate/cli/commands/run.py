@@ -18,7 +18,8 @@ from agui_gate.cli.terminal.console import dim, failure, log_to_stderr, print_hi
 from agui_gate.cli.terminal.layout import whole_line
 from agui_gate.cli.terminal.prompts import Asker, print_lost, print_pending
 from agui_gate.cli.terminal.run_printer import JsonPrinter
-from agui_gate.core.approvals import Approval
+from agui_gate.core.approvals import LOCAL, Approval
+from agui_gate.core.principals import Principal
 from agui_gate.errors import Interrupted, InvalidRequest
 from agui_gate.protocol.run_input import check_id
 
@@ -39,9 +40,10 @@ Examples:
   agui-gate run support:agent --thread t1                  answer what is pending
   agui-gate run support:agent -m "Refund 1001" --approve yes --json
   agui-gate run --model anthropic:claude-sonnet-4-5 -m "hello"
+  agui-gate run support:agent -m "Refund 1001" --principal ada --tenant acme
 
-The conversation is kept in the store that `serve` uses, for the principal "local". A server without tokens shows it,
-and pending calls can be decided there.
+The conversation is kept in the store that `serve` uses, for the principal "local" or for --principal. A server
+without tokens shows those of "local", and pending calls can be decided there.
 
 Exit codes: 0 finished; 1 the run failed or was lost with its process; 2 usage or configuration error;
 3 a call waits for approval; 130 stopped by Ctrl-C.
@@ -59,6 +61,9 @@ Exit codes: 0 finished; 1 the run failed or was lost with its process; 2 usage o
 @click.option("--agent", metavar="NAME", help="Which agent of TARGET.  [default: the first]")
 @click.option("--json", "as_json", is_flag=True, help="Print the AG-UI events, one JSON object a line.")
 @click.option("--store", metavar="URL", help="Where the conversation is kept.  [default: as in the settings]")
+@click.option("--principal", metavar="ID", help="Who runs it, and decides.  [default: local]")
+@click.option("--tenant", metavar="NAME", help="The tenant of --principal.")
+@click.option("--role", "roles", metavar="NAME", multiple=True, help="A role of --principal; may be given again.")
 @config_option
 @debug_option
 @click.pass_context
@@ -72,10 +77,14 @@ def command(
     agent: str | None,
     as_json: bool,
     store: str | None,
+    principal: str | None,
+    tenant: str | None,
+    roles: tuple[str, ...],
     config: Path | None,
 ) -> None:
     """Run TARGET once."""
     _check(message, thread)
+    who = _who(principal, tenant, roles)
     log_to_stderr(ctx, "error")  # what fails is told by the run itself
     loaded = load_target(target, model)
     chosen = pick_agent(loaded, agent)
@@ -83,18 +92,15 @@ def command(
     printer = JsonPrinter() if as_json else ChatPrinter(chosen.name)
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     show = printer.print_frame if isinstance(printer, ChatPrinter) else printer.show
-    local = LocalThread(engine, chosen, thread_id, show)
+    local = LocalThread(engine, chosen, thread_id, show, who)
     asker = Asker(approve, engine.members, chosen.name)
     end = _run(local, asker, message)
-    typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
-    named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
-    if end.pending:
-        again = f"agui-gate run {named} --thread {shlex.quote(thread_id)}"
-        print_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
-        dim(f"Decide on a server:   {whole_line(f'agui-gate approvals approve {end.pending[0].id}')}", err=True)
-    elif end.lost is not None:
-        failure(Interrupted().message, Interrupted.code)
-        print_lost(end.lost, f"agui-gate run {named} --thread {shlex.quote(thread_id)}")
+    typed = {"--model": model, "--agent": agent, "--store": store, "--config": config, "--principal": principal}
+    given = [*typed.items(), ("--tenant", tenant), *(("--role", role) for role in roles)]
+    named = shlex.join([*filter(None, [target]), *(str(x) for item in given if item[1] for x in item)])
+    again = f"agui-gate run {named} --thread {shlex.quote(thread_id)}"
+    if end.pending or end.lost is not None:
+        _print_left(end, again)
     elif isinstance(printer, ChatPrinter):
         if printer.provider_failed:
             checked = shlex.join([*filter(None, [target]), *(["--model", model] if model else [])])
@@ -113,6 +119,28 @@ class Ending(NamedTuple):
     code: int
     pending: Sequence[Approval] = ()
     lost: Sequence[str] | None = None
+
+
+def _print_left(end: Ending, again: str) -> None:
+    """Says what waits, or was lost. ``again`` is the command that continues the conversation."""
+    if end.pending:
+        print_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
+        dim(f"Decide on a server:   {whole_line(f'agui-gate approvals approve {end.pending[0].id}')}", err=True)
+    else:
+        failure(Interrupted().message, Interrupted.code)
+        print_lost(end.lost or (), again)
+
+
+def _who(principal: str | None, tenant: str | None, roles: tuple[str, ...]) -> str:
+    """Returns who runs it. Raises `click.UsageError` for what can be no principal."""
+    if principal is None:
+        if tenant or roles:
+            raise click.UsageError("--tenant and --role say more of a --principal: name one.")
+        return LOCAL
+    try:
+        return Principal(principal, tenant or "", roles)
+    except ValueError as error:
+        raise click.UsageError(f"--principal: {error}.") from None
 
 
 def _check(message: str | None, thread: str | None) -> None:

@@ -74,7 +74,15 @@ def rights_of(principal: Principal) -> frozenset[str]:
 
 def check_route(request: Request, principal: Principal) -> None:
     """Raises `Forbidden` unless a role of ``principal`` opens the route of the request."""
-    needed = _needed(request)
+    _check(_needed(request), principal)
+
+
+def check_right(method: str, path: str, principal: Principal) -> None:
+    """Raises `Forbidden` unless a role of ``principal`` opens that route, for who does the same without HTTP."""
+    _check(RIGHTS.get((method, path)), principal)
+
+
+def _check(needed: frozenset[Role] | None, principal: Principal) -> None:
     if needed is None or not needed & rights_of(principal):
         roles = f"It needs the role {' or '.join(sorted(needed))}." if needed else "No role opens it."
         raise Forbidden(f"Your roles don't allow this request. {roles}")
