@@ -84,7 +84,7 @@ $(VENV)/.llama: $(VENV)/.test requirements/llama.txt
 	@touch $@
 
 PAGE = frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html frontend-demo/*.ts) \
-	$(shell find frontend-demo/src frontend-demo/public -type f 2>/dev/null)
+	$(shell find frontend-demo/src frontend-demo/public components/core components/elements components/*.js -type f 2>/dev/null)
 
 frontend-demo/dist/.stamp: $(PAGE)
 	@echo 'set-up: the CopilotKit page'

@@ -9,6 +9,7 @@ export default defineConfig({
   base: "./", // the built page works under any path
   plugins: [react()],
   server: { proxy: Object.fromEntries(routes.map((route) => [route, server])) },
+  resolve: { dedupe: ["lit"] }, // one copy, also beside the checkout's own
   build: {
     chunkSizeWarningLimit: 4000, // the kit brings its diagram and highlight chunks, loaded on demand
     rolldownOptions: { input: ["index.html", "plain.html"] },

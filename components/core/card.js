@@ -146,6 +146,16 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
       keep(null);
       change({ mode: "decided", decision, problems: {} });
     },
+    /**
+     * Show what was decided and is on its way; null: it wasn't taken, and is asked again.
+     * @param {Decision | null} decision
+     */
+    setSent(decision) {
+      if (decision === null && state.mode === "sending") this.reopen();
+      if (decision === null || ["sending", "closed"].includes(state.mode)) return;
+      keep(null);
+      change({ mode: "sending", decision, problems: {} });
+    },
     approve: () => decide({ approved: true }),
     /** Open the fields. */
     edit() {

@@ -34,6 +34,7 @@ export class ConfirmCard extends GateElement {
     ask: { attribute: false },
     record: { attribute: false },
     draft: { attribute: false },
+    sent: { attribute: false },
     notice: { attribute: false },
     approval: { reflect: true },
     mode: { noAccessor: true },
@@ -56,6 +57,8 @@ export class ConfirmCard extends GateElement {
     this.record = null;
     /** @type {Decision | null} What was decided and is not sent yet: it can be taken back. */
     this.draft = null;
+    /** @type {Decision | null} What was decided and is on its way; null after that: it wasn't taken, and is asked again. */
+    this.sent = null;
     /** @type {string | null} A sentence about what is asked, or why that isn't known: what was typed stays. */
     this.notice = null;
     /** @type {string | null} The approval's id: an `<agui-gate>` around the card gives it what is asked. */
@@ -126,6 +129,7 @@ export class ConfirmCard extends GateElement {
     if (changed.has("ask")) this.#take();
     if (changed.has("record") && this.#card) this.#card.setRecord(this.record ?? null);
     if (changed.has("draft") && this.#card) this.#card.setDraft(this.draft ?? null);
+    if (changed.has("sent") && this.#card) this.#card.setSent(this.sent ?? null);
   }
 
   #take() {

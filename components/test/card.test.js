@@ -194,3 +194,14 @@ test("a question is answered with what is filled in, or declined", () => {
   other.card.reject({ now: true });
   assert.deepEqual(other.told, [["decide", { approved: false }]]);
 });
+
+test("what was sent elsewhere is shown as on its way, and is asked again where it wasn't taken", () => {
+  const { card, told } = open();
+  card.setSent({ approved: true });
+  assert.deepEqual([card.state.mode, card.state.decision, told], ["sending", { approved: true }, []]);
+  card.setSent(null);
+  assert.deepEqual([card.state.mode, card.state.decision], ["view", null]);
+  card.setRecord(DONE);
+  card.setSent({ approved: true });
+  assert.equal(card.state.mode, "closed");
+});

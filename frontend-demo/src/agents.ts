@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { Schema } from "./components/confirm-card/fields";
-import { learnTime } from "./components/confirm-card/serverTime";
+import type { Schema } from "agui-gate-components/core/types.js";
+import { learnTime } from "agui-gate-components/core/servertime.js";
 import { SERVER } from "./connection";
 import type { Problem } from "./problems";
 import { toProblem } from "./problems";

@@ -9,6 +9,7 @@ const installed = (path) => here(`../interop/node_modules/${path}`);
 export default {
   ...page,
   resolve: {
+    ...page.resolve,
     alias: [
       { find: /^@ag-ui\/client$/, replacement: installed("client-100/dist/index.mjs") },
       { find: /^@copilotkit\/core$/, replacement: installed("@copilotkit/core/dist/index.mjs") },

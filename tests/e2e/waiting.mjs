@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { eventually } from "./eventually.mjs";
 import { says } from "./stage.mjs";
 
-export const AT = String.raw`(?:on \w+ \w+ )?at \d\d:\d\d`; // with the day, once midnight has passed
+export const AT = String.raw`at \d\d:\d\d(?: on \d+ \w+ \d{4})?`; // with the day, once midnight has passed
 export const OUTSIDE = ", outside the chat";
 
 export const button = (page) => page.getByTestId("inbox-button");

@@ -87,11 +87,13 @@ const LEAVING = "A message cancels what is not decided above. It will not run.";
 /** What can be done then. */
 const OPEN = matchMedia("(hover: none), (max-width: 700px)").matches ? "Decide above, or write…" : "Decide above (Esc), or write…";
 
+const OPEN_CARD = ".conversation agui-confirm-card:is([mode=view], [mode=edit], [mode=reject], [mode=question])";
+
 /** Escape, where it means nothing else, leads to the open card, where letters decide. */
 function useEscape() {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const card = document.querySelector<HTMLElement>(".gate-card");
+      const card = document.querySelector<HTMLElement>(OPEN_CARD);
       const isTaken = document.querySelector('dialog[open], .sidebar[data-open="true"]');
       if (event.key !== "Escape" || event.defaultPrevented || isTaken || !card || card.contains(document.activeElement)) return;
       event.preventDefault();
@@ -105,7 +107,7 @@ function useEscape() {
 /** The card that had the focus is gone: on to the next one, else to where one types (on a touch screen that would open the keyboard). */
 function moveOn() {
   if (document.activeElement !== document.body) return;
-  const next = document.querySelector<HTMLElement>(".gate-card");
+  const next = document.querySelector<HTMLElement>(OPEN_CARD);
   if (next) next.focus();
   else if (!matchMedia("(pointer: coarse)").matches) document.querySelector<HTMLElement>('[data-testid="copilot-chat-textarea"]')?.focus();
 }

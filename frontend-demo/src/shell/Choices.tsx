@@ -1,4 +1,4 @@
-import { humanize } from "../components/confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
 import { STYLES, VIAS, type Choice, type Style, type Via } from "../connection";
 
 export interface ChoicesProps {

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Dialog } from "../components/confirm-card/Dialog";
-import type { CallRecord } from "../components/confirm-card/records";
+import type { CallRecord } from "../components/confirm-card";
 import { WhatRan } from "./GoBack";
 
 /** A message to be said in other words: the conversation goes on from there, and what came after it is replaced. */

@@ -1,6 +1,8 @@
+import { callText, outcome } from "agui-gate-components/core/records.js";
+import { unitsFor } from "agui-gate-components/core/units.js";
+import type { CallRecord } from "../components/confirm-card";
 import { Dialog } from "../components/confirm-card/Dialog";
-import { ranText } from "../components/confirm-card/Earlier";
-import type { CallRecord } from "../components/confirm-card/records";
+import { Shown } from "../components/confirm-card/Shown";
 
 /** What going back in the conversation would leave behind, and what to do then. */
 export interface Undoing {
@@ -27,9 +29,11 @@ export function WhatRan({ records }: { records: CallRecord[] }) {
     <>
       <p>{records.length === 1 ? "This already ran, and stays done:" : "These already ran, and stay done:"}</p>
       <ul>
-        {records.map((record) => <li key={record.id}>{ranText(record)}</li>)}
+        {records.map((record) => <li key={record.id}><Shown text={ranText(record)} /></li>)}
       </ul>
       <p>The assistant is told so.</p>
     </>
   );
 }
+
+const ranText = (record: CallRecord) => `${callText(record.tool, record.effective_arguments, unitsFor(record.arguments, record))} · ${outcome(record)}`;

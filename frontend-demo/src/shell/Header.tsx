@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { Icon } from "../components/confirm-card/Icon";
-import { humanize } from "../components/confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
 import { Choices, type ChoicesProps } from "./Choices";
 import { ThemeButton } from "./ThemeButton";
 

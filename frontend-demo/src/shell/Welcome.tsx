@@ -1,6 +1,6 @@
 import type { AgentInfo } from "../agents";
 import { Icon } from "../components/confirm-card/Icon";
-import { humanize } from "../components/confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
 
 interface Props {
   agent: AgentInfo;

@@ -1,7 +1,7 @@
 import type { Message, RunAgentInput } from "@ag-ui/client";
 import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { ran } from "../components/confirm-card/records";
+import { hasRun } from "agui-gate-components/core/records.js";
 import type { LedgerStore } from "../components/confirm-card/Ledger";
 import { toStopped, type Problem } from "../problems";
 import { newId } from "../thread";
@@ -39,7 +39,7 @@ const saidLast = (messages: readonly Message[]): Message[] => messages.slice(mes
 /** The gated calls of these messages that took effect, by the server's word; not those that an earlier answer had left behind. */
 function ranIn(messages: readonly Message[], store: LedgerStore) {
   const ids = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : [])).map(({ id }) => id);
-  return ids.flatMap((id) => store.records().get(id) ?? []).filter((record) => ran(record) && !record.replaced);
+  return ids.flatMap((id) => store.records().get(id) ?? []).filter((record) => (hasRun(record) || record.state === "claimed") && !record.replaced);
 }
 
 /** What the page does with the conversation besides showing it. */

@@ -1,7 +1,7 @@
 import { useCopilotKit } from "@copilotkit/react-core/v2";
 import { useEffect } from "react";
 import type { LedgerStore } from "../components/confirm-card/Ledger";
-import type { Json } from "../components/confirm-card/values";
+import type { Json } from "agui-gate-components/core/types.js";
 
 /**
  * Whoever says something else while interrupts are open leaves them, and each run that does so says it: an entry with the

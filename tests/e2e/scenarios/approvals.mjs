@@ -43,7 +43,7 @@ export async function edit(t) {
   await t.press(page, "Edit");
   await page.fill("input[name=amount]", "much");
   await page.keyboard.press("Enter");
-  await page.getByText("Amount must be a number.").waitFor();
+  await page.getByText("Amount (€) must be a number.").waitFor();
   await t.shot(page, "invalid");
   await page.fill("input[name=amount]", "0,05"); // many keyboards have no point
   await page.keyboard.press("Enter");
@@ -114,7 +114,7 @@ export async function approveAll(t) {
   await t.say(page, "Put them away");
   const all = page.getByRole("button", { name: "Approve all 3" });
   await all.waitFor();
-  const chat = page.locator(".gate-arguments:visible");
+  const chat = page.locator(".arguments:visible");
   await becomes(() => chat.evaluateAll((lists) => lists.map((list) => list.textContent)), orders.map((id) => `Order id${id}`));
   await t.shot(page, "open");
   if (t.via === "direct") await accessible(page, "several cards");
@@ -141,9 +141,9 @@ export async function ignored(t) {
   await t.shot(page, "superseded");
   if (!other) return;
   const said = t.style === "card" ? other.getByTestId("gate-decision") : other.getByTestId("chip-decided");
-  await said.filter({ hasText: / · what you were about to answer was not sent$/ }).waitFor();
+  await said.filter({ hasText: /\. What you were about to answer was not sent\.$/ }).waitFor();
   await t.answered(other, "Never mind");
-  await shows(said, /not sent$/);
+  await shows(said, /not sent\.$/);
   await t.shot(other, "unsent");
 }
 

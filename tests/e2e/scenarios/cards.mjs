@@ -86,7 +86,7 @@ export async function keepsEdit(t) {
   await t.press(page, "Edit");
   await amount.fill("-5");
   await page.keyboard.press("Enter");
-  await shows(page.locator(".gate-error"), /Amount must be more than 0\./);
+  await shows(page.locator(".field-error:not(:empty)"), /Amount \(€\) must be more than 0\./);
   await t.shot(page, "refused");
   await amount.fill("0.05");
   await page.reload();
@@ -137,7 +137,7 @@ export async function sameThing(t) {
   for (const [at, [, expected]] of SAME.entries()) {
     await t.say(page, `Refund, ${at}`);
     await t.card(page).waitFor();
-    const earlier = page.getByTestId("gate-earlier");
+    const earlier = page.locator(".card-earlier");
     if (!expected) await counts(earlier, 0);
     else {
       await shows(earlier, expected.text);
@@ -174,7 +174,7 @@ export async function words(t) {
   await t.say(page, "Refund it and label it");
   await t.card(page).waitFor();
   const expected = ["Order id1003Amount64.90 €", 'Order id1003Label"7"', "Order id1003Label7"];
-  await becomes(() => page.locator(".gate-arguments:visible").allTextContents(), expected);
+  await becomes(() => page.locator(".arguments:visible").allTextContents(), expected);
   await page.getByText("Refund 64.90 € for order 1003?").first().waitFor();
   await becomes(async () => (await page.locator("main").innerText()).match(/\brefund\b|label_order/g), null, "no tool's own name is to be read");
   await counts(page.locator('[data-testid="tool-chip"] [title="refund"]'), 1, "it is there on hover");

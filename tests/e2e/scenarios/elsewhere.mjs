@@ -46,7 +46,7 @@ export async function decidedElsewhere(t) {
   await t.chipsAre(page, ["refund:done"]);
   await counts(t.card(page), 0);
   const said = t.style === "card" ? page.getByTestId("gate-decision") : page.getByTestId("chip-decided");
-  await said.filter({ hasText: /^Already approved .* · what you were about to answer was not sent$/ }).waitFor();
+  await said.filter({ hasText: /^Already approved .*\. What you were about to answer was not sent\.$/ }).waitFor();
   await t.shot(page, "settled");
   await t.say(page, "What happened?");
   await t.answered(page, "It was refunded, as you can see.");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { quiet, retime, see } from "../browser.mjs";
-import { becomes, counts, together } from "../eventually.mjs";
+import { becomes, counts, together, textOf } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled } from "../waiting.mjs";
 import { decide } from "./told.mjs";
@@ -131,7 +131,7 @@ export async function inboxRaced(t) {
   await theirs.evaluate((details) => details.querySelector(".primary").click());
   for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · Refund`) }).waitFor();
   assert.ok(posts.length <= 2, "a double click is one answer");
-  const told = [await line(mine).textContent(), await line(theirs).textContent()]; // both are the server's word by now
+  const told = [await textOf(line(mine)), await textOf(line(theirs))]; // both are the server's word by now
   assert.ok(told.filter((text) => text.startsWith("Already")).length <= 1, told.join(" | "));
   await settled(t, chat, "done");
   const messages = async () => (await (await fetch(`${t.urls.server}/threads/${chat.id}`)).json()).messages;
@@ -158,7 +158,7 @@ export async function inboxSettles(t) {
   await second.getByRole("button", { name: "Reject" }).click();
   page.allow(/409/);
   await page.keyboard.press("Enter");
-  await line(second).filter({ hasText: new RegExp(`^Already approved ${AT}${OUTSIDE} · Archive order · 1003 · your answer, to reject it, came too late$`) }).waitFor();
+  await line(second).filter({ hasText: new RegExp(`^Already approved ${AT}${OUTSIDE} · Archive order · 1003\\. Your answer came too late and changed nothing\\.$`) }).waitFor();
   await t.shot(page, "late");
   await accessible(page, "too late");
 }

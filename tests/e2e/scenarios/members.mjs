@@ -14,7 +14,7 @@ const delegate = (agent, task) => call(agent, { task });
 const boxes = (page) => page.$$eval('[data-testid="delegation"]', (all) => all.map((box) => `${box.dataset.agent}:${box.dataset.status}`));
 const speakers = (page) => page.locator('[data-testid="speaker"]').allTextContents();
 const box = (page, agent) => page.locator(`[data-testid="delegation"][data-agent="${agent}"]`);
-const asker = (t, page, tool) => t.card(page, tool).getByTestId("gate-asker");
+const asker = (t, page, tool) => t.card(page, tool).locator(".card-agent");
 
 const open = (t, options) => {
   t.agent = "desk";

@@ -74,7 +74,7 @@ export async function clockAhead(t) {
   await t.script(...LENT);
   const page = await ahead(await t.open({ locale: "en-GB" }));
   await t.say(page, "Take it back");
-  await shows(t.card(page).locator(".gate-expiry"), /Expires in \d:/);
+  await shows(t.card(page).locator(".expiry"), /Expires in \d:/);
   await t.press(page, "Approve");
   await t.answered(page, "It is back.");
 }

@@ -209,7 +209,10 @@ export async function wrongAddress(t) {
 }
 
 /** Nothing can be decided any more: by the page's clock, then by the server's word, which takes the card away. */
-const isOver = (page) => page.waitForFunction(() => /Expired/.test(document.querySelector("main")?.textContent) && !document.querySelector(".gate-card button:enabled"));
+const isOver = (page) => page.waitForFunction(() => {
+    const card = document.querySelector(".gate-card")?.shadowRoot;
+    return /Expired/.test(`${document.querySelector("main")?.textContent}${card?.textContent}`) && !card?.querySelector("button:enabled");
+  });
 
 /** Nobody answers in time: the card says so and can't be used any more, and the chat goes on. */
 export async function expired(t) {

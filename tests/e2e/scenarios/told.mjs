@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { drawn, quiet } from "../browser.mjs";
-import { becomes, counts, shows } from "../eventually.mjs";
+import { becomes, counts, shows, textOf } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { AT } from "../waiting.mjs";
 
@@ -68,7 +68,7 @@ export async function toldInTheRun(t) {
   await page.keyboard.press("Enter");
   await t.answered(page, "It was refunded.");
   const said = t.style === "card" ? line(page) : page.getByTestId("chip-decided");
-  await said.filter({ hasText: /^Already approved .* your answer, to reject it, came too late$/ }).waitFor();
+  await said.filter({ hasText: /^Already approved .*\. Your answer came too late and changed nothing\.$/ }).waitFor();
 }
 
 /** Approved in one tab, rejected in another one that didn't know: the page says what is true, not what was clicked. */
@@ -86,7 +86,7 @@ export async function staleReject(t) {
   await t.press(second, "Reject");
   await second.keyboard.press("Enter");
   const said = t.style === "card" ? line(second) : second.getByTestId("chip-decided");
-  await said.filter({ hasText: new RegExp(`^Already approved ${AT}${HERE} ·.* your answer, to reject it, came too late$`) }).waitFor();
+  await said.filter({ hasText: new RegExp(`^Already approved ${AT}${HERE} ·.*\\. Your answer came too late and changed nothing\\.$`) }).waitFor();
   await t.answered(second, "Refunded once.");
   await t.idle(second);
   await t.chipsAre(second, ["refund:done"]);
@@ -230,7 +230,7 @@ export async function expiresInTime(t) {
   const page = await t.open();
   await t.say(page, "Close the shop");
   await page.getByTestId("tool-chip").waitFor();
-  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"] button:enabled'));
+  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]')?.shadowRoot.querySelector("button:enabled"));
   await t.chipsAre(page, ["close_shop:expired"]);
   await t.say(page, "And now?");
   await t.answered(page, "It stays open.");
@@ -282,7 +282,7 @@ export async function regenerate(t) {
   await again();
   const dialog = page.getByRole("dialog", { name: "Ask again?" });
   await dialog.getByText("This already ran, and stays done:").waitFor();
-  await shows(dialog.getByRole("listitem"), new RegExp(`^Refund · 1003 · 0.10 € ${AT}$`));
+  await shows(dialog.getByRole("listitem"), new RegExp(`^Refund · 1003 · 0.10 € · ran ${AT}$`));
   await t.shot(page, "asks");
   await accessible(page, "asks first");
   await page.keyboard.press("Escape");
@@ -292,10 +292,10 @@ export async function regenerate(t) {
   await dialog.getByRole("button", { name: "Ask again" }).click();
   await t.card(page).waitFor();
   await t.idle(page);
-  const earlier = page.getByTestId("gate-earlier");
+  const earlier = page.locator(".card-earlier");
   await earlier.getByText("The very same already ran in this chat:").waitFor();
   await earlier.getByRole("listitem").filter({ hasText: /Refund · 1003 · 0.10 € at .*, in an answer that was replaced/ }).waitFor();
-  await becomes(async () => (await t.card(page).textContent()).match(/Already ran/gi)?.length, 1, "it is said once");
+  await becomes(async () => (await textOf(t.card(page))).match(/Already ran/gi)?.length, 1, "it is said once");
   await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
   await t.chipsAre(page, ["refund:done", "refund:waiting"]);
   await t.shot(page, "card");
@@ -394,7 +394,7 @@ export async function hiddenCharacters(t) {
   const page = await t.open();
   await t.say(page, "Write to Ben");
   await t.card(page).waitFor();
-  await becomes(() => t.card(page).locator("dd .gate-mark").allTextContents(), ["U+200B", "U+202E"]);
+  await becomes(() => t.card(page).locator("dd .hidden-character").allTextContents(), ["⟦U+200B⟧", "⟦U+202E⟧"]);
   await shows(t.card(page), /👨‍👩‍👧 می‌خواهم/); // what belongs to the writing stays
   await shows(page.getByTestId("tool-chip").locator(".chip-preview"), /Ben⟦U\+200B⟧ · Pay ⟦U\+202E⟧05.001 to Ann/);
   await t.shot(page, "card");

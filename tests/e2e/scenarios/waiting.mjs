@@ -157,8 +157,8 @@ export async function inboxMany(t) {
     await shows(points.getByTestId("gate-card"), /Points9007199254740993/);
     await item(page, wide.title);
     const mail = await item(page, long.title);
-    await mail.locator("dd .gate-mark").nth(1).waitFor();
-    await becomes(() => mail.locator("dd .gate-mark").allTextContents(), ["U+200B", "U+202E"]);
+    await mail.locator("dd .hidden-character").nth(1).waitFor();
+    await becomes(() => mail.locator("dd .hidden-character").allTextContents(), ["⟦U+200B⟧", "⟦U+202E⟧"]);
     await mail.getByRole("button", { name: "Reject" }).click();
     await mail.scrollIntoViewIfNeeded();
     await t.shot(page, `${name}-long`);

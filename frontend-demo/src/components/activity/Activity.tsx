@@ -1,7 +1,8 @@
 import type { ReactActivityMessageRenderer } from "@copilotkit/react-core/v2";
 import { z } from "zod";
 import { Arguments } from "../confirm-card/Arguments";
-import { humanize, type Json } from "../confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
+import type { Json } from "agui-gate-components/core/types.js";
 import "./activity.css";
 
 /** What a tool shows while it runs (`ctx.activity`). For `renderActivityMessages` of `CopilotKitProvider`. */

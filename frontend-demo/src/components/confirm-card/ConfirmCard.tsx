@@ -1,20 +1,22 @@
 import type { Message } from "@ag-ui/client";
 import { useAgent, useCopilotKit, useHumanInTheLoop, UseAgentUpdate } from "@copilotkit/react-core/v2";
-import { useEffect, useLayoutEffect, useState, useSyncExternalStore } from "react";
+import { fromCard, fromCardAnswer, toCardAnswer, together } from "agui-gate-components/core/asks.js";
+import { isClosed } from "agui-gate-components/core/records.js";
+import { serverNow } from "agui-gate-components/core/servertime.js";
+import type { Json } from "agui-gate-components/core/types.js";
+import { unitsFor } from "agui-gate-components/core/units.js";
+import { humanize } from "agui-gate-components/core/values.js";
+import { useContext, useEffect, useLayoutEffect, useState, useSyncExternalStore } from "react";
 import { z } from "zod";
-import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 import { Arguments } from "./Arguments";
-import { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
-import type { EarlierCall } from "./Earlier";
-import { makeFields, type Schema } from "./fields";
+import { Card } from "./Card";
+import { GoneLine, RecordLine } from "./DecisionLine";
+import type { Ask, CallRecord, Decision } from "./elements";
 import { useAnswer, useBusy, useGone, useRecord, useStore, useUnsent } from "./Ledger";
 import { CARD, openCards } from "./open";
-import { isClosed, type CallRecord } from "./records";
-import { serverNow } from "./serverTime";
+import { Schemas } from "./schemas";
 import { Shown } from "./Shown";
-import { together, Queue } from "./together";
-import { unitsFor } from "./units";
-import { humanize, parseObject, theQuestion, type Json } from "./values";
+import { Queue } from "./together";
 
 const parameters = z.object({
   function_name: z.string(),
@@ -29,12 +31,12 @@ const parameters = z.object({
   already_ran: z.array(z.record(z.string(), z.unknown())).optional(),
 });
 
-type Card = z.infer<typeof parameters>;
+type CardArguments = z.infer<typeof parameters>;
 
 /** Registers the confirm card with the chat. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `onDecide`: a decision was made, which goes out with the last one. */
 export function ConfirmCard({ onDecide }: { onDecide?: () => void }) {
   const [queue] = useState(() => new Queue(onDecide));
-  useHumanInTheLoop<Card>({
+  useHumanInTheLoop<CardArguments>({
     name: CARD,
     description: "Show a confirm card for a call and wait for the person's decision.",
     parameters,
@@ -47,7 +49,7 @@ export function ConfirmCard({ onDecide }: { onDecide?: () => void }) {
 interface Props {
   /** The card's own call. */
   id: string;
-  card: Partial<Card>; // partial while it streams
+  card: Partial<CardArguments>; // partial while it streams
   live: boolean;
   respond?: (answer: unknown) => Promise<void>;
   result?: unknown;
@@ -63,22 +65,23 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const isUnsent = useUnsent(card.function_call_id);
   const record = useRecord(card.function_call_id);
   const reopened = useReopened(id, record?.state === "pending");
-  const ask = toAsk(card);
-  if (!ask || !card.function_call_id) return null;
-  const mine = decided ?? toDecision(result) ?? undefined;
+  const schemas = useContext(Schemas);
+  const callId = card.function_call_id;
+  const ask = fromCard(card, id, schemas[card.function_name ?? ""]);
+  if (!ask || !callId) return null;
+  const mine = decided ?? fromCardAnswer(result) ?? undefined;
   const isDropped = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
-  if (record?.decision || isUnsent ? !isNewest(id, ask.id, agent.messages) : isDropped) return null;
+  if (record?.decision || isUnsent ? !isNewest(id, callId, agent.messages) : isDropped) return null;
   if (record && isClosed(record)) return <Closed record={record} agent={ask.agent} mine={answered} respond={live && !decided ? respond : undefined} />;
   if (isGone) return <GoneLine />;
-  if (mine) return <AnswerLine ask={ask} decision={mine} />;
-  if (!(live && respond) && !reopened.isOpen) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
+  if (!mine && !(live && respond) && !reopened.isOpen) return <Waiting ask={ask} id={callId} queue={queue} />;
   const decide = (made: Decision) => {
     setDecided(made);
-    store.decided(ask.id, made);
+    store.decided(callId, made);
     queue.decided();
-    void (respond && queue.isAwaited ? respond : reopened.respond)(toAnswer(ask, made));
+    void (respond && queue.isAwaited ? respond : reopened.respond)(toCardAnswer(ask, made));
   };
-  return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} onUnsent={() => store.leave(ask.id)} />;
+  return <Open ask={ask} id={callId} queue={queue} mine={mine} onDecide={decide} onLeave={() => store.leave(callId)} />;
 }
 
 /**
@@ -128,7 +131,7 @@ function isNewest(id: string, callId: string, messages: readonly Message[]): boo
  * the ledger's word as its answer once that decision is carried out; else the conversation is read again (`useLedger`),
  * which closes the card.
  */
-function Closed({ record, agent, mine, respond }: { record: CallRecord; agent?: string; mine?: Decision; respond?: Props["respond"] }) {
+function Closed({ record, agent, mine, respond }: { record: CallRecord; agent?: string | null; mine?: Decision; respond?: Props["respond"] }) {
   const store = useStore();
   const isBusy = useBusy();
   useEffect(() => {
@@ -150,11 +153,11 @@ function Waiting({ ask, id, queue }: PartProps) {
   const approved = useSyncExternalStore(queue.subscribe, queue.approved).has(id);
   const shown = JSON.stringify(ask);
   useEffect(() => queue.enter(JSON.parse(shown) as Ask, id), [queue, shown, id]);
-  if (approved) return <AnswerLine ask={ask} decision={APPROVED} />;
+  if (approved) return <Card ask={ask} sent={APPROVED} />;
   return (
     <div className="gate-next" data-testid="gate-next">
       <p>Next: <Shown text={ask.message ?? humanize(ask.tool)} />{ask.agent && <> · <Shown text={humanize(ask.agent)} /> asks</>}</p>
-      <Arguments values={ask.arguments} unit={ask.unit} tool={ask.tool} />
+      <Arguments values={ask.arguments} unit={unitsFor(ask.arguments, ask)} schema={ask.schema} />
     </div>
   );
 }
@@ -162,9 +165,15 @@ function Waiting({ ask, id, queue }: PartProps) {
 const APPROVED: Decision = { approved: true };
 const SOON = 50; // ms
 
-function Open({ ask, id, queue, onDecide, onUnsent }: PartProps & { onDecide: (decision: Decision) => void; onUnsent: () => void }) {
+interface OpenProps extends PartProps {
+  mine?: Decision;
+  onDecide: (decision: Decision) => void;
+  onLeave: () => void;
+}
+
+function Open({ ask, id, queue, mine, onDecide, onLeave }: OpenProps) {
   const waiting = useSyncExternalStore(queue.subscribe, queue.waiting);
-  const [isApproved] = useState(() => queue.approved().has(id));
+  const [isApproved] = useState(() => !mine && queue.approved().has(id));
   useEffect(() => {
     if (!isApproved) return;
     // The chat draws a card as open a moment before it takes answers.
@@ -172,51 +181,10 @@ function Open({ ask, id, queue, onDecide, onUnsent }: PartProps & { onDecide: (d
     return () => clearTimeout(timer);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [isApproved]);
-  if (isApproved) return <AnswerLine ask={ask} decision={APPROVED} />;
-  const count = together([ask, ...waiting.values()], serverNow());
-  const approveAll = () => {
+  const { length: count } = together([ask, ...waiting.values()], serverNow());
+  const approve = () => {
     queue.approveAll();
     onDecide(APPROVED);
   };
-  return <ApprovalCard ask={ask} onDecide={onDecide} onUnsent={onUnsent} all={count > 0 ? { count, approve: approveAll } : undefined} />;
-}
-
-function toAsk(card: Partial<Card>): Ask | null {
-  if (!card.function_name || !card.function_call_id) return null;
-  const values = card.function_arguments ?? {};
-  const schema = card.function_parameters as Schema | undefined;
-  const message = theQuestion(card.steps?.[0]?.description, card);
-  return {
-    id: card.function_call_id,
-    tool: card.function_name,
-    arguments: values,
-    agent: card.agent,
-    message: message === `Execute ${card.function_name}` ? undefined : message, // says no more than the title
-    expiresAt: card.expires_at,
-    refused: card.refused,
-    fields: makeFields(card.editable ?? [], values, schema),
-    earlier: (card.already_ran ?? []) as unknown as EarlierCall[],
-    unit: unitsFor(values, { schema, message }),
-    schema,
-  };
-}
-
-/** The card's answer: an edit replaces all arguments. */
-function toAnswer(ask: Ask, { approved, reason, edits }: Decision): Json {
-  const answer: Json = { accepted: approved };
-  if (reason) answer.reason = reason;
-  if (edits) answer.edited_arguments = { ...ask.arguments, ...edits };
-  return answer;
-}
-
-/** The decision in a card's result, for a card of an earlier visit; null if it is no answer. */
-function toDecision(result: unknown): Decision | null {
-  const answer = typeof result === "string" ? parseObject(result) : (result as Json | null | undefined);
-  const approved = answer?.accepted ?? answer?.approved;
-  if (typeof approved !== "boolean") return null;
-  return {
-    approved,
-    reason: typeof answer?.reason === "string" ? answer.reason : undefined,
-    edits: answer?.edited_arguments as Json | undefined,
-  };
+  return <Card ask={ask} sent={mine ?? (isApproved ? APPROVED : null)} onDecide={onDecide} onLeave={onLeave} all={count > 0 ? { count, approve } : undefined} />;
 }

@@ -1,7 +1,6 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 import "./confirm-card.css";
 import "./dialog.css";
-import "./told.css";
 
 interface Props {
   title: string;

@@ -1,7 +1,7 @@
 import { createContext, useContext, useSyncExternalStore, type ReactNode } from "react";
-import type { Decision } from "./ApprovalCard";
-import { isClosed, type CallRecord } from "./records";
-import type { Json } from "./values";
+import { isClosed } from "agui-gate-components/core/records.js";
+import type { CallRecord, Decision } from "./elements";
+import type { Json } from "agui-gate-components/core/types.js";
 
 type Records = ReadonlyMap<string, CallRecord>;
 

@@ -1,7 +1,6 @@
-export { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
+export { Card } from "./Card";
 export { ConfirmCard } from "./ConfirmCard";
-export { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
-export type { EarlierCall } from "./Earlier";
+export { GoneLine, RecordLine } from "./DecisionLine";
+export type { Ask, CallRecord, Decision } from "./elements";
 export { Ledger, useAllRecords, useRecord } from "./Ledger";
 export { useLedger } from "./useLedger";
-export { together } from "./together";

@@ -1,5 +1,5 @@
 import type { AbstractAgent, Message, ToolCall } from "@ag-ui/client";
-import { parseObject } from "./values";
+import { parseObject } from "agui-gate-components/core/json.js";
 
 /** The tool whose calls are cards. */
 export const CARD = "confirm_changes";

@@ -1,15 +1,6 @@
-/** Several approvals at once: when that is offered, and what it means for cards that open one after the other. */
+/** What it means for cards that open one after the other that several may be approved at once. */
 
-import type { Ask } from "./ApprovalCard";
-
-/**
- * How many approvals one click may give; 0: not offered. A tool whose arguments people may change wants them looked at
- * one by one, so a single such call takes the offer away from all.
- */
-export function together(asks: readonly Ask[], now: number): number {
-  const allowed = asks.every(({ fields, expiresAt }) => fields.length === 0 && !(expiresAt && Date.parse(expiresAt) <= now));
-  return allowed && asks.length > 1 ? asks.length : 0;
-}
+import type { Ask } from "./elements";
 
 /** The cards that wait behind the open one, by call id, and those among them that were approved together with it. */
 export class Queue {

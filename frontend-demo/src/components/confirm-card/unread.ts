@@ -1,5 +1,5 @@
 import type { Message } from "@ag-ui/client";
-import type { CallRecord } from "./records";
+import type { CallRecord } from "./elements";
 
 /**
  * Whether the assistant hasn't been told what became of a gated call: that is the last thing that was said, or a task goes on

@@ -1,13 +1,14 @@
 import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { ask } from "./ask";
-import { isClosed, type CallRecord } from "./records";
+import { isClosed } from "agui-gate-components/core/records.js";
+import type { CallRecord } from "./elements";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
 import { openCalls } from "./open";
-import { learnTime } from "./serverTime";
+import { learnTime } from "agui-gate-components/core/servertime.js";
 import { isUnread } from "./unread";
-import { parseJson } from "./values";
+import { parseJson } from "agui-gate-components/core/json.js";
 
 interface Source {
   /** Where the server is, with a slash at the end. */

@@ -1,9 +1,8 @@
 import { useEffect, useId, useRef } from "react";
 import { Icon } from "../confirm-card/Icon";
-import { shorten } from "../confirm-card/values";
+import { shorten } from "agui-gate-components/core/values.js";
 import { InboxItem } from "./InboxItem";
 import type { useInbox } from "./useInbox";
-import "../confirm-card/told.css";
 import "./inbox.css";
 
 interface Props {
@@ -77,7 +76,7 @@ function List({ inbox, current, titleOf, isEntry = () => true, onOpenChat }: Pro
         <ul>
           {entries.map((entry) => (
             <li key={entry.record.id}>
-              <InboxItem entry={entry} store={store} startsOpen={entries.length === 1} agent={isEntry(entry.record.agent) ? undefined : entry.record.agent} where={where(entry.record.thread_id)} onOpenChat={openChat} />
+              <InboxItem entry={entry} store={store} startsOpen={entries.length === 1} agent={isEntry(entry.record.agent ?? "") ? undefined : (entry.record.agent ?? undefined)} where={where(entry.record.thread_id)} onOpenChat={openChat} />
             </li>
           ))}
         </ul>

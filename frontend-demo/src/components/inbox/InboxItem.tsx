@@ -1,10 +1,13 @@
 import { useEffect, useRef, useState, useSyncExternalStore, type ComponentProps } from "react";
-import { AnswerLine, ApprovalCard, GoneLine, Ledger, RecordLine, type Ask, type Decision } from "../confirm-card";
+import { fromApproval } from "agui-gate-components/core/asks.js";
+import { endOf, everySecond, formatLeft, secondsLeft } from "agui-gate-components/core/countdown.js";
+import { atTime, decisionLine, isClosed, undecided } from "agui-gate-components/core/records.js";
+import { serverNow } from "agui-gate-components/core/servertime.js";
+import { unitsFor } from "agui-gate-components/core/units.js";
+import { Card, GoneLine, Ledger, RecordLine, type Ask, type Decision } from "../confirm-card";
 import { LedgerStore } from "../confirm-card/Ledger";
-import { isClosed, time, unitsOf, verdict } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
-import { formatLeft, useCountdown } from "../confirm-card/useCountdown";
-import { humanize, summary } from "../confirm-card/values";
+import { humanize, summary } from "agui-gate-components/core/values.js";
 import { waits, type Entry, type InboxStore } from "./store";
 
 interface Props {
@@ -32,11 +35,11 @@ export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }
   return (
     <details className="inbox-item" data-testid="inbox-item" data-tool={record.tool} data-waits={waits(entry)} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary ref={line}>
-        <span className="inbox-what"><strong><Shown text={humanize(record.tool)} /></strong> <Shown text={summary(record.arguments, { unit: unitsOf(record) })} /></span>
+        <span className="inbox-what"><strong><Shown text={humanize(record.tool)} /></strong> <Shown text={summary(record.arguments, unitsFor(record.arguments, record))} /></span>
         <span className="inbox-facts">
           {agent && <span><Shown text={humanize(agent)} /> asks</span>}
           <Shown text={where} />
-          {record.state === "pending" && <span>asked{time(record.asked_at)}</span>}
+          {record.state === "pending" && <span>asked{atTime(record.asked_at)}</span>}
           {!isOpen && <Stand entry={entry} />}
         </span>
       </summary>
@@ -44,7 +47,7 @@ export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }
         <div role="status"><Outcome entry={entry} isUnsent={isUnsent && !entry.mine} agent={agent} /></div>
         {isOpen && record.state === "pending" && !entry.isGone && (
           <div hidden={!waits(entry)}>
-            <Question entry={entry} store={store} agent={agent} onDecide={decide} onUnsent={() => setUnsent(isClosed(store.entries().find((one) => one.record.id === record.id)?.record))} />
+            <Question entry={entry} store={store} agent={agent} onDecide={decide} onLeave={() => setUnsent(isClosed(store.entries().find((one) => one.record.id === record.id)?.record))} />
           </div>
         )}
         {!entry.isGone && (
@@ -58,9 +61,9 @@ export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }
   );
 }
 
-function Question({ entry, store, agent, ...given }: Pick<Props, "entry" | "store" | "agent"> & Pick<ComponentProps<typeof ApprovalCard>, "onDecide" | "onUnsent">) {
+function Question({ entry, store, agent, ...given }: Pick<Props, "entry" | "store" | "agent"> & Pick<ComponentProps<typeof Card>, "onDecide" | "onLeave">) {
   const ledger = useChatLedger(store, entry.record.thread_id);
-  return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry, agent)} {...given} /></Ledger>;
+  return <Ledger store={ledger}><Card ask={toAsk(entry, agent)} {...given} /></Ledger>;
 }
 
 /** The records of its chat, so that the card says what already ran there; read again when another call of it is closed. */
@@ -73,22 +76,11 @@ function useChatLedger(store: InboxStore, threadId: string): LedgerStore {
 }
 
 /** Editing needs the tool's schema, which the chat has. */
-const toAsk = ({ record, problem }: Entry, agent?: string): Ask => ({
-  id: record.id,
-  tool: record.tool,
-  arguments: record.arguments,
-  agent,
-  message: record.message ?? undefined,
-  expiresAt: record.expires_at ?? undefined,
-  refused: problem,
-  fields: [],
-  earlier: [],
-  unit: unitsOf(record),
-});
+const toAsk = ({ record, problem }: Entry, agent?: string): Ask => ({ ...fromApproval({ ...record, editable: [], refused: problem }), agent });
 
 function Outcome({ entry: { record, mine, isLate, isGone, note }, isUnsent, agent }: Pick<Props, "entry" | "agent"> & { isUnsent: boolean }) {
   if (isGone) return <GoneLine />;
-  if (record.state === "pending") return mine ? <AnswerLine ask={toAsk({ record }, agent)} decision={mine} /> : null;
+  if (record.state === "pending") return mine ? <Card ask={toAsk({ record }, agent)} sent={mine} /> : null;
   return (
     <>
       <RecordLine record={record} mine={mine} late={isLate} isUnsent={isUnsent} agent={agent} />
@@ -100,13 +92,15 @@ function Outcome({ entry: { record, mine, isLate, isGone, note }, isUnsent, agen
 /** How it stands, while it is closed. */
 function Stand({ entry }: Pick<Props, "entry">) {
   if (entry.isGone) return <span>this chat was deleted</span>;
-  if (entry.record.state !== "pending") return <Shown text={verdict(entry.record)} />;
+  if (entry.record.state !== "pending") return <Shown text={decisionLine(entry.record) ?? undecided(entry.record)} />;
   return waits(entry) ? <Left until={entry.record.expires_at} /> : <span>your answer is on its way</span>;
 }
 
 function Left({ until }: { until: string | null }) {
-  const left = useCountdown(until ?? undefined);
-  if (left === null) return null;
+  const end = endOf(until);
+  const [, redraw] = useState({});
+  useEffect(() => everySecond(() => redraw({})), []);
+  if (end === null) return null;
+  const left = secondsLeft(end, serverNow());
   return <span className="inbox-left">{left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`}</span>;
 }
-

@@ -1,9 +1,8 @@
 /** The calls that wait for the person in any chat, and what came of answering them here. */
 
-import type { Decision } from "../confirm-card";
+import type { CallRecord, Decision } from "../confirm-card";
 import { ask } from "../confirm-card/ask";
-import type { CallRecord } from "../confirm-card/records";
-import { parseJson } from "../confirm-card/values";
+import { parseJson } from "agui-gate-components/core/json.js";
 
 /** A record as `GET /approvals` lists it. */
 export interface Waiting extends CallRecord {

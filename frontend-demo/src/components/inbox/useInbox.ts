@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import { lookOut } from "../confirm-card/lookOut";
-import { useOver } from "../confirm-card/useCountdown";
+import { useOver } from "../confirm-card/useOver";
 import { follow } from "./follow";
 import { InboxStore, waits } from "./store";
 

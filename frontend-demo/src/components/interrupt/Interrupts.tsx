@@ -1,33 +1,24 @@
 import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
-import { useEffect, useState } from "react";
-import { AnswerLine, ApprovalCard, GoneLine, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
-import { editedSchema, makeFields, type Schema } from "../confirm-card/fields";
+import { fromInterrupt, toPayload, together, type Interrupt } from "agui-gate-components/core/asks.js";
+import { isClosed } from "agui-gate-components/core/records.js";
+import { serverNow } from "agui-gate-components/core/servertime.js";
+import type { Json } from "agui-gate-components/core/types.js";
+import { useContext, useEffect, useState } from "react";
+import { Card, GoneLine, RecordLine, type Ask, type CallRecord, type Decision } from "../confirm-card";
 import { useBusy, useGone, useRecords, useStore } from "../confirm-card/Ledger";
-import { isClosed, type CallRecord } from "../confirm-card/records";
-import { serverNow } from "../confirm-card/serverTime";
-import { unitsFor } from "../confirm-card/units";
-import { useOver } from "../confirm-card/useCountdown";
-import { theQuestion, type Json } from "../confirm-card/values";
-
-/** The parts of an AG-UI interrupt that are used here. */
-interface Interrupt {
-  id: string;
-  toolCallId?: string;
-  message?: string;
-  responseSchema?: unknown;
-  metadata?: Record<string, unknown>;
-}
+import { Schemas } from "../confirm-card/schemas";
+import { useOver } from "../confirm-card/useOver";
 
 /** Shows the chat's open interrupts as cards. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `onDecide`: a decision was made, which goes out with the last one. */
 export function Interrupts({ onDecide }: { onDecide?: () => void }) {
   const store = useStore();
   useInterrupt({
-    render: ({ interrupts, resolve }) => {
-      const answer = (id: string, payload: Json) => {
+    render: ({ interrupts, resolve, cancel }) => {
+      const answer = (id: string, payload: Json | null) => {
         store.hasUnsent = true;
-        store.given.set(id, payload);
+        if (payload) store.given.set(id, payload);
         onDecide?.();
-        void resolve(payload, id);
+        void (payload ? resolve(payload, id) : cancel(id));
       };
       return <Cards key={interrupts.map(({ id }) => id).join()} interrupts={interrupts} onAnswer={answer} />;
     },
@@ -37,7 +28,8 @@ export function Interrupts({ onDecide }: { onDecide?: () => void }) {
 
 interface Props {
   interrupts: Interrupt[];
-  onAnswer: (id: string, payload: Json) => void;
+  /** `payload`: null declines a question. */
+  onAnswer: (id: string, payload: Json | null) => void;
 }
 
 /** All of them at once; the chat sends the answers when the last one is there, so what is decided stays visible. */
@@ -46,34 +38,37 @@ function Cards({ interrupts, onAnswer }: Props) {
   const store = useStore();
   const isGone = useGone();
   const closed = useClosed(interrupts);
-  const open = interrupts.filter(({ id }) => !decisions[id] && !closed[id]);
+  const asks = useAsks(interrupts);
+  const open = asks.filter(({ id }) => !decisions[id] && !closed[id]);
   useAskedAgain(() => {
     setDecisions({});
     store.askedAgain();
   });
-  useRest(interrupts, decisions, closed, onAnswer);
-  const count = together(open.map(toAsk), serverNow());
-  const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
-    setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
-    if (interrupt.toolCallId) store.decided(interrupt.toolCallId, decision);
-    onAnswer(interrupt.id, toPayload(ask, decision));
+  useRest(asks, decisions, closed, onAnswer);
+  const { length: count } = together(open, serverNow());
+  const decide = (ask: Ask, decision: Decision) => {
+    setDecisions((before) => ({ ...before, [ask.id]: decision }));
+    if (ask.callId) store.decided(ask.callId, decision);
+    onAnswer(ask.id, toPayload(ask, decision));
   };
-  if (interrupts.every(({ id }) => closed[id])) return null; // the chat's chips say it
-  const all = { count, approve: () => open.forEach((interrupt) => decide(interrupt, toAsk(interrupt), { approved: true })) };
+  if (asks.every(({ id }) => closed[id])) return null; // the chat's chips say it
+  const all = { count, approve: () => open.forEach((ask) => decide(ask, { approved: true })) };
   return (
     <div className="gate-stack">
-      {interrupts.map((interrupt) => {
-        const ask = toAsk(interrupt);
-        const decision = decisions[interrupt.id];
-        const record = closed[interrupt.id];
-        if (isGone && !record) return <GoneLine key={interrupt.id} />;
-        if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} agent={ask.agent} />;
-        if (decision) return <AnswerLine key={interrupt.id} ask={ask} decision={decision} />;
-        return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} onUnsent={() => store.leave(interrupt.toolCallId ?? interrupt.id)} all={count > 0 && interrupt === open[0] ? all : undefined} />;
+      {asks.map((ask) => {
+        const record = closed[ask.id];
+        if (record) return <RecordLine key={ask.id} record={record} mine={decisions[ask.id]} agent={ask.agent} />;
+        if (isGone) return <GoneLine key={ask.id} />;
+        return <Card key={ask.id} ask={ask} sent={decisions[ask.id]} onDecide={(made) => decide(ask, made)} onLeave={() => store.leave(ask.key)} all={count > 0 && ask === open[0] ? all : undefined} />;
       })}
-      {interrupts.length > 1 && open.length > 0 && <p className="gate-quiet" role="status">{interrupts.length - open.length} of {interrupts.length} decided; the answers go out together.</p>}
+      {asks.length > 1 && open.length > 0 && <p className="gate-quiet" role="status">{asks.length - open.length} of {asks.length} decided; the answers go out together.</p>}
     </div>
   );
+}
+
+function useAsks(interrupts: Interrupt[]): Ask[] {
+  const schemas = useContext(Schemas);
+  return interrupts.map((interrupt) => fromInterrupt(interrupt, { schema: schemas[String((interrupt.metadata as Json | undefined)?.tool)] }));
 }
 
 /** Those that the server's ledger says are closed, by id. */
@@ -90,13 +85,13 @@ const EXPIRED: Json = { approved: false, reason: "It expired." };
  * gets none from the person. If only such are left, the answers that were given go out with the ledger's word for them,
  * once nothing is at work in the chat; if none was given, the client forgets them, and the next message goes on.
  */
-function useRest(interrupts: Interrupt[], decisions: Record<string, Decision>, closed: Record<string, CallRecord | undefined>, onAnswer: Props["onAnswer"]) {
+function useRest(asks: Ask[], decisions: Record<string, Decision>, closed: Record<string, CallRecord | undefined>, onAnswer: Props["onAnswer"]) {
   const { agent } = useAgent({ updates: [] });
-  const over = useOver(interrupts.map((interrupt) => toAsk(interrupt).expiresAt));
-  const rest = interrupts.filter(({ id }) => !decisions[id]);
-  const isUnanswered = rest.length === interrupts.length;
+  const over = useOver(asks.map(({ expiresAt }) => expiresAt));
+  const rest = asks.filter(({ id }) => !decisions[id]);
+  const isUnanswered = rest.length === asks.length;
   const isBusy = useBusy() && !isUnanswered;
-  const isOver = rest.length > 0 && !isBusy && interrupts.every(({ id }, at) => decisions[id] || closed[id] || over[at]);
+  const isOver = rest.length > 0 && !isBusy && asks.every(({ id }, at) => decisions[id] || closed[id] || over[at]);
   useEffect(() => {
     if (!isOver) return;
     if (isUnanswered) agent.pendingInterrupts = [];
@@ -113,38 +108,4 @@ function useAskedAgain(reset: () => void) {
     return unsubscribe;
     // eslint-disable-next-line react-hooks/exhaustive-deps -- a setter
   }, [agent]);
-}
-
-function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt): Ask {
-  const refused = typeof metadata.refused === "string" ? metadata.refused : undefined;
-  const ran = Array.isArray(metadata.already_ran) ? (metadata.already_ran as EarlierCall[]) : [];
-  const agent = typeof metadata.agent === "string" ? metadata.agent : undefined;
-  const message = theQuestion(asked, { refused, agent, already_ran: ran });
-  const tool = typeof metadata.tool === "string" ? metadata.tool : "";
-  const values = (metadata.arguments ?? {}) as Json;
-  const response = (responseSchema ?? {}) as Schema;
-  const listed = Array.isArray(metadata.editable) ? (metadata.editable as string[]) : undefined;
-  const schema = editedSchema(response, listed ?? []);
-  const editable = listed ?? (schema ? Object.keys(schema.properties ?? values) : []);
-  return {
-    id,
-    tool,
-    arguments: values,
-    agent,
-    message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
-    refused,
-    expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
-    fields: makeFields(editable, values, schema, response.$defs),
-    earlier: ran,
-    unit: unitsFor(values, { schema, message }),
-    schema,
-  };
-}
-
-/** The answer in the shape of the interrupt's `responseSchema`: an edit replaces all arguments. */
-function toPayload(ask: Ask, { approved, reason, edits }: Decision): Json {
-  const payload: Json = { approved };
-  if (reason) payload.reason = reason;
-  if (edits) payload.editedArgs = { ...ask.arguments, ...edits };
-  return payload;
 }

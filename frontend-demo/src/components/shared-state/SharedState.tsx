@@ -2,7 +2,8 @@ import { useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useEffect, useId, useState } from "react";
 import { Arguments } from "../confirm-card/Arguments";
 import { Icon } from "../confirm-card/Icon";
-import { isObject, type Json } from "../confirm-card/values";
+import { isObject } from "agui-gate-components/core/values.js";
+import type { Json } from "agui-gate-components/core/types.js";
 import "./shared-state.css";
 
 type Agent = ReturnType<typeof useAgent>["agent"];

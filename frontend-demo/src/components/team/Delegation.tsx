@@ -3,9 +3,9 @@ import { useAgent, useRenderActivityMessage, UseAgentUpdate } from "@copilotkit/
 import { memo, type ReactElement } from "react";
 import { Icon } from "../confirm-card/Icon";
 import { useAnyUnread, useGone, useRecords } from "../confirm-card/Ledger";
-import { isClosed } from "../confirm-card/records";
+import { isClosed } from "agui-gate-components/core/records.js";
 import { Shown } from "../confirm-card/Shown";
-import { humanize } from "../confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
 import { LOOKS, resultStatus, type Status } from "../tool-chips/status";
 import { Decided, type Call } from "../tool-chips/ToolChips";
 import { RUN, useOpenCalls, waitingIn } from "../tool-chips/useOpenCalls";

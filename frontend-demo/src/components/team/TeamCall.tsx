@@ -1,7 +1,7 @@
 import { useContext } from "react";
 import { Icon } from "../confirm-card/Icon";
 import { Shown } from "../confirm-card/Shown";
-import { humanize } from "../confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
 import { ToolChip, type Call } from "../tool-chips";
 import { Delegation } from "./Delegation";
 import { handOff, type HandOff } from "./team";

@@ -2,7 +2,7 @@ import type { ActivityMessage, Message } from "@ag-ui/client";
 import { CopilotChatAssistantMessage, CopilotChatReasoningMessage, type ReactActivityMessageRenderer } from "@copilotkit/react-core/v2";
 import { useContext, type ComponentProps, type ReactNode } from "react";
 import { Shown } from "../confirm-card/Shown";
-import { humanize } from "../confirm-card/values";
+import { humanize } from "agui-gate-components/core/values.js";
 import { Delegation } from "./Delegation";
 import { laneOf } from "./team";
 import { Lane, useRegenerate, useTeam } from "./useTeam";

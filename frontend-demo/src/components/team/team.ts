@@ -1,7 +1,8 @@
 /** Who says what in a conversation with more than one agent: what the messages tell. Pure. */
 
 import type { Message } from "@ag-ui/client";
-import { isObject, parseObject } from "../confirm-card/values";
+import { isObject } from "agui-gate-components/core/values.js";
+import { parseObject } from "agui-gate-components/core/json.js";
 
 /** What SUBAGENT_STARTED says of a task; its id is that of the call that delegated it. */
 export interface Told {

@@ -1,16 +1,19 @@
 import { useAgent, useRenderTool, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import type { ComponentType } from "react";
 import { Arguments } from "../confirm-card/Arguments";
-import { isLate, recordText } from "../confirm-card/DecisionLine";
+import { isLate, recordText } from "agui-gate-components/core/records.js";
+import { unitsFor } from "agui-gate-components/core/units.js";
 import { Icon } from "../confirm-card/Icon";
 import { useAnswer, useGone, useLeft, useRecord, useStore, useUnsent } from "../confirm-card/Ledger";
-import { unitsOf, type CallRecord } from "../confirm-card/records";
+import type { CallRecord } from "../confirm-card";
 import { Shown } from "../confirm-card/Shown";
-import { noUnit } from "../confirm-card/units";
-import { useCountdown } from "../confirm-card/useCountdown";
-import { humanize, parseJson, parseObject, summary, type Json } from "../confirm-card/values";
+import { useOver } from "../confirm-card/useOver";
+import { humanize, summary } from "agui-gate-components/core/values.js";
+import { parseJson, parseObject } from "agui-gate-components/core/json.js";
+import type { Json } from "agui-gate-components/core/types.js";
 import { LOOKS, recordStatus, resultStatus, type Status } from "./status";
 import { cardsIn, RUN, useOpenCalls } from "./useOpenCalls";
+import "../confirm-card/elements";
 import "./tool-chips.css";
 
 /** Shows every tool call of the chat as a line that opens. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `Chip`: what draws a call. */
@@ -38,7 +41,7 @@ export interface Call {
 /** Name, live status and arguments in one line; opened, everything there is. Of a gated call, what the server's ledger says. */
 export function ToolChip({ name, toolCallId, parameters, status, result, meanwhile = "running", expiresAt, hasCard = false }: Call) {
   const record = useRecord(toolCallId);
-  const isExpired = useCountdown(meanwhile === "waiting" ? expiresAt : undefined) === 0;
+  const [isExpired] = useOver([meanwhile === "waiting" ? expiresAt : null]);
   const text = typeof result === "string" ? result : result === undefined ? undefined : JSON.stringify(result);
   const values = record?.effective_arguments ?? ((parameters && typeof parameters === "object" ? parameters : {}) as Json);
   const isOpen = record?.state === "pending" && meanwhile !== "stopped"; // whatever the client takes for its result
@@ -47,13 +50,13 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
   const isLeft = useLeft(record);
   const how = isLeft ? "waiting" : (recordStatus(record?.state) ?? (isGone && fromChat === "waiting" ? "stopped" : fromChat));
   const { label, icon } = LOOKS[how];
-  const unit = record ? unitsOf(record) : noUnit;
+  const unit = record && unitsFor(record.arguments, record);
   return (
     <details className="chip" data-testid="tool-chip" data-tool={name} data-status={how}>
       <summary>
         <span className="chip-symbol">{icon ? <Icon name={icon} /> : <span className="chip-spinner" />}</span>
         <span className="chip-name" title={name}><Shown text={humanize(name)} /></span>
-        <span className="chip-preview"><Shown text={summary(values, { unit })} /></span>
+        <span className="chip-preview"><Shown text={summary(values, unit)} /></span>
         <span className="chip-status">{label}</span>
         <Icon name="chevron" />
         {!hasCard && <Decided callId={toolCallId} />}
@@ -75,8 +78,9 @@ export function Decided({ callId }: { callId: string | undefined }) {
   const mine = useAnswer(record?.call_id);
   const unsent = useUnsent(record?.call_id);
   const isLeft = useLeft(record);
-  const text = record ? recordText(record, mine, { unsent, isLeft }) : "";
-  return record && text ? <span className="chip-decided" data-testid="chip-decided" data-late={unsent || isLate(record, mine)}>{text}</span> : null;
+  if (!record || !recordText(record)) return null;
+  const late = isLate(record, mine);
+  return <agui-decision-line className="chip-decided" data-testid="chip-decided" data-late={unsent || late} record={record} late={late} unsent={unsent} left={isLeft} />;
 }
 
 /** What was answered and never arrived, for as long as nobody sends it again. */

@@ -1,8 +1,8 @@
 /** How a tool call stands, from what the chat knows about it. Pure. */
 
-import { parseObject } from "../confirm-card/values";
+import { parseObject } from "agui-gate-components/core/json.js";
 import type { IconName } from "../confirm-card/Icon";
-import type { State } from "../confirm-card/records";
+import type { State } from "agui-gate-components/core/types.js";
 
 export type Status = "running" | "waiting" | "done" | "error" | "unknown" | "rejected" | "superseded" | "expired" | "stopped";
 

@@ -1,5 +1,6 @@
 import { useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
-import { parseObject, type Json } from "../confirm-card/values";
+import { parseObject } from "agui-gate-components/core/json.js";
+import type { Json } from "agui-gate-components/core/types.js";
 
 export const RUN = "run";
 
