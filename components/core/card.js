@@ -29,6 +29,7 @@ import { ENGLISH } from "./strings.js";
  * @property {string} reason
  * @property {Decision | null} decision What was decided here.
  * @property {CallRecord | null} record
+ * @property {boolean} unsent It was closed while the person was in the middle of an answer.
  * @property {string | null} refused Why the last answer wasn't taken.
  * @property {number | null} left Seconds that it can still be answered; null: no limit.
  *
@@ -58,7 +59,7 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
     const isEdited = ask.kind === "approval" && ask.fields.length > 0 && kept !== null; // before a reload
     const mode = ask.kind === "question" ? "question" : isEdited ? "edit" : "view";
     const texts = mode === "view" ? {} : textsOf(ask, kept);
-    return { ask, mode, texts, problems: {}, reason: ask.said ?? "", decision: null, record: null, refused: ask.refused ?? null, left: leftOf(ask) };
+    return { ask, mode, texts, problems: {}, reason: ask.said ?? "", decision: null, record: null, unsent: false, refused: ask.refused ?? null, left: leftOf(ask) };
   }
 
   /** @param {Ask} ask */
@@ -131,10 +132,11 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
      * @param {CallRecord | null} record
      */
     setRecord(record) {
-      if (!isClosed(record)) return change({ record, ...(state.mode === "closed" && { mode: rest(), decision: null }) });
+      if (!isClosed(record)) return change({ record, ...(state.mode === "closed" && { mode: rest(), decision: null, unsent: false }) });
+      const unsent = state.unsent || isAtWork();
       if (isAtWork()) onLeave?.(state.ask);
       keep(null);
-      change({ record, mode: "closed" });
+      change({ record, mode: "closed", unsent });
     },
     /**
      * Show what was decided and isn't sent; null: nothing is.

@@ -335,9 +335,9 @@ export class ConfirmCard extends GateElement {
 
   /** @param {Strings} strings */
   #line(strings) {
-    const { ask, mode, decision, record } = /** @type {Card} */ (this.#card).state;
+    const { ask, mode, decision, record, unsent } = /** @type {Card} */ (this.#card).state;
     if (mode === "closed" && record)
-      return recordLine({ tool: ask.tool, message: ask.message, ...record }, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision) }) ?? nothing;
+      return recordLine({ tool: ask.tool, message: ask.message, ...record }, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision), unsent }) ?? nothing;
     const { approved = true, edits } = decision ?? {};
     const call = shown(`${titleOf(ask, strings).toLowerCase()} · ${summary({ ...ask.arguments, ...edits }, unitsFor(ask.arguments, ask))}`);
     const isQuestion = ask.kind === "question";

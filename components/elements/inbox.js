@@ -61,7 +61,7 @@ export class Inbox extends GateElement {
 
   /** How many can be decided. */
   get count() {
-    return this.#entries().filter(isWaiting).length;
+    return this.#entries().filter((entry) => isWaiting(entry) && serverNow() < (endOf(entry.record?.expires_at) ?? Infinity)).length;
   }
 
   /** What was decided need not be shown any more. */
@@ -150,6 +150,12 @@ export class Inbox extends GateElement {
     if (step || (!event.repeat && card?.press(event.key))) event.preventDefault();
   };
 
+  /** The button that had the focus goes. @param {Event} event */
+  #decided = ({ target }) => {
+    const line = /** @type {HTMLElement | null | undefined} */ (/** @type {Element} */ (target).closest("li")?.querySelector(".line-button"));
+    line?.focus();
+  };
+
   /** @param {string} id */
   #toggle(id) {
     if (!this.#open.delete(id)) this.#open.add(id);
@@ -230,7 +236,7 @@ export class Inbox extends GateElement {
     const isGone = gone && !isClosed(record);
     const open = () => this.say("agui-open-chat", { thread: record?.thread_id, agent: record?.thread?.agent ?? record?.agent });
     return html`<div class="detail">
-      <agui-confirm-card density="compact" data-id=${id} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}></agui-confirm-card>
+      <agui-confirm-card density="compact" data-id=${id} @agui-decide=${this.#decided} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}></agui-confirm-card>
       ${note ? html`<p class="inbox-note">${fill(strings, "notContinued", { note })}</p>` : nothing}
       ${this.chats && !gone ? html`<button class="ghost" part="button" type="button" @click=${open}>${fill(strings, "inboxOpenChat")}</button>` : nothing}
     </div>`;

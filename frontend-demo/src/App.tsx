@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { delegatesOf, pick, schemasOf, useAgents } from "./agents";
 import { activities } from "./components/activity";
 import { Schemas } from "./components/confirm-card/schemas";
-import { Inbox, useInbox } from "./components/inbox";
+import { Inbox } from "./components/inbox";
 import { teamActivities } from "./components/team";
 import { useThreadList } from "./components/thread-list";
 import { providerProps, SERVER, useChoice, withHeaders, type Choice } from "./connection";
@@ -14,7 +14,7 @@ import { Chat, type Resend } from "./shell/Chat";
 import { Header } from "./shell/Header";
 import { Sidebar } from "./shell/Sidebar";
 import { IsLost, unread } from "./shell/Unread";
-import { useToken } from "./shell/useToken";
+import { tokenIn, useToken } from "./shell/useToken";
 import { newId, useThread } from "./thread";
 
 const inTeam = teamActivities(activities);
@@ -34,7 +34,6 @@ export function App() {
   const agent = isKnown ? pick(agents, listed?.agent ?? choice.agent) : undefined;
   const delegates = useMemo(() => (agent ? delegatesOf(agent) : {}), [agent]);
   const schemas = useMemo(() => schemasOf(agents), [agents]);
-  const inbox = useInbox({ server: SERVER, headers });
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem((before) => toProblem(reported) ?? before), []);
   const clear = useCallback(() => setProblem(null), []);
@@ -46,12 +45,7 @@ export function App() {
     [load],
   );
   const { reload: reloadList } = list;
-  const { reload: reloadInbox, entries } = inbox;
-  useEffect(() => void reloadList(), [reloadList, entries]); // they have marks where something waits
-  const runOver = useCallback(() => {
-    void reloadList();
-    void reloadInbox();
-  }, [reloadList, reloadInbox]);
+  const runOver = useCallback(() => void reloadList(), [reloadList]);
   const resend = useRef<Resend>({ again: () => {}, goOn: () => {}, takeBack: () => {} });
   useEffect(() => resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
   const renew = () => {
@@ -95,7 +89,7 @@ export function App() {
         <Sidebar list={list} {...choices} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
         <div className="main">
           <Header name={agent?.name} {...choices} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
-            <Inbox inbox={inbox} current={thread} titleOf={(id) => list.threads.find((known) => known.id === id)?.title ?? undefined} isEntry={(name) => choices.agents.includes(name)} onOpenChat={go} />
+            <Inbox server={SERVER} token={tokenIn(headers)} current={thread} onOpenChat={go} onNews={runOver} />
           </Header>
           {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
           <main id="chat" className="chat" tabIndex={-1}>

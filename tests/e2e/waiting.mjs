@@ -10,7 +10,7 @@ export const OUTSIDE = ", outside the chat";
 
 export const button = (page) => page.getByTestId("inbox-button");
 export const inbox = (page) => page.getByRole("dialog", { name: /^Waiting for you/ });
-export const line = (scope) => scope.getByTestId("gate-decision");
+export const line = (scope) => scope.locator(".detail :is(.line, .card-refused)");
 
 /** A chat of its own in which `turn` waits for a person; nobody has it open. Returns its id and title. */
 export async function elsewhere(t, turn, then = says("Done as you said.")) {
@@ -38,10 +38,17 @@ export const settled = (t, chat, state) =>
     return record;
   });
 
+export const items = (page, text, tool) => inbox(page).locator(tool ? `.item[data-tool="${tool}"]` : ".item").filter({ hasText: text });
+
 /** The item of a chat, opened. */
 export async function item(page, title, tool) {
-  const found = inbox(page).getByTestId("inbox-item").filter({ hasText: title }).and(page.locator(tool ? `[data-tool="${tool}"]` : "*"));
+  const found = items(page, title, tool);
   await found.waitFor();
-  if (!(await found.evaluate((details) => details.open))) await found.locator("summary").first().click();
+  await expand(found);
   return found;
+}
+
+export async function expand(item) {
+  const line = item.locator(".line-button");
+  if ((await line.getAttribute("aria-expanded")) === "false") await line.click();
 }

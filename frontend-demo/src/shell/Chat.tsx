@@ -106,7 +106,8 @@ function useEscape() {
 
 /** The card that had the focus is gone: on to the next one, else to where one types (on a touch screen that would open the keyboard). */
 function moveOn() {
-  if (document.activeElement !== document.body) return;
+  const focused = document.activeElement;
+  if (focused !== document.body && !focused?.matches(`agui-confirm-card:not(${OPEN_CARD})`)) return;
   const next = document.querySelector<HTMLElement>(OPEN_CARD);
   if (next) next.focus();
   else if (!matchMedia("(pointer: coarse)").matches) document.querySelector<HTMLElement>('[data-testid="copilot-chat-textarea"]')?.focus();

@@ -14,6 +14,9 @@ function read(): string {
 
 const toHeaders = (token: string) => (token ? { authorization: `Bearer ${token}` } : NOBODY);
 
+/** The token in such headers; "": none. */
+export const tokenIn = ({ authorization = "" }: Record<string, string>) => authorization.replace("Bearer ", "");
+
 let entered = 0; // tokens so far
 
 /** All requests of the page go through this: CopilotKit's, too, which takes no other way to send them. */

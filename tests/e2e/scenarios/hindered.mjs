@@ -8,6 +8,9 @@ import { call, calls, refund, says } from "../stage.mjs";
 import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled } from "../waiting.mjs";
 import { decide } from "./told.mjs";
 
+const AWAY = "The server can't be reached. It is tried again, and what you typed stays here.";
+const LOG_IN = "You have to log in to see and decide this.";
+
 /** What the server answers to decisions of this page. */
 const refuse = (page, answer) => page.route(/\/approvals\/[^?/]+$/, (route) => (route.request().method() === "POST" ? answer(route) : route.continue()));
 
@@ -23,17 +26,17 @@ export async function inboxRefused(t) {
   const says403 = "Requests for this Host are not allowed.";
   const error = (status, code, message) => (route) => route.fulfill({ status, json: { error: { code, message } } });
   for (const [answer, told] of [
-    [error(403, "forbidden", says403), says403],
-    [error(409, "thread_busy", "Another run is active on this thread."), "Another run is active on this thread. Wait a moment, then try again."],
+    [error(403, "forbidden", says403), LOG_IN],
+    [error(409, "thread_busy", "Another run is active on this thread."), "Another run is active on this thread."],
     [error(503, "unavailable", "The server is shutting down. Try again in a moment."), "The server is shutting down. Try again in a moment."],
-    [(route) => route.fulfill({ status: 502, body: "<html>Bad gateway" }), "The server answered 502. Try again in a moment."],
-    [(route) => route.abort(), "The server can't be reached. Try again in a moment."],
+    [(route) => route.fulfill({ status: 502, body: "<html>Bad gateway" }), AWAY],
+    [(route) => route.abort(), AWAY],
   ]) {
     await refuse(page, answer);
     await waiting.getByRole("button", { name: "Reject" }).click();
     await waiting.getByRole("alert").filter({ hasText: told }).waitFor();
     await becomes(() => waiting.getByRole("textbox").inputValue(), "not today");
-    if (told === says403) await t.shot(page, "forbidden");
+    if (told === LOG_IN) await t.shot(page, "forbidden");
     await page.unroute(/\/approvals\/[^?/]+$/);
   }
   await waiting.getByRole("button", { name: "Reject" }).click();
@@ -49,11 +52,12 @@ export async function inboxAway(t) {
   const waiting = await item(page, chat.title);
   await t.stop("server");
   await waiting.getByRole("button", { name: "Approve" }).click();
-  await waiting.getByRole("alert").filter({ hasText: "The server can't be reached." }).waitFor();
-  await inbox(page).getByText("This may be out of date.").waitFor();
+  await waiting.getByRole("alert").filter({ hasText: AWAY }).waitFor();
+  const away = inbox(page).locator("agui-inbox > .card-refused, .card-refused:not(.item *)").first();
+  await away.waitFor();
   await t.shot(page, "away");
   await t.start("server");
-  await inbox(page).getByText("This may be out of date.").waitFor({ state: "detached" });
+  await away.waitFor({ state: "detached" });
   await waiting.getByRole("button", { name: "Approve" }).click();
   await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}`) }).waitFor();
 }
@@ -127,8 +131,8 @@ export async function inboxRaced(t) {
   const posts = [];
   for (const page of [first, second]) page.on("request", (request) => request.method() === "POST" && request.url().includes("/approvals/") && posts.push(request.url()));
   await together(/\/approvals\/[^?/]+$/, first, second);
-  await mine.evaluate((details) => [1, 2].forEach(() => details.querySelector(".primary").click()));
-  await theirs.evaluate((details) => details.querySelector(".primary").click());
+  await mine.locator("agui-confirm-card").evaluate(({ shadowRoot }) => [1, 2].forEach(() => shadowRoot.querySelector(".primary")?.click()));
+  await theirs.locator("agui-confirm-card").evaluate(({ shadowRoot }) => shadowRoot.querySelector(".primary").click());
   for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · Refund`) }).waitFor();
   assert.ok(posts.length <= 2, "a double click is one answer");
   const told = [await textOf(line(mine)), await textOf(line(theirs))]; // both are the server's word by now

@@ -217,10 +217,10 @@ export async function insideElsewhere(t) {
   await t.card(second).waitFor();
   await t.idle(second);
   await first.getByTestId("inbox-button").click();
-  const item = first.getByTestId("inbox-item");
+  const item = first.locator(".item");
   await shows(item, /Clerk asks/);
   await t.shot(first, "list");
-  await item.getByRole("button", { name: "Approve", exact: false }).first().click();
+  await item.getByRole("button", { name: "Approve", exact: true }).click();
   await t.answered(second, "The clerk has refunded it.");
   await t.chipsAre(second, ["refund:done"]);
   await becomes(() => boxes(second), ["clerk:done"]);

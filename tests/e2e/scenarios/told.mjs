@@ -86,7 +86,7 @@ export async function staleReject(t) {
   await t.press(second, "Reject");
   await second.keyboard.press("Enter");
   const said = t.style === "card" ? line(second) : second.getByTestId("chip-decided");
-  await said.filter({ hasText: new RegExp(`^Already approved ${AT}${HERE} ·.*\\. Your answer came too late and changed nothing\\.$`) }).waitFor();
+  await said.filter({ hasText: new RegExp(`^Already approved ${AT}${HERE}(?: ·.*)?\\. Your answer came too late and changed nothing\\.$`) }).waitFor();
   await t.answered(second, "Refunded once.");
   await t.idle(second);
   await t.chipsAre(second, ["refund:done"]);
@@ -294,7 +294,7 @@ export async function regenerate(t) {
   await t.idle(page);
   const earlier = page.locator(".card-earlier");
   await earlier.getByText("The very same already ran in this chat:").waitFor();
-  await earlier.getByRole("listitem").filter({ hasText: /Refund · 1003 · 0.10 € at .*, in an answer that was replaced/ }).waitFor();
+  await earlier.getByRole("listitem").filter({ hasText: /^1003 · 0\.10 € · ran at .*, in an answer that was replaced$/ }).waitFor();
   await becomes(async () => (await textOf(t.card(page))).match(/Already ran/gi)?.length, 1, "it is said once");
   await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
   await t.chipsAre(page, ["refund:done", "refund:waiting"]);
@@ -400,6 +400,6 @@ export async function hiddenCharacters(t) {
   await t.shot(page, "card");
   await accessible(page, "hidden characters");
   await t.press(page, "Edit");
-  await page.getByText("Has what can't be seen: U+202E right-to-left override.").waitFor();
+  await page.getByText("Really: Pay ⟦U+202E⟧05.001 to Ann").waitFor();
   await t.shot(page, "edit");
 }

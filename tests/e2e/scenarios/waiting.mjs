@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { becomes, counts, eventually, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled } from "../waiting.mjs";
+import { AT, button, elsewhere, expand, inbox, item, items, line, openInbox, OUTSIDE, settled } from "../waiting.mjs";
 
 /** A call of another chat is looked at and approved without opening that chat, which goes on. */
 export async function inboxApproves(t) {
@@ -12,17 +12,16 @@ export async function inboxApproves(t) {
   const page = await t.open();
   await openInbox(page);
   const waiting = await item(page, chat.title);
-  const card = waiting.getByTestId("gate-card");
+  const card = waiting.locator("agui-confirm-card");
   await card.getByRole("heading", { name: "Refund" }).waitFor();
   await card.getByText("Refund 0.10 € for order 1003?").waitFor();
   await shows(card, /Expires in .*Order id1003Amount0.10 €/);
-  await counts(card.getByRole("button", { name: "Edit" }), 0);
-  await waiting.getByText("To change the arguments, open the chat.").waitFor();
+  await card.getByRole("button", { name: "Edit" }).waitFor();
   await t.shot(page, "open");
   await accessible(page, "an open item");
   await card.getByRole("button", { name: "Approve" }).click();
   await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · Refund · 1003 · 0.10 €$`) }).waitFor();
-  await becomes(() => page.evaluate(() => document.activeElement.localName), "summary", "the focus stays at the item");
+  await becomes(() => page.evaluate(() => document.activeElement.shadowRoot?.activeElement.className), "line-button", "the focus stays at the item");
   await t.thread(page, chat.title).locator(".thread-waits").waitFor({ state: "detached" });
   await t.shot(page, "decided");
   await accessible(page, "a decided item");
@@ -40,10 +39,10 @@ export async function inboxRejects(t) {
   await button(page).focus();
   await page.keyboard.press("Enter");
   await inbox(page).waitFor();
-  const waiting = inbox(page).getByTestId("inbox-item").filter({ hasText: chat.title });
+  const waiting = items(page, chat.title);
   await waiting.waitFor();
-  if (!(await waiting.evaluate((details) => details.open))) {
-    await waiting.locator("summary").focus();
+  if ((await waiting.locator(".line-button").getAttribute("aria-expanded")) === "false") {
+    await waiting.locator(".line-button").focus();
     await page.keyboard.press("Enter");
   }
   await waiting.getByRole("button", { name: "Approve" }).focus();
@@ -76,7 +75,7 @@ export async function inboxHere(t) {
   await t.idle(other);
   await page.bringToFront();
   await openInbox(page);
-  const waiting = await item(page, "in this chat");
+  const waiting = await item(page, "this chat");
   await waiting.getByRole("button", { name: "Approve" }).click();
   await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE}`) }).waitFor();
   await counts(page.locator('.chat [data-testid="gate-card"]'), 0);
@@ -99,16 +98,16 @@ export async function inboxTwoOfOne(t) {
   const chat = await elsewhere(t, calls("Twice.", refund("1003", 0.1), refund("1003", 0.2)), says("Both done."));
   const page = await t.open();
   await openInbox(page);
-  const items = inbox(page).getByTestId("inbox-item").filter({ hasText: chat.title });
-  const [first, second] = [items.filter({ hasText: "0.10 €" }), items.filter({ hasText: "0.20 €" })];
-  for (const waiting of [first, second]) await waiting.locator("summary").click();
+  const both = items(page, chat.title);
+  const [first, second] = [both.filter({ hasText: "0.10 €" }), both.filter({ hasText: "0.20 €" })];
+  for (const waiting of [first, second]) await expand(waiting);
   await first.getByRole("button", { name: "Approve" }).click();
-  await first.getByText("The conversation doesn't go on yet. Another call on this thread is still pending.").waitFor();
+  await first.getByText("The conversation doesn't continue yet. Another call on this thread is still pending.").waitFor();
   await second.getByText("Already ran in this chat:").waitFor();
   await t.shot(page, "one");
   await second.getByRole("button", { name: "Approve" }).click();
   await line(second).filter({ hasText: /^Approved/ }).waitFor();
-  await first.getByText("The conversation doesn't go on yet.").waitFor({ state: "detached" });
+  await first.getByText("The conversation doesn't continue yet.").waitFor({ state: "detached" });
   await second.getByRole("button", { name: "Open chat" }).click();
   await t.answered(page, "Both done.");
   await t.chipsAre(page, ["refund:done", "refund:done"]);
@@ -149,12 +148,12 @@ export async function inboxMany(t) {
     await shows(button(page), /\(30\)/);
     await t.shot(page, `${name}-closed`);
     await openInbox(page);
-    await inbox(page).getByTestId("inbox-item").filter({ hasText: big.title }).waitFor();
-    await counts(inbox(page).getByTestId("inbox-item").filter({ hasText: many.title }), 27);
+    await items(page, big.title).waitFor();
+    await counts(items(page, many.title), 27);
     await t.shot(page, `${name}-list`);
     await accessible(page, `${name} list`);
     const points = await item(page, big.title);
-    await shows(points.getByTestId("gate-card"), /Points9007199254740993/);
+    await shows(points.locator("agui-confirm-card"), /Points9007199254740993/);
     await item(page, wide.title);
     const mail = await item(page, long.title);
     await mail.locator("dd .hidden-character").nth(1).waitFor();

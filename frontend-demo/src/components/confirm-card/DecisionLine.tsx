@@ -9,17 +9,14 @@ interface Props {
   record: CallRecord;
   /** What was answered here. */
   mine?: Decision;
-  /** It is known that this came too late. */
-  late?: boolean;
-  /** An answer was about to be given in a place that the ledger doesn't know of. */
-  isUnsent?: boolean;
   /** Who asked, where that is not plain. */
   agent?: string | null;
 }
 
 /** What the server says became of a call. */
-export function RecordLine({ record, mine, late = isLate(record, mine), isUnsent = false, agent }: Props) {
-  const unsent = useUnsent(record.call_id) || isUnsent;
+export function RecordLine({ record, mine, agent }: Props) {
+  const late = isLate(record, mine);
+  const unsent = useUnsent(record.call_id);
   return <agui-decision-line className="gate-decision" data-testid="gate-decision" data-state={record.state} data-late={late || unsent} call record={record} late={late} unsent={unsent} left={useLeft(record)} agent={agent} />;
 }
 

@@ -1,7 +1,7 @@
 /** The elements, defined before anything is rendered, and their properties for JSX. React 19 sets properties, and listens to events as `on` and their names. */
 
-import { defineAguiGate, type Ask, type CallRecord as Told, type Decision } from "agui-gate-components";
-import type { DetailedHTMLProps, HTMLAttributes } from "react";
+import { defineAguiGate, type Ask, type Inbox, type CallRecord as Told, type Decision } from "agui-gate-components";
+import type { DetailedHTMLProps, HTMLAttributes, Ref } from "react";
 
 defineAguiGate();
 
@@ -29,11 +29,28 @@ interface Card {
   "onagui-leave"?: () => void;
 }
 
+interface Gate {
+  base: string;
+  send?: boolean;
+  getToken?: () => string;
+  "onagui-count"?: (event: CustomEvent<{ count: number; more: boolean }>) => void;
+  "onagui-decided"?: () => void;
+}
+
+interface List {
+  ref?: Ref<Inbox>;
+  chats?: boolean;
+  current?: string;
+  "onagui-open-chat"?: (event: CustomEvent<{ thread: string }>) => void;
+}
+
 declare module "react" {
   namespace JSX {
     interface IntrinsicElements {
       "agui-confirm-card": Tag<Card>;
       "agui-decision-line": Tag<Line>;
+      "agui-gate": Tag<Gate>;
+      "agui-inbox": Omit<Tag<List>, "ref"> & Pick<List, "ref">;
     }
   }
 }

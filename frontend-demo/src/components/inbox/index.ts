@@ -1,2 +1,1 @@
 export { Inbox } from "./Inbox";
-export { useInbox } from "./useInbox";
