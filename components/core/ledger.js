@@ -156,6 +156,15 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
     }
   }
 
+  /** One is closed: what else waits in its chat says what ran there, and whether the conversation goes on is its matter. @param {string} id */
+  async function besides(id) {
+    const { record } = entries.get(id) ?? {};
+    if (!record || !isClosed(record)) return;
+    const others = [...entries.values()].filter((other) => other.id !== id && other.record?.thread_id === record.thread_id);
+    for (const other of others) if (other.note) change(other.id, { note: "" });
+    await ask(others.filter(isWaiting).map((other) => other.id));
+  }
+
   /** @param {ServerError} error */
   function fail({ kind, message }) {
     if (state.problem?.kind === kind && state.problem.message === message) return;
@@ -169,7 +178,10 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
       if (signal.aborted) return;
       if (Array.isArray(event.ids)) await ask(missing(new Set(event.ids)));
       else if (typeof event.state !== "string") change(String(event.id), { gone: true });
-      else if (entries.get(String(event.id))?.record) change(String(event.id), { record: /** @type {Row} */ (/** @type {unknown} */ (event)) });
+      else if (entries.get(String(event.id))?.record) {
+        change(String(event.id), { record: /** @type {Row} */ (/** @type {unknown} */ (event)) });
+        await besides(String(event.id));
+      }
       else if (event.state === "pending" && state.isRead) await read(String(event.id));
     }
   }
@@ -268,6 +280,7 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
         told = await server.decide(id, toApproval(shown ?? entry.ask, decision, how));
         change(id, { note: typeof told.not_continued === "string" ? told.not_continued : "" });
         await read(id);
+        await besides(id);
       } catch (error) {
         if (!(error instanceof ServerError)) throw error;
         await refused(id, error);

@@ -175,7 +175,7 @@ export async function words(t) {
   await t.card(page).waitFor();
   const expected = ["Order id1003Amount64.90 €", 'Order id1003Label"7"', "Order id1003Label7"];
   await becomes(async () => (await page.locator(".arguments:visible").allTextContents()).sort(), expected.sort()); // those in cards come last
-  await page.getByText("Refund 64.90 € for order 1003?").first().waitFor();
+  await page.locator("main").getByText("Refund 64.90 € for order 1003?").first().waitFor();
   await becomes(async () => (await page.locator("main").innerText()).match(/\brefund\b|label_order/g), null, "no tool's own name is to be read");
   await counts(page.locator('[data-testid="tool-chip"] [title="refund"]'), 1, "it is there on hover");
   await t.shot(page, "cards");

@@ -1,5 +1,5 @@
 import type { Inbox as InboxElement } from "agui-gate-components";
-import { useCallback, useId, useRef, useState } from "react";
+import { useCallback, useEffect, useId, useRef, useState } from "react";
 import "../confirm-card/elements";
 import { Icon } from "../confirm-card/Icon";
 import "./inbox.css";
@@ -33,8 +33,13 @@ export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
   const closed = () => {
     setShown(false);
     list.current?.clear();
-    if (document.activeElement === document.body) document.querySelector("main")?.focus(); // the button went, as nothing waits
   };
+  useEffect(() => {
+    if (!isShown) return;
+    return () => {
+      if (document.activeElement === document.body) document.querySelector("main")?.focus(); // the button went, as nothing waits
+    };
+  }, [isShown]);
   const told = ({ detail }: CustomEvent<typeof waiting>) => {
     setWaiting(detail);
     onNews();
