@@ -199,7 +199,7 @@ export async function elementIsLeft(t) {
   await show(page, EDITABLE);
   await press(page, "Edit");
   await page.evaluate(`(${last})().record = { state: "done", decision: { approved: true, by: "alice", at: null, way: "http" } }`);
-  await shows(page.locator(".line"), /^Approved by alice, outside the chat · Refund order · 1003 · 20 €$/);
+  await shows(page.locator(".line"), /^Already approved by alice, outside the chat · Refund order · 1003 · 20 €\. What you were about to answer was not sent\.$/);
   assert.deepEqual((await heard(page)).at(-2), ["agui-leave", null]);
   await show(page, { ...EDITABLE, key: "k2" });
   await press(page, "Reject");
