@@ -73,12 +73,14 @@ export class Inbox extends GateElement {
     this.requestUpdate();
   }
 
-  /** The focus goes to the first line, which opens. */
+  /** The focus goes to the first line that waits, else to the first; it opens. */
   focus() {
-    const [first] = this.#shown();
+    const shown = this.#shown();
+    const first = shown.find(isWaiting) ?? shown[0];
     if (first) this.#open.add(first.id);
     this.requestUpdate();
-    void this.updateComplete.then(() => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".line-button"))?.focus());
+    const find = (/** @type {string} */ waits) => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(`.item${waits} .line-button`));
+    void this.updateComplete.then(() => (find("[data-waits=true]") ?? find(""))?.focus());
   }
 
   connectedCallback() {

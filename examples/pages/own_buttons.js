@@ -17,23 +17,23 @@ const button = (text, look, act) => h("button", `${BUTTON} ${look}`, { type: "bu
 
 function makeView(entry) {
   const card = createCard(entry.ask, { onDecide: (decision) => ledger.decide(entry.id, decision) });
-  const node = h("li", "rounded-lg border p-4 shadow-sm");
+  const node = h("li", "rounded-lg border p-4 shadow-sm", { id: entry.id });
   let drawn = "";
   card.subscribe(draw);
   draw();
   return { node, card, problem: null };
 
   function draw() {
-    const { mode, record, problems, refused } = card.state;
-    if (drawn === (drawn = JSON.stringify([mode, record?.state, problems, refused]))) return; // what is typed is there already
-    const body = { view, edit: form, reject, sending: () => ["Sending …"], closed: () => [recordText(record).text] }[mode]();
-    node.replaceChildren(h("h2", "font-medium", {}, card.state.ask.tool), ...body);
+    const { ask, mode, record, problems, refused } = card.state;
+    if (drawn === (drawn = JSON.stringify([mode, record?.state, problems, refused, mode === "view" && ask]))) return; // what is typed is there already
+    const body = { view, edit: form, reject, sending: () => ["Sending …"], closed: () => [recordText(record)?.text ?? record.state] }[mode]();
+    const why = refused && mode !== "closed" ? [h("p", "text-red-700", { role: "alert" }, refused)] : [];
+    node.replaceChildren(h("h2", "font-medium", {}, ask.tool), ...why, ...body);
   }
 
   function view() {
-    const { ask, refused } = card.state;
+    const { ask } = card.state;
     return [
-      ...(refused ? [h("p", "text-red-700", { role: "alert" }, refused)] : []),
       h("pre", "my-2 text-sm", {}, JSON.stringify(ask.arguments, null, 2)),
       button("Approve", "bg-emerald-600 text-white", () => card.approve()),
       ...(ask.fields.length > 0 ? [button("Edit", "border", () => card.edit())] : []),

@@ -179,6 +179,21 @@ test("by the keyboard, on a phone", async () => {
   await done(page);
 });
 
+test("the focus goes to the first call that waits, past those that were decided", async () => {
+  await Promise.all([ask(REFUND), ask(REFUND)]);
+  const page = await open(gate("<agui-inbox></agui-inbox>"));
+  const first = page.locator("agui-inbox .item").first();
+  await first.locator(".line-button").click();
+  await first.getByRole("button", { name: "Approve" }).click();
+  await page.locator("agui-inbox .item[data-state=done]").waitFor();
+  await first.locator(".line-button").click();
+  await page.evaluate(() => document.querySelector("agui-inbox").focus());
+  await page.locator("agui-inbox .item[data-waits=true] .line-button[aria-expanded=true]:focus").waitFor();
+  await page.evaluate(() => document.querySelector("agui-inbox").clear());
+  await page.locator("agui-inbox .item[data-waits=false]").waitFor({ state: "detached" });
+  await done(page);
+});
+
 test("a thousand that wait: a hundred lines are drawn, all can be searched", async () => {
   const row = (number) => ({
     id: `apr_${number}`, thread_id: `t${number}`, agent: "support", call_id: `c${number}`, tool: "refund", state: "pending", decision: null, message: null,
@@ -230,7 +245,7 @@ for (const [name, folder] of [["inbox.html"], ["react.html", BUILT], ["vue.html"
 test("the example: markup of one's own over the core", async () => {
   const asked = await ask(REFUND);
   const page = await example("own_buttons.html");
-  const own = page.locator("li").last();
+  const own = page.locator(`li[id="${asked.id}"]`); // the chat goes on, and may ask again
   await own.getByRole("button", { name: "Edit" }).click();
   await own.getByLabel("Amount").fill("15");
   await own.getByRole("button", { name: "Approve with changes" }).click();
