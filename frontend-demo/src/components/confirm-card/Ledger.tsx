@@ -11,7 +11,17 @@ export class LedgerStore {
   #records: Records = new Map();
   readonly #listeners = new Set<() => void>();
   /** Something was decided here that goes out with a later decision. Reading the conversation again would undo it. */
-  hasUnsent = false;
+  get hasUnsent(): boolean {
+    return this.#hasUnsent;
+  }
+
+  set hasUnsent(hasUnsent: boolean) {
+    if (hasUnsent === this.#hasUnsent) return;
+    this.#hasUnsent = hasUnsent;
+    this.#notify();
+  }
+
+  #hasUnsent = false;
   /** Answers to interrupts, by the interrupt's id. The client keeps them until the last one is there. */
   readonly given = new Map<string, Json>();
 
@@ -132,6 +142,12 @@ export function useAnswer(callId: string | undefined): Decision | undefined {
 export function useUnsent(callId: string | undefined): boolean {
   const store = useContext(Context);
   return useSyncExternalStore(store.subscribe, store.unsent).has(callId ?? "");
+}
+
+/** What was answered to an interrupt, sent, and never arrived. */
+export function useLost(id: string | undefined): Json | undefined {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, () => (store.hasUnsent ? undefined : store.given.get(id ?? "")));
 }
 
 /** Whether the assistant has something to read after this message. */

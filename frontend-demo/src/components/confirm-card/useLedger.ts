@@ -47,17 +47,17 @@ export function useLedger({ server, headers, hasRuntime = false, isListed = fals
   const isOpen = !agent.isRunning && openCalls(agent).length > 0;
 
   useEffect(() => {
-    if (agent.isRunning) store.hasUnsent = false; // they are on their way
     reader.current?.mark();
-  }, [agent.isRunning, store]);
+  }, [agent.isRunning]);
 
   useEffect(() => {
     const read = () => void reader.current?.refresh();
+    const sends = () => void (store.hasUnsent = false); // a run that fails at once is never drawn as running
     const failed = ({ error }: { error: Error & { status?: number } }) => void reader.current?.failed(error.status);
     const custom = ({ event: { name, value } }: { event: { name: string; value?: { record?: CallRecord } } }) => {
       if (name === REFUSED && value?.record) store.learn(value.record);
     };
-    const { unsubscribe } = agent.subscribe({ onCustomEvent: custom, onToolCallResultEvent: read, onRunFinalized: read, onRunFailed: failed });
+    const { unsubscribe } = agent.subscribe({ onRunInitialized: sends, onCustomEvent: custom, onToolCallResultEvent: read, onRunFinalized: read, onRunFailed: failed });
     return unsubscribe;
   }, [agent, store]);
 

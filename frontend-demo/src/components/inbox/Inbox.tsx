@@ -25,6 +25,7 @@ export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
   const getToken = useCallback(() => token, [token]);
   const heading = count > 0 ? `Waiting for you (${count}${more ? "+" : ""})` : "Waiting for you";
   const show = () => {
+    list.current?.clear(); // what was decided meanwhile
     setShown(true);
     dialog.current?.showModal();
     if (count === 1) list.current?.focus(); // it is open

@@ -4,7 +4,7 @@ import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "agui-gate-components/core/records.js";
 import { unitsFor } from "agui-gate-components/core/units.js";
 import { Icon } from "../confirm-card/Icon";
-import { useAnswer, useGone, useLeft, useRecord, useStore, useUnsent } from "../confirm-card/Ledger";
+import { useAnswer, useGone, useLeft, useLost, useRecord, useUnsent } from "../confirm-card/Ledger";
 import type { CallRecord } from "../confirm-card";
 import { Shown } from "../confirm-card/Shown";
 import { useOver } from "../confirm-card/useOver";
@@ -85,8 +85,7 @@ export function Decided({ callId }: { callId: string | undefined }) {
 
 /** What was answered and never arrived, for as long as nobody sends it again. */
 function Lost({ record }: { record: CallRecord | undefined }) {
-  const store = useStore();
-  const answer = store.hasUnsent ? undefined : store.given.get(record?.id ?? "");
+  const answer = useLost(record?.id);
   return answer ? <span className="chip-decided" data-testid="chip-lost">{`Your answer, to ${answer.approved ? "approve" : "reject"} it, has not arrived`}</span> : null;
 }
 
