@@ -35,8 +35,8 @@ Choice = Literal["approve", "reject", "cancel"]
 """The choice that an answer makes. To cancel is to leave the call undone without denying it."""
 Way = Literal["card", "resume", "message", "http", "shell", "rule", "grant", "code"]
 """The way in which an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band,
-… ``rule``: no person answered, but the gate's own rule. ``grant``: a person had said yes beforehand. ``code``: a program
-did, in its own process (`agui_gate.session`).
+… ``rule``: no person answered, but the gate's own rule. ``grant``: a person had said yes beforehand. ``code``: a
+program did, in its own process (`agui_gate.session`).
 """
 
 
