@@ -66,7 +66,9 @@ test("a question is answered with what its schema asks for, or declined", () => 
   assert.deepEqual([ask.kind, ask.key, ask.fields[0]?.kind, ask.message], ["question", "q1", "choice", "Which size?"]);
   assert.deepEqual(toResume(ask, { approved: true, answer: { size: "M" } }), { interruptId: "q1", status: "resolved", payload: { size: "M" } });
   assert.deepEqual(toResume(ask, { approved: false }), { interruptId: "q1", status: "cancelled" });
-  assert.deepEqual(fromInterrupt({ id: "q2", reason: "input_required", message: "Why?" }).fields.map(({ name, kind }) => [name, kind]), [["answer", "text"]]);
+  const asked = (/** @type {any} */ responseSchema) => fromInterrupt({ id: "q2", reason: "input_required", message: "Why?", responseSchema }).fields.map(({ name, kind }) => [name, kind]);
+  assert.deepEqual(asked(undefined), [["answer", "text"]]);
+  assert.deepEqual(asked({ properties: { answer: { type: "object", properties: { name: {} } } } }), [["answer", "json"]], "an object is typed as JSON");
 });
 
 test("several that nobody may edit are approved together, as long as none has expired", () => {

@@ -67,10 +67,7 @@ export function useLedger({ server, headers, hasRuntime = false, isListed = fals
         const ledger = reader.current;
         if (!ledger?.isWanted()) return "on";
         const news = await ledger.news();
-        if (store.isGone()) {
-          agent.pendingInterrupts = [];
-          return "over";
-        }
+        if (store.isGone()) return ((agent.pendingInterrupts = []), "over");
         if (news === null) return "away";
         if (news === "none" || agent.isRunning || store.hasUnsent) return "on";
         ledger.reads(news);
