@@ -234,6 +234,7 @@ def test_what_starts_replicas_gives_them_more_time_than_they_take() -> None:
         "examples/replicas/agui-gate.service": r"TimeoutStopSec=(\d+)",
         "examples/replicas/local.py": r"STOP_SECONDS = (\d+)",
         "examples/replicas/nginx.conf": r"worker_shutdown_timeout (\d+)s",
+        "examples/kubernetes/deployment.yaml": r"terminationGracePeriodSeconds: (\d+)",
         "docs/operations.md": r"terminationGracePeriodSeconds: (\d+)",
     }
     given = {path: re.findall(pattern, (ROOT / path).read_text()) for path, pattern in places.items()}

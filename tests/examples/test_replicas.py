@@ -61,10 +61,14 @@ def test_caddy_lets_streams_through_to_any_replica() -> None:
 
 def test_the_image_is_small_has_its_own_user_and_says_how_it_is() -> None:
     said = lines("Dockerfile")
-    assert [line.split()[1] for line in said if line.startswith("FROM")] == ["python:3.13-slim"] * 2
+    assert [line.split()[1] for line in said if line.startswith("FROM")] == [
+        "node:22-slim",
+        "python:3.13-slim",
+        "python:3.13-slim",
+    ]
     assert said.index("USER 10001") < said.index('CMD ["agui-gate", "serve", "agent:agent"]')
     assert any("/healthz" in line for line in said), "not /readyz: an image is not started again for its database"
-    assert {"server", "adapters", "pyproject.toml"} <= {
+    assert {"server", "adapters", "components", "pyproject.toml", "hatch_build.py"} <= {
         line[1:] for line in lines("Dockerfile.dockerignore") if line.startswith("!")
     }
     for copied in re.findall(r"^COPY (?!--)(.+) \S+$", "\n".join(said), re.MULTILINE):

@@ -296,7 +296,7 @@ async def test_nobody_is_named() -> None:
     labels = set(re.findall(r'[{,](\w+)="', text))
     assert labels <= {
         "agent", "outcome", "provider", "model", "code", "kind", "tool", "gated", "decision", "way", "operation",
-        "state", "reason", "route", "status", "version", "schema", "le",
+        "state", "reason", "route", "status", "version", "revision", "schema", "le",
     }  # fmt: skip
 
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -17,6 +16,7 @@ import click
 from agui_gate.cli.terminal.layout import FittingContext, fit, fitting, help_width
 from agui_gate.core.secrets import traceback_of
 from agui_gate.errors import AguiGateError, ConfigurationError, Unusable
+from agui_gate.release import describe_release
 
 FAILED, MISUSED, WAITING, INTERRUPTED = 1, 2, 3, 130
 """Exit codes besides 0; see the help text below."""
@@ -169,7 +169,7 @@ debug_option = click.option(
 
 
 @click.group(cls=Program, help=HELP, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("agui-gate"), message="agui-gate %(version)s")
+@click.version_option(describe_release(), message="agui-gate %(version)s")
 @debug_option
 def program() -> None:
     """Everything starts here; the commands do the rest."""

@@ -3,13 +3,13 @@
 import sys
 import textwrap
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import click
 
 from agui_gate.agents.agent import Agent
 from agui_gate.cli.terminal.console import dim
 from agui_gate.cli.terminal.layout import columns
+from agui_gate.release import describe_release
 
 GATED = "\N{NO-BREAK SPACE}(asks\N{NO-BREAK SPACE}first)"
 
@@ -20,7 +20,7 @@ def banner(
     """Prints it. ``facts`` are labelled lines, such as where data is kept; ``say`` is a prompt to try, which takes a
     token where the server is ``closed`` to strangers.
     """
-    up = f"{version('agui-gate')} is up at"
+    up = f"{describe_release()} is up at"
     room = columns(sys.stdout) or sys.maxsize
     apart = "\n  " if len(f"  agui-gate {up} {url}") > room else " "
     click.echo(f"\n  {click.style('agui-gate', bold=True)} {up}{apart}{_link(url)}\n")

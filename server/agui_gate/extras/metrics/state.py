@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.extras.metrics.families import text_of
+from agui_gate.release import read_revision
 from agui_gate.stores.backlog import Backlog, BacklogStore, Counted
 
 if TYPE_CHECKING:
@@ -88,13 +90,13 @@ def _of_server(*, is_up: bool, is_draining: bool) -> Iterator[Metric]:
 
 
 def _build() -> Metric:
-    from agui_gate import __version__
-
     schema = sum(one.name.endswith(".sql") for one in (files("agui_gate.stores") / "migrations").iterdir())
     build = GaugeMetricFamily(
-        "agui_gate_build_info", "What runs: always 1. Schema: the newest that it knows.", labels=("version", "schema")
+        "agui_gate_build_info",
+        "What runs: always 1. Revision: the commit that the wheel was built from. Schema: the newest that it knows.",
+        labels=("version", "revision", "schema"),
     )
-    build.add_metric((str(__version__), str(schema)), 1)
+    build.add_metric((version("agui-gate"), read_revision() or "", str(schema)), 1)
     return build
 
 
