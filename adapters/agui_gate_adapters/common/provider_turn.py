@@ -1,4 +1,4 @@
-"""Runs a turn: sends the request, reads the provider's bytes into model events, retries until something was shown."""
+"""Runs a turn: sends the request, and reads the provider's bytes into model events. Retries while nothing was shown."""
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -172,7 +172,7 @@ async def _events(response: "httpx2.Response", machine: Machine, splitter: Split
 
 
 def _unreadable(error: ProviderUnavailable | RecursionError) -> Failure:
-    """Raises `ProviderUnavailable` for events that are too large, or nested too deeply to decode."""
+    """Returns the failure for events that are too large, or nested too deeply to decode."""
     if isinstance(error, ProviderUnavailable):
         return Failure(error, Kind.AMBIGUOUS)
     return unreachable("The provider's stream is not readable: an event is nested too deep.", sent=True)

@@ -1,4 +1,8 @@
-"""Retries after a failure, as long as nothing of the turn was shown (B27)."""
+"""Retries after a failure, as long as nothing of the turn was shown.
+
+What may be sent again is a failure of the kind ``TRANSIENT`` or ``AMBIGUOUS``, such as a 429 or a 5xx: see
+`failures.classify_status`.
+"""
 
 import random
 from typing import Generic, NamedTuple, Protocol, TypeVar

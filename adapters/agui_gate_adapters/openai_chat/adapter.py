@@ -15,7 +15,7 @@ from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
-from .failures import Ladder, api_of
+from .failures import ChatLadder, api_of
 from .machine import ChatMachine
 from .profiles import Profile, profile_of
 from .request import Settings, body
@@ -111,7 +111,7 @@ class OpenAIChat:
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
-        return stream_named(request, lambda named: run_turn(self._begin, named, Ladder(), self._sleep))
+        return stream_named(request, lambda named: run_turn(self._begin, named, ChatLadder(), self._sleep))
 
     async def check(self) -> Sequence[Finding]:
         """Whether package, key, address and model work; within 10 s, never raises."""

@@ -44,7 +44,7 @@ def api_of(model: str) -> Api:
     return Api("Chat Completions API", "OPENAI_API_KEY", known)
 
 
-class Ladder(Once[TurnRequest]):
+class ChatLadder(Once[TurnRequest]):
     """The same request once more; and a word in the log about what must not happen."""
 
     def next(self, failure: Failure, plan: TurnRequest) -> Step[TurnRequest] | None:

@@ -1,7 +1,8 @@
 """Marks approvals as expired when their time is over, even if nobody reads them.
 
-It asks the store for what is overdue when the next one is, as the store said last, and every `LOOK_SECONDS` for what
-other processes have asked since. All processes of a store do this; what expires is written once.
+The store says when the next one expires, and is asked again then; in between every `LOOK_SECONDS`, for approvals that
+other processes have added. All processes of a store do this; what expires is written once. Only the state is written:
+the result is `result_texts.with_output`.
 """
 
 import time
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from agui_gate.stores.capabilities import Expiry
 
 LOOK_SECONDS = 3.0
-"""Seconds between two looks, at most. With the second between two steps, what is asked meanwhile is found in 4."""
+"""Seconds between two looks, at most. The job is called once a second, so what is asked meanwhile is found in 4."""
 
 STEP_SECONDS = 0.5
 """Seconds for one step where much is overdue. Others have their turn then, and it goes on with the next one."""

@@ -51,7 +51,9 @@ class OutcomeEvents:
         self._dialect.snapshot_due |= completed.decision is not None
 
     async def keep(self, approval: Approval, to: State, output: Output) -> Approval:
-        """Records an outcome. One that can't be recorded is shown as such; the next run shows the record."""
+        """Saves an outcome. One that can't be saved is shown as such, and the next run shows the record. Raises
+        `NotSaved`.
+        """
         try:
             return await self._scope.thread.keep(approval, to, output)
         except NotSaved as error:
@@ -61,13 +63,13 @@ class OutcomeEvents:
             raise
 
     def known(self) -> None:
-        """Outcomes that the client has from `connect`: they stay where they were told, before what is said now."""
+        """Sends the outcomes that the client has from `connect`: where they were told, before what is said now."""
         for approval in self._scope.thread.journal.unreported():
             if self._dialect.has_outcome(approval.call_id):
                 self.closed(approval)
 
     def unseen(self, repeated: Iterable[Approval]) -> None:
-        """Outcomes the client has not seen: decided elsewhere, expired, recovered.
+        """Sends the outcomes that the client has not seen: decided elsewhere, expired, recovered.
 
         What came of ``repeated``, answered again, was told before; a snapshot tells it again (LIFE-8).
         """
@@ -76,7 +78,7 @@ class OutcomeEvents:
         self._dialect.snapshot_due |= any(result_texts.on_cards(approval) is not None for approval in repeated)
 
     def refused(self, refused: Iterable[Refused]) -> None:
-        """Answers that could not be taken: say why, here and where the call is asked about again."""
+        """Says why these answers could not be taken, here and where the call is asked about again."""
         for one in refused:
             self._asker.refused[one.approval.id] = one.error.message
             self._custom({"approvalId": one.approval.id, "message": one.error.message})

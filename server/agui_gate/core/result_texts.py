@@ -64,7 +64,9 @@ def not_saved(error: NotSaved) -> Output:
 
 
 def with_output(approval: Approval) -> Approval:
-    """Returns ``approval`` with its output filled in where the store closed it by itself (expiry)."""
+    """Returns ``approval`` with an output. In every final state it has one: what the store has, else the text of the
+    state, as for those that expired; else that its outcome is unknown.
+    """
     if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:
         return approval
     if approval.state not in _MESSAGES:

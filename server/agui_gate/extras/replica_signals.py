@@ -1,4 +1,4 @@
-"""Tells the other replicas what this one does and they wait for, so that on each of them whoever waits hears it.
+"""Tells the other replicas that a thread or an approval has changed, so that readers who wait there look at once.
 
 What is written here is told to the other replicas by a signal on the bus, and what they tell is passed on here as if it
 had been written here. Signals are hints (`bus/base.py`): whoever is woken looks at the store, and everybody who waits

@@ -58,7 +58,10 @@ async def on_own_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answers Starlette's own errors: no such route, or not with this method."""
+    """Answers an `HTTPException`: Starlette raises it where there is no route, and an application's `auth` to refuse.
+
+    Of one that has no error of ours, nothing is passed on but that the request was not understood (400).
+    """
     assert isinstance(error, HTTPException)
     if error.status_code in (404, 405):
         return error_response(404, "not_found", f"There is no {request.method} {request.url.path[:200]} here.")

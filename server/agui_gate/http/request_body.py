@@ -44,8 +44,8 @@ T = TypeVar("T")
 
 
 async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
-    """Returns the body's bytes. Raises `UnsupportedMediaType`, or `TooLarge` as soon as it is known, without reading
-    on.
+    """Returns the body's bytes. Raises `UnsupportedMediaType` (415), or `TooLarge` (413) as soon as it is known,
+    without reading on.
 
     Raises `InvalidRequest` if it was cut off, or takes too long.
     """

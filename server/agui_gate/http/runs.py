@@ -49,6 +49,7 @@ async def begun_before(
     engine: Engine, request: Request, agent: Agent, principal: str, run: RunInput
 ) -> EventStream | None:
     """Returns the rest of the run that this request began when it came first, if its `Last-Event-ID` says that it did.
+    `runs/replayed_request.py` decides that.
 
     Raises `InvalidRequest` for what is no id of ours, and `Gone` for what is no longer kept.
     """

@@ -225,7 +225,7 @@ class _Shown:
         """Hangs a call on its message, and returns the message's group."""
         group = self._assistant(message_id)
         call: Message = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        group[0].setdefault("toolCalls", []).append(self._with(record, call))
+        group[0].setdefault("toolCalls", []).append(self._add_metadata(record, call))
         return group
 
     def _result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
@@ -234,10 +234,12 @@ class _Shown:
         if record is not None and record.output is not None:
             if not self._untold and part.id not in self._reported:
                 return
-            message = self._with(record, tool_message(result_id(part.id), part.id, record.output))
+            message = self._add_metadata(record, tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
-            message = self._with(record, tool_message(paired.message_id or result_id(part.id), part.id, paired.output))
+            message = self._add_metadata(
+                record, tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
+            )
             if paired.more is not None:
                 with_more(message, paired.more)
             place = self._arrived[id(paired)]
@@ -264,7 +266,9 @@ class _Shown:
             return
         known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
         if known is None:
-            group.append(self._with(record, tool_message(entry.message_id, entry.card_id, Output(entry.content))))
+            group.append(
+                self._add_metadata(record, tool_message(entry.message_id, entry.card_id, Output(entry.content)))
+            )
         elif known["content"] == REPLACED:
             known["content"] = entry.content
 
@@ -288,10 +292,10 @@ class _Shown:
             group = self._call(entry.id, call_id, record.tool, issued, record)
             group[0] |= {"content": RAN_BEFORE, "metadata": {METADATA: {"replaced": True}}}
             if record.output is not None:
-                group.append(self._with(record, tool_message(result_id(call_id), call_id, record.output)))
+                group.append(self._add_metadata(record, tool_message(result_id(call_id), call_id, record.output)))
 
-    def _with(self, record: Approval | None, item: Message) -> Message:
-        """Returns ``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
+    def _add_metadata(self, record: Approval | None, item: Message) -> Message:
+        """Adds to ``item`` what the record says of it, its arguments in the order in which the model wrote them."""
         if record is None:
             return item
         said = self._metadata.get(record.id)

@@ -1,6 +1,7 @@
 """Connects a client that comes back to a thread with what is at work there.
 
-`readers/private_frames.py` has what it is sent first.
+`readers/private_frames.py` has what it is sent first. The built-in page doesn't keep such a connection for what is
+decided elsewhere: it asks for the thread's records from time to time (`extras/page/files/session.js`).
 
 A run that goes on is told as the client that came back knows it (`Rejoined`). The thread may have another id there than
 the run was begun with (S2), and the run may be told by other rules than the client's. It may be a part of what its

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from agui_gate.stores.capabilities import SharedStore
 
 RENEW_SECONDS = LEASE_MS / 6000
-"""Seconds between two renewals of leases. A store that can't be written for five times as long costs no run its
-lease.
+"""Seconds between two renewals of leases: while a store can't be written for up to five times as long, no run loses
+its lease.
 """
 
 log = structlog.get_logger("agui_gate.engine")

@@ -1,8 +1,8 @@
 """Stopping and deleting threads, whichever process is at work on them.
 
-What is at work holds the thread's lease. Here it is stopped directly; in another process, by a note in the store which
-that process finds at once if it hears of it, else within `STOP_MS` (`runs/heartbeat.py`). Either way the answer says
-what is true in the end, after a bounded wait.
+What is at work holds the thread's lease. Here it is stopped directly; in another process, by a request in the store
+which that process finds at once if it hears of it, else within `STOP_MS` (`runs/heartbeat.py`). Either way the answer
+says what is true in the end, after a bounded wait.
 
 Stopping means everything, a tool that somebody approved too: its record then says `unknown`. Deleting is gentler: what
 a person approved is never cut off by it, since what became of that would be lost with the thread. It waits for such a
@@ -57,7 +57,7 @@ class Ended(Enum):
 class Endings:
     """Ends what is at work on threads. ``following`` finds the run of a principal's thread that is in flight here;
     ``working`` has the decisions; ``keeper`` gives leases back; ``watch`` says when something may be over; ``asked``
-    tells other processes of a note in the store; ``on_deleted`` is told who deleted which thread.
+    tells other processes of a request in the store; ``on_deleted`` is told who deleted which thread.
     """
 
     def __init__(
@@ -114,8 +114,9 @@ class Endings:
         return Ended.GOING
 
     async def _ask(self, thread: Thread, request: StopRequest) -> str | None:
-        """Leaves a note for what is at work in another process, and says that there is one. Its key, if there is
-        any.
+        """Writes a request to stop into the store, for the process that works on the thread, and wakes that.
+
+        Returns the key of the run that is at work there; None if none is.
         """
         run_key = await capabilities(self._store).shared.ask_to_stop(thread.principal, thread.id, request)
         if run_key is not None:

@@ -1,4 +1,4 @@
-"""Evaluates the gates of tool calls before anything else is done with them: what would run, and must a person agree?
+"""Evaluates the gates of tool calls before anything else is done with them: what would run, and does the gate stop it?
 
 The arguments are judged once (`Tool.judged`). From here on there is only that one value. The predicate gets it, a card
 or an interrupt shows it, the record keeps it, and an edit is compared with it. The tool is run with it, also where the
@@ -7,6 +7,8 @@ predicate let the call go free.
 A predicate is other people's code. It gets a copy of the arguments, and a few seconds. A sync one runs in a thread, as
 sync tools do, but with slots of its own: one that blocks holds up nobody else. Whatever it does but return False means:
 ask.
+
+`TurnCalls` (`turns/tool_dispatch.py`) has the last word: it adds the calls that a provider holds back.
 """
 
 import asyncio
@@ -63,20 +65,20 @@ async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> Ga
         judged = await off_loop(arguments, lambda: tool.judged(given))
     except ToolError as error:
         return GateEvaluation(problem=error.message)
-    return GateEvaluation(judged, await _asks(tool.name, tool.gate, _Question(judged, owner, limits)))
+    return GateEvaluation(judged, await _gate_asks(tool.name, tool.gate, _Question(judged, owner, limits)))
 
 
 class _Question(msgspec.Struct, frozen=True):
-    """The arguments that a predicate is asked about, and the principal whose call it is."""
+    """The arguments that a predicate is asked about, the principal whose call it is, and how much may run at once."""
 
     arguments: str
     owner: str
     limits: Limits
 
 
-async def _asks(name: str, gate: Gate, question: _Question) -> bool:
-    """Returns whether the call waits for a person. Fails closed."""
-    if gate.when is None or gate.has_rule:  # a rule is asked when there is a record: see `extras/people/rules.py`
+async def _gate_asks(name: str, gate: Gate, question: _Question) -> bool:
+    """Returns whether the gate stops the call: for a person, or for a rule, which may let it go. Fails closed."""
+    if gate.when is None or gate.has_rule:  # a rule decides about the saved approval: see `extras/people/rules.py`
         return True
     try:
         async with asyncio.timeout(PREDICATE_SECONDS):

@@ -95,7 +95,7 @@ class TurnCalls:
         return msgspec.structs.replace(turn, parts=parts)
 
     def _classified(self, call: CallPart) -> CallPart:
-        kind, waits = self._kind(call), self._asks(call)
+        kind, waits = self._kind(call), self._needs_person(call)
         shown: Shown = call.shown
         if call.shown == "after_turn" and (waits or kind == "task"):
             shown = "when_decided" if waits else "when_done"
@@ -112,9 +112,9 @@ class TurnCalls:
             if kind.claims(self._member, call):
                 self._kind_of[call.id] = kind
                 return kind.recorded
-        return "gated" if self._asks(call) else "server"
+        return "gated" if self._needs_person(call) else "server"
 
-    def _asks(self, call: CallPart) -> bool:
+    def _needs_person(self, call: CallPart) -> bool:
         """Returns whether a person is asked about it: the gate of its tool says so, or the provider does."""
         judged = self._judged.get(call.id)
         return (judged is not None and judged.asks) or (call.is_held and not call.malformed)
@@ -217,7 +217,7 @@ class TurnCalls:
 
     def _gate(self, call: CallPart) -> Gate | None:
         """Returns the gate that has to open before the call runs, if a person is to be asked."""
-        if not self._asks(call):
+        if not self._needs_person(call):
             return None
         if not call.is_held:
             return self._agent.by_name[call.name].gate

@@ -112,8 +112,7 @@ def _size(told: Approval | Gone) -> int:
 
 class Followed:
     """One principal's approvals, as far as they are known: the ids that wait, as the store gave them (None: nobody
-    looked yet),
-    and those at work.
+    looked yet), and those at work.
     """
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ _RECORD = (
 _GROW = "UPDATE threads SET bytes = bytes + :size WHERE tenant = :tenant AND key = :key"
 _OVERDUE = "state = 'pending' AND expires_at <= coalesce(:at, :now)"
 OVERDUE = f"SELECT thread, :now FROM approvals WHERE tenant = :tenant AND {_OVERDUE}"  # noqa: S608 our names
-"""The SQL for overdue ones, neither ordered nor each but once: SQLite would go along another index for that."""
+"""The SQL for overdue ones. Without ORDER BY and DISTINCT, for which SQLite would use another, longer index."""
 _OVERDUE_BY = "state = 'pending' AND expires_at <= :by"
 _EXPIRE = (
     "UPDATE approvals SET state = 'expired', decided_at = :at "  # noqa: S608 our names
@@ -185,8 +185,8 @@ class Ledger:
         return found.rows[0][0] - found.rows[0][2] if found.rows else None
 
     def expire_due(self, most: int) -> Steps[Expired]:
-        """See `Expiry.expire`. Each thread is a transaction; what expires at a time between two of its own is
-        another one's turn.
+        """See `Expiry.expire`. Each thread is a transaction, over the approvals that expire next to each other: what
+        another thread has in between is expired before those that follow.
         """
         (found,) = yield [Statement(DUE, {"limit": most + 1})]
         overdue = [row for row in found.rows if row[0] <= row[2]]
@@ -199,9 +199,7 @@ class Ledger:
         return Expired(list(threads), waits[0] if waits else 0 if len(overdue) > most else None)
 
     def _expire_thread(self, key: int, at: int, by: int) -> Steps[list[Approval]]:
-        """Expires those of a thread that are overdue ``by`` that time, which is ``at`` or before, in the order of
-        theirs.
-        """
+        """Expires those of a thread that are overdue ``by`` that time, which is ``at`` or before, the oldest first."""
         values = {"key": key, "at": at, "by": by}
         lock, end, overdue = yield [Statement(text, values) for text in self._to_expire]
         expired = sorted(self.approvals(overdue), key=lambda approval: approval.expires_at or 0)
