@@ -12,6 +12,7 @@ export * from "./core/asks.js";
 export { createCard } from "./core/card.js";
 export { createLedger, isOver, isWaiting } from "./core/ledger.js";
 export { fromText, makeFields, readFields, toText } from "./core/fields.js";
+export { grantText, may, peopleText, whyBarred, withPeople } from "./core/people.js";
 export { hasRun, isClosed, recordText } from "./core/records.js";
 export { reveal } from "./core/reveal.js";
 export { ENGLISH, GERMAN, stringsFor } from "./core/strings.js";

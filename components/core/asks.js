@@ -6,6 +6,7 @@
 import { aboutSame } from "./earlier.js";
 import { makeFields } from "./fields.js";
 import { parseObject } from "./json.js";
+import { peopleOf } from "./people.js";
 import { inOrder, isObject } from "./values.js";
 
 /**
@@ -50,7 +51,7 @@ import { inOrder, isObject } from "./values.js";
  * @property {string | null} [agent]
  * @property {Json} arguments
  * @property {Json} [effective_arguments]
- * @property {number} [needs] How many persons have to agree, where the gate asks for people.
+ * @property {number} [needs]
  * @property {string | null} [message]
  * @property {string | null} [expires_at]
  * @property {string[] | null} [editable]
@@ -88,6 +89,7 @@ export function fromInterrupt({ id, reason, toolCallId, message, expiresAt, resp
     schema,
     fields,
     earlier: aboutSame({ arguments: args, fields }, listed(said.already_ran)),
+    people: peopleOf(said),
   };
 }
 
@@ -118,19 +120,21 @@ export function fromCard(card, id, known) {
     schema,
     fields,
     earlier: aboutSame({ arguments: args, fields }, listed(said.already_ran)),
+    people: peopleOf(card),
   };
 }
 
 /**
  * An ask from a row of `GET /approvals`; it has the same id as the interrupt that asks for it. Who asks is said where that
  * isn't the agent of the chat.
- * @param {Approval} approval
+ * @param {Approval} row
  * @param {Schema | null} [known] the tool's schema, where the row doesn't say it
  * @returns {Ask}
  */
-export function fromApproval({ id, call_id, tool, agent, arguments: issued, effective_arguments: edited, message, expires_at, editable, schema, refused, already_ran, thread, needs }, known) {
+export function fromApproval(row, known) {
+  const { id, call_id, tool, agent, arguments: issued, effective_arguments: edited, message, expires_at, editable, schema, refused, already_ran, thread, needs } = row;
   const args = edited ?? issued; // an edit of somebody else is what would run
-  const metadata = { tool, agent: agent ?? undefined, arguments: args, editable: editable ?? [], refused: refused ?? undefined, already_ran: already_ran ?? [] };
+  const metadata = { tool, agent: agent ?? undefined, arguments: args, editable: editable ?? [], refused: refused ?? undefined, already_ran: already_ran ?? [], ...peopleOf(row) };
   const interrupt = { id, reason: "tool_call", toolCallId: call_id, message: message ?? undefined, expiresAt: expires_at, metadata };
   const asker = thread && agent !== thread.agent ? agent : null;
   const seen = needs === undefined ? {} : { seen: args };
@@ -205,6 +209,9 @@ function questionFields(schema) {
  */
 export const editedArguments = (ask, { approved, edits = {} }) => (approved && Object.keys(edits).length > 0 ? { ...ask.arguments, ...edits } : null);
 
+/** @param {Decision} decision */
+const besides = ({ reason, grant }) => ({ ...(reason && { reason }), ...(grant && { grant }) });
+
 /**
  * The decision as an interrupt wants it: the `payload` of an entry in `resume`; null where it is declined.
  * @param {Ask} ask
@@ -214,7 +221,7 @@ export const editedArguments = (ask, { approved, edits = {} }) => (approved && O
 export function toPayload(ask, decision) {
   if (ask.kind === "question") return decision.answer ?? null;
   const edited = editedArguments(ask, decision);
-  return { approved: decision.approved, ...(decision.reason && { reason: decision.reason }), ...(edited && { editedArgs: edited }) };
+  return { approved: decision.approved, ...besides(decision), ...(edited && { editedArgs: edited }) };
 }
 
 /**
@@ -235,7 +242,7 @@ export function toResume(ask, decision) {
  */
 export function toCardAnswer(ask, decision) {
   const edited = editedArguments(ask, decision);
-  return { accepted: decision.approved, ...(decision.reason && { reason: decision.reason }), ...(edited && { edited_arguments: edited }) };
+  return { accepted: decision.approved, ...besides(decision), ...(edited && { edited_arguments: edited }) };
 }
 
 /**
@@ -248,7 +255,7 @@ export function toCardAnswer(ask, decision) {
 export function toApproval(ask, decision, { goOn = true } = {}) {
   const edited = editedArguments(ask, decision);
   const seen = decision.approved && ask.seen && { effective_arguments: ask.seen };
-  return { approved: decision.approved, ...seen, ...(goOn && { continue: true }), ...(decision.reason && { reason: decision.reason }), ...(edited && { edited_arguments: edited }) };
+  return { approved: decision.approved, ...seen, ...(goOn && { continue: true }), ...besides(decision), ...(edited && { edited_arguments: edited }) };
 }
 
 /**

@@ -11,6 +11,7 @@
 import { endOf, secondsLeft } from "./countdown.js";
 import { readDraft, writeDraft } from "./drafts.js";
 import { changesTo, fieldsOf, readFields, toText } from "./fields.js";
+import { may } from "./people.js";
 import { isClosed } from "./records.js";
 import { serverNow } from "./servertime.js";
 import { ENGLISH } from "./strings.js";
@@ -27,6 +28,7 @@ import { ENGLISH } from "./strings.js";
  * @property {Record<string, string>} texts What is in the fields, by their names.
  * @property {Record<string, string>} problems What is wrong with it, by the fields' names.
  * @property {string} reason
+ * @property {string} grant The scope in which it is not asked again, or "".
  * @property {Decision | null} decision What was decided here.
  * @property {CallRecord | null} record
  * @property {boolean} unsent It was closed while the person was in the middle of an answer.
@@ -59,7 +61,7 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
     const isEdited = ask.kind === "approval" && ask.fields.length > 0 && kept !== null; // before a reload
     const mode = ask.kind === "question" ? "question" : isEdited ? "edit" : "view";
     const texts = mode === "view" ? {} : textsOf(ask, kept);
-    return { ask, mode, texts, problems: {}, reason: ask.said ?? "", decision: null, record: null, unsent: false, refused: ask.refused ?? null, left: leftOf(ask) };
+    return { ask, mode, texts, problems: {}, reason: ask.said ?? "", grant: "", decision: null, record: null, unsent: false, refused: ask.refused ?? null, left: leftOf(ask) };
   }
 
   /** @param {Ask} ask */
@@ -90,6 +92,8 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
     change({ mode: "sending", decision, problems: {} });
     onDecide?.(decision, state.ask);
   }
+
+  const granted = () => (state.grant && state.ask.people?.grants?.some(({ scope }) => scope === state.grant) ? { grant: { scope: state.grant } } : {});
 
   /** The texts as values; null where one of them is not valid: `problems` says why. */
   function read() {
@@ -124,8 +128,8 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
       if (ask.key !== state.ask.key) return change(begin(ask));
       const isOver = ["sending", "decided"].includes(state.mode) && (ask.refused ?? null) === (state.ask.refused ?? null);
       if (isAtWork() || isOver) return change({ ask, left: leftOf(ask), texts: state.mode === "edit" || state.mode === "question" ? textsOf(ask, state.texts) : {}, refused: ask.refused ?? null });
-      const { record } = state;
-      change({ ...begin(ask), record });
+      const { record, grant } = state;
+      change({ ...begin(ask), record, grant });
     },
     /**
      * Take the server's word. Of one that is closed nothing can be sent any more.
@@ -158,16 +162,16 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
       keep(null);
       change({ mode: "sending", decision, problems: {} });
     },
-    approve: () => decide({ approved: true }),
+    approve: () => may(state.ask, "approve") && decide({ approved: true, ...granted() }),
     /** Open the fields. */
     edit() {
-      if (!isOpen() || state.ask.kind === "question" || state.ask.fields.length === 0) return;
+      if (!isOpen() || state.ask.kind === "question" || !may(state.ask, "edit")) return;
       const texts = textsOf(state.ask, null);
       keep(texts);
       change({ mode: "edit", texts, problems: {} });
     },
     /** Ask for a reason, or with `now` do without one. */
-    reject: ({ now: atOnce = false } = {}) => (atOnce ? decide({ approved: false }) : isOpen() && state.ask.kind === "approval" && change({ mode: "reject" })),
+    reject: ({ now: atOnce = false } = {}) => (atOnce ? decide({ approved: false }) : isOpen() && state.ask.kind === "approval" && may(state.ask, "reject") && change({ mode: "reject" })),
     /** Leave the fields or the reason. What was typed is gone. */
     back() {
       if (!["edit", "reject"].includes(state.mode)) return;
@@ -183,6 +187,8 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
       keep(texts);
       change({ texts });
     },
+    /** @param {string} grant the scope in which it is not asked again; "": none */
+    chooseGrant: (grant) => change({ grant }),
     /** @param {string} reason */
     typeReason: (reason) => change({ reason }),
     /** Send what the open form says: the edits, the reason or the answer. False where something in it is not valid. */
@@ -198,7 +204,7 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
       if (mode === "question") decide({ approved: true, answer: values });
       else {
         const edits = changesTo(ask.arguments, values);
-        decide(Object.keys(edits).length > 0 ? { approved: true, edits } : { approved: true });
+        decide({ approved: true, ...(Object.keys(edits).length > 0 && { edits }), ...granted() });
       }
       return true;
     },
@@ -209,11 +215,12 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
     },
     /**
      * The answer wasn't taken, or didn't arrive: it is asked again, with what was typed.
-     * @param {string} [why]
+     * @param {string} [why] "": it was taken, and waits for others
      */
     reopen(why) {
       if (!["sending", "decided"].includes(state.mode)) return;
       const { ask, decision, texts } = state;
+      if (why === "") return change({ mode: rest(), decision: null, refused: null, grant: "", left: leftOf(ask) });
       const isEdit = decision?.edits !== undefined;
       if (isEdit) keep(texts);
       change({ mode: isEdit ? "edit" : decision && !decision.approved && decision.reason ? "reject" : rest(), decision: null, refused: why ?? ask.refused ?? null, left: leftOf(ask) });

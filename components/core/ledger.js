@@ -24,7 +24,7 @@ const AT_ONCE = 4; // requests
 
 /**
  * @typedef {object} Problem
- * @property {Failure} kind
+ * @property {Failure | "agreed"} kind `agreed`: it was taken, and waits for more persons.
  * @property {string} message What the server says, or "".
  *
  * @typedef {object} Entry What is known of one call.
@@ -287,8 +287,7 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
       }
       change(id, { sending: null });
       const { record, problem, gone } = entries.get(id) ?? {};
-      if (told && record && !isClosed(record) && !problem && !gone)
-        change(id, { problem: { kind: "refused", message: "Your answer was taken. It waits for more people." } });
+      if (told && record && !isClosed(record) && !problem && !gone) change(id, { problem: { kind: "agreed", message: "" } }); // the first of two
       return record && isClosed(record) ? { record, run: told?.run ?? null } : null;
     },
   };
@@ -299,7 +298,7 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
    */
   async function refused(id, error) {
     if (error.kind === "missing") return change(id, { gone: true });
-    if (error.record) return change(id, { record: /** @type {Row} */ (error.record), late: true });
+    if (isClosed(error.record)) return change(id, { record: /** @type {Row} */ (error.record), late: true });
     await read(id); // it may have arrived
     const entry = entries.get(id);
     if (entry && !isClosed(entry.record) && !entry.gone) change(id, { problem: { kind: error.kind, message: error.message } });

@@ -15,7 +15,7 @@ const RAN = ["done", "failed", "unknown"];
 const LONGEST = 60; // characters of a value
 const ALONE = "local"; // the one person of a server that asks nobody who they are
 /** @type {Record<string, string>} */
-const WAYS = { card: "inChat", resume: "inChat", message: "inChat", http: "outsideChat", shell: "inShell" };
+const WAYS = { card: "inChat", resume: "inChat", message: "inChat", http: "outsideChat", shell: "inShell", rule: "byRule", grant: "byGrant", code: "byCode" };
 
 /**
  * Records merged into `known`: `entries` are `[callId, record]`. What is decided doesn't wait again.
@@ -150,9 +150,10 @@ export function decisionLine(record, { already = false, now, strings = ENGLISH }
   if (!decision) return already ? fill(strings, { expired: "expiredBefore", cancelled: "cancelledBefore" }[String(state)] ?? "closedBefore") : null;
   const verb = decision.approved ? "approved" : state === "cancelled" ? "cancelled" : "rejected";
   const said = fill(strings, already ? `already${verb.charAt(0).toUpperCase()}${verb.slice(1)}` : verb);
-  const by = decision.by && decision.by !== ALONE ? fill(strings, "by", { name: shorten(decision.by, LONGEST) }) : "";
-  const way = WAYS[decision.way ?? ""];
-  return `${said}${by}${atTime(decision.at, now, strings)}${way ? fill(strings, way) : ""}`;
+  const names = decision.approved && record.approvals && record.approvals.length > 1 ? record.approvals.map(({ by }) => by).join(", ") : decision.by;
+  const by = names && names !== ALONE ? fill(strings, "by", { name: shorten(names, LONGEST) }) : "";
+  const ways = [WAYS[decision.way ?? ""], decision.grant && decision.way !== "grant" && "granted"];
+  return `${said}${by}${atTime(decision.at, now, strings)}${ways.map((way) => (way ? fill(strings, way) : "")).join("")}`;
 }
 
 /** @type {Record<string, string>} */

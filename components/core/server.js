@@ -154,7 +154,7 @@ function failure(status, said) {
   const error = isObject(said?.error) ? said.error : null;
   const message = typeof error?.message === "string" ? error.message : "";
   const record = isObject(error?.record) ? /** @type {CallRecord} */ (error.record) : null;
-  if (status === 401 || status === 403) return new ServerError("unauthorized", message);
+  if (status === 401 || (status === 403 && !error)) return new ServerError("unauthorized", message);
   if (status === 502 || status === 503 || status === 504) return new ServerError(error ? "refused" : "away", message);
   if (!error) return new ServerError("foreign");
   return new ServerError(error.code === "not_found" || error.code === "gone" ? "missing" : "refused", message, record);

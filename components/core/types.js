@@ -66,12 +66,35 @@
  * @property {Schema} [schema] Of the arguments, where it is known.
  * @property {Earlier[]} [earlier]
  * @property {string} [said] The reason that was given before, where it is asked again.
+ * @property {People} [people]
+ *
+ * @typedef {object} People What is known of who asks, and of who may decide; each part may be missing.
+ * @property {string} [asker]
+ * @property {string | string[] | null} [approvers] A role, or ids; null: whoever the gate's own code says.
+ * @property {number} [needs] How many persons have to agree.
+ * @property {{by: string, at?: string}[]} [approvals] Who has.
+ * @property {Offer[]} [grants] What a yes may let go besides.
+ * @property {string} [frozen] Why nobody can approve it now.
+ * @property {string | null} [edited_by] Whose edit is shown.
+ * @property {{may: string[], agreed: boolean, why: string | null}} [you] What who reads this may do: `approve`, `edit`,
+ * `reject`; whether they have agreed; and why they can't approve.
+ *
+ * @typedef {object} Offer A scope in which a gate offers not to ask again.
+ * @property {string} scope
+ * @property {boolean} [in_thread]
+ * @property {number} [hours]
+ * @property {number | null} [times]
+ * @property {string[] | null} [same] The arguments that stay the same; null: all.
+ * @property {string} [field]
+ * @property {number | null} [up_to]
+ * @property {number | null} [total]
  *
  * @typedef {object} Decision
  * @property {boolean} approved
  * @property {string} [reason]
  * @property {Json} [edits] The arguments that were changed, whole; only where something was.
  * @property {Json} [answer] To a question; without one it is declined.
+ * @property {{scope: string}} [grant] What is not asked again.
  *
  * @typedef {"pending" | "claimed" | "done" | "failed" | "unknown" | "rejected" | "superseded" | "cancelled" | "expired"} State
  *
@@ -84,11 +107,13 @@
  * @property {Json} [arguments] As they were issued.
  * @property {Json} [effective_arguments] As they ran, or would run.
  * @property {State} state
- * @property {{approved: boolean, by?: string, at?: string | null, way?: string | null, reason?: string} | null} [decision]
+ * @property {{approved: boolean, by?: string, at?: string | null, way?: string | null, reason?: string, grant?: string} | null} [decision]
  * @property {string | null} [message]
  * @property {string | null} [result]
  * @property {boolean} [replaced]
  * @property {boolean} [task] It starts a task.
+ * @property {string} [asker]
+ * @property {{by: string, at?: string}[]} [approvals] Who has agreed.
  *
  * @typedef {(name: string, value: unknown) => string | null} Unit What a number is in, or null.
  *

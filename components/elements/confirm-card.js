@@ -7,6 +7,7 @@ import { nothing } from "lit";
 import { createCard } from "../core/card.js";
 import { endOf, everySecond, formatLeft } from "../core/countdown.js";
 import { earlierText } from "../core/earlier.js";
+import { grantText, may, peopleText, whyBarred } from "../core/people.js";
 import { isLate } from "../core/records.js";
 import { reveal } from "../core/reveal.js";
 import { fill } from "../core/strings.js";
@@ -93,7 +94,7 @@ export class ConfirmCard extends GateElement {
 
   /**
    * The answer wasn't taken, or didn't arrive: it can be given again.
-   * @param {string} [why]
+   * @param {string} [why] "": it was taken, and waits for others
    */
   reopen(why) {
     this.#card?.reopen(why);
@@ -106,9 +107,9 @@ export class ConfirmCard extends GateElement {
    */
   press(key) {
     if (this.mode !== "view" || !this.#card?.isOpen()) return false;
-    const act = { a: this.#approve, e: this.#edit, r: this.#reject }[key.toLowerCase()];
-    if (!act || (act === this.#edit && this.#card.state.ask.fields.length === 0)) return false;
-    act();
+    const what = /** @type {const} */ ({ a: "approve", e: "edit", r: "reject" })[key.toLowerCase()];
+    if (!what || !may(this.#card.state.ask, what)) return false;
+    ({ approve: this.#approve, edit: this.#edit, reject: this.#reject })[what]();
     return true;
   }
 
@@ -237,9 +238,13 @@ export class ConfirmCard extends GateElement {
   #open(strings) {
     const { ask, mode, refused } = /** @type {Card} */ (this.#card).state;
     const earlier = earlierText(ask, strings);
+    const people = peopleText(ask.people, strings);
+    const barred = whyBarred(ask, strings);
     return html`${this.#header(strings)}
+      ${people ? html`<p class="card-people" part="people" dir="auto">${ICONS.people}<span>${shown(people)}</span></p>` : nothing}
       ${this.notice ? sentence(this.notice) : nothing}
       ${refused ? sentence(refused) : nothing}
+      ${barred ? html`<p class="card-barred" part="barred" role="status">${ICONS.clock}<span>${shown(barred)}</span></p>` : nothing}
       ${earlier
         ? html`<div class="card-earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
             <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`
@@ -285,14 +290,38 @@ export class ConfirmCard extends GateElement {
   #view(strings) {
     const { ask } = /** @type {Card} */ (this.#card).state;
     const isOver = this.#isOver;
+    const approve = html`<button class="button primary" part="button" type="button" aria-keyshortcuts="A" ?disabled=${isOver} @click=${this.#clickApprove}>${ICONS.check}${fill(strings, "approve")}<kbd aria-hidden="true">A</kbd></button>`;
     const edit = html`<button class="button plain" part="button" type="button" aria-keyshortcuts="E" ?disabled=${isOver} @click=${this.#clickEdit}>${ICONS.edit}${fill(strings, "edit")}<kbd aria-hidden="true">E</kbd></button>`;
-    return html`${this.#table(strings)}
+    const reject = html`<button class="button danger" part="button" type="button" aria-keyshortcuts="R" ?disabled=${isOver} @click=${this.#clickReject}>${ICONS.cross}${fill(strings, "reject")}<kbd aria-hidden="true">R</kbd></button>`;
+    return html`${this.#table(strings)}${this.#grants(strings)}
       <div class="card-actions" part="actions">
-        <button class="button primary" part="button" type="button" aria-keyshortcuts="A" ?disabled=${isOver} @click=${this.#clickApprove}>${ICONS.check}${fill(strings, "approve")}<kbd aria-hidden="true">A</kbd></button>
+        ${may(ask, "approve") ? approve : nothing}
         <slot name="actions"></slot>
-        ${ask.fields.length > 0 ? edit : nothing}
-        <button class="button danger" part="button" type="button" aria-keyshortcuts="R" ?disabled=${isOver} @click=${this.#clickReject}>${ICONS.cross}${fill(strings, "reject")}<kbd aria-hidden="true">R</kbd></button>
+        ${may(ask, "edit") ? edit : nothing}
+        ${may(ask, "reject") ? reject : nothing}
       </div>`;
+  }
+
+  /**
+   * "And don't ask again", where the gate offers that.
+   * @param {Strings} strings
+   */
+  #grants(strings) {
+    const card = /** @type {Card} */ (this.#card);
+    const { ask, grant } = card.state;
+    const offers = ask.people?.grants ?? [];
+    if (offers.length === 0 || !may(ask, "approve")) return nothing;
+    /** @param {{target: HTMLSelectElement}} event */
+    const chosen = ({ target }) => card.chooseGrant(target.value);
+    const given = offers.find(({ scope }) => scope === grant);
+    return html`<div class="reason field" part="field">
+      <label for="grant">${fill(strings, "grant")}</label>
+      <select id="grant" name="grant" autocomplete="off" ?disabled=${this.#isOver} @change=${chosen}>
+        <option value="" ?selected=${grant === ""}>${fill(strings, "grantNone")}</option>
+        ${offers.map((offer) => html`<option value=${offer.scope} ?selected=${grant === offer.scope}>${reveal(fill(strings, "grantOffer", { what: grantText(offer, strings) }))}</option>`)}
+      </select>
+      ${given ? html`<p class="field-help">${shown(grantText(given, strings))}</p>` : nothing}
+    </div>`;
   }
 
   /** @param {Strings} strings */
@@ -306,7 +335,7 @@ export class ConfirmCard extends GateElement {
           ${this.#button("send", { look: "primary", symbol: ICONS.check }, strings)}<slot name="actions"></slot>
           ${this.#button("decline", { look: "danger", symbol: ICONS.cross, clicked: this.#clickDecline }, strings)}
         </div>`;
-    return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}
+    return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}${this.#grants(strings)}
       <div class="card-actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: ICONS.check }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
   }
 
@@ -338,8 +367,8 @@ export class ConfirmCard extends GateElement {
     const { ask, mode, decision, record, unsent } = /** @type {Card} */ (this.#card).state;
     if (mode === "closed" && record)
       return recordLine({ tool: ask.tool, message: ask.message, ...record }, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision), unsent }) ?? nothing;
-    const { approved = true, edits } = decision ?? {};
-    const call = shown(`${titleOf(ask, strings).toLowerCase()} · ${summary({ ...ask.arguments, ...edits }, unitsFor(ask.arguments, ask))}`);
+    const { approved = true, edits, grant } = decision ?? {};
+    const call = shown(`${titleOf(ask, strings).toLowerCase()} · ${summary({ ...ask.arguments, ...edits }, unitsFor(ask.arguments, ask))}${grant ? fill(strings, "granted") : ""}`);
     const isQuestion = ask.kind === "question";
     if (mode === "sending") {
       const answer = fill(strings, isQuestion ? (approved ? "toAnswer" : "toDecline") : approved ? "toApprove" : "toReject");

@@ -23,7 +23,7 @@ import { shown } from "./text.js";
 export function recordLine(record, { strings, args, schema, withCall = false, agent, late = false, unsent = false, isLeft = false }) {
   const { issued } = bothArguments(record, args);
   const unit = unitsFor(issued, { schema, message: record.message });
-  const asker = agent ? fill(strings, "askedBy", { agent: humanize(agent) }) : "";
+  const asker = agent ? fill(strings, "askedBy", { agent: humanize(agent) }) : record.asker && record.asker !== record.decision?.by ? fill(strings, "askedBy", { agent: record.asker }) : "";
   const call = withCall ? [asker, callText(record.tool ?? "", issued, unit)].filter(Boolean).join(" · ") : asker;
   const said = recordText(record, { args, call, unit, late, unsent, isLeft, strings });
   if (!said) return null;

@@ -27,7 +27,7 @@ const SENTENCES = { away: "gateAway", unauthorized: "gateUnauthorized", foreign:
  * @param {Problem} problem
  * @param {Strings} strings
  */
-export const whyNot = ({ kind, message }, strings) => (kind === "refused" && message) || fill(strings, SENTENCES[kind] ?? "gateRefused");
+export const whyNot = ({ kind, message }, strings) => (kind === "agreed" ? "" : (kind === "refused" && message) || fill(strings, SENTENCES[kind] ?? "gateRefused"));
 
 export class Gate extends GateElement {
   static styles = css`:host { display: contents; }`;

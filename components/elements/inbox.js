@@ -218,7 +218,7 @@ export class Inbox extends GateElement {
     const isOpen = this.#open.has(id);
     const what = record.message || summary(inOrder(record.arguments, record.schema ?? undefined), unitsFor(record.arguments, ask));
     const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
-    const where = [ask.agent && fill(strings, "asks", { agent: humanize(ask.agent) }), chat].filter(Boolean).join(" · ");
+    const where = [(ask.agent || record.asker) && fill(strings, "asks", { agent: ask.agent ? humanize(ask.agent) : (record.asker ?? "") }), chat].filter(Boolean).join(" · ");
     return html`<li class="item" part="item" data-waits=${String(isWaiting(entry))} data-state=${record.state} data-tool=${record.tool} data-thread=${record.thread_id}>
       <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${() => this.#toggle(id)} @keydown=${this.#pressed}>
         <span class="inbox-tool">${shown(humanize(record.tool))}</span>
@@ -284,7 +284,7 @@ function hay({ record }) {
   if (!record) return "";
   const known = hays.get(record);
   if (known !== undefined) return known;
-  const text = [record.tool, humanize(record.tool), record.message, record.thread?.title, record.agent, JSON.stringify(record.arguments)].join(" ").toLowerCase();
+  const text = [record.tool, humanize(record.tool), record.message, record.thread?.title, record.agent, record.asker, JSON.stringify(record.arguments)].join(" ").toLowerCase();
   hays.set(record, text);
   return text;
 }

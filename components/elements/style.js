@@ -199,6 +199,8 @@ export const style = css`
   }
 
   .card-refused,
+  .card-people,
+  .card-barred,
   .card-earlier {
     display: flex;
     gap: 8px;
@@ -212,7 +214,18 @@ export const style = css`
     color: var(--_bad);
   }
 
-  .card-refused .icon,
+  .card-people {
+    padding-block: 0 11px;
+    background: var(--_wait-soft);
+    color: color-mix(in srgb, var(--_text) 80%, var(--_quiet));
+  }
+
+  .card-barred {
+    border-block: 1px solid var(--_wait-line);
+    font-weight: 550;
+  }
+
+  :is(.card-refused, .card-people, .card-barred) .icon,
   .card-earlier > .icon {
     margin-top: 0.2em;
   }
@@ -222,7 +235,7 @@ export const style = css`
     background: color-mix(in srgb, var(--_wait-soft) 55%, var(--_surface));
   }
 
-  .card-earlier > .icon {
+  :is(.card-earlier, .card-people, .card-barred) > .icon {
     color: var(--_wait);
   }
 

@@ -457,3 +457,37 @@ async def test_a_function_that_is_gone_lets_nobody_approve(tmp_path: Any) -> Non
         assert told(await desk.decide("ada", approval_id)) == (403, "not_allowed")
         assert desk.ran == []
         assert told(await desk.decide("ada", approval_id, approved=False)) == (200, "rejected")
+
+
+async def test_a_card_says_what_its_reader_may_do(store: FullStore) -> None:
+    """So nobody has to try: who asked, who edited, who has agreed, and whose login is too old."""
+    gate = {"approvers": "finance", "needs": 2, "editable": ["amount"], "max_auth_age": 300}
+    people = PEOPLE | {
+        who: Principal(who, "acme", FINANCE, claims={"auth_time": time.time() - age})
+        for who, age in (("ben", 10), ("cat", 10), ("dan", 900))
+    }
+    async with Desk(people, **gate).open(store) as desk:
+        approval_id = await desk.ask("ada")
+
+        async def you(who: str) -> tuple[list[str], bool, str]:
+            [listed] = (await desk.get(who, "/approvals", "view=card")).json()["approvals"]
+            shown = (await desk.get(who, f"/approvals/{approval_id}", "view=card")).json()
+            assert (listed["you"], listed["edited_by"]) == (shown["you"], shown["edited_by"])
+            assert (shown["thread"] is None) is (who != "ada")
+            return shown["you"]["may"], shown["you"]["agreed"], shown["you"]["why"] or ""
+
+        assert await you("ben") == (["approve", "edit", "reject"], False, "")
+        may, agreed, why = await you("ada")
+        assert (may, agreed) == (["reject"], False)
+        assert "Somebody else has to" in why
+        may, agreed, why = await you("dan")
+        assert (may, agreed) == (["reject"], False)
+        assert "a login in the last 300 s" in why
+        edited = {"order_id": "A1", "amount": 5}
+        assert told(await desk.decide("ben", approval_id, edited_arguments=edited)) == (200, "pending")
+        assert await you("ben") == (["approve", "edit", "reject"], True, "")
+        assert await you("cat") == (["approve", "edit", "reject"], False, "")
+        assert (await desk.get("cat", f"/approvals/{approval_id}", "view=card")).json()["edited_by"] == "ben"
+        assert told(await desk.decide("cat", approval_id)) == (200, "pending")
+        assert told(await desk.decide("dan", approval_id)) == (403, "not_allowed")
+        assert "you" not in (await desk.get("cat", f"/approvals/{approval_id}")).json()

@@ -42,7 +42,7 @@ class ApprovalRoutes:
         list_approvals = partial(self._list_approvals, request, principal, cursor=cursor, which=which)
         page = await list_approvals(limit=limit)
         if is_cards:
-            approvals = await self._cards(principal, page.approvals)
+            approvals = await self._cards(request, principal, page.approvals)
             if (number := number_fitting(approvals)) < len(approvals):
                 page, approvals = await list_approvals(limit=number), approvals[:number]
         else:
@@ -79,8 +79,15 @@ class ApprovalRoutes:
         more, after = await people.waiting(store, self._engine.members, by, principal, limit=room, cursor=cursor)
         return ApprovalPage([*own.approvals, *more], after)
 
-    async def _cards(self, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
-        return await card_views(self._engine.store, self._engine.members, approvals, principal)
+    async def _cards(self, request: Request, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
+        store, agents = self._engine.store, self._engine.members
+        views = await card_views(store, agents, approvals, principal)
+        if not any(approval.people is not None for approval in approvals):
+            return views
+        people: list[dict[str, Any]] = load("people.cards").add_people(
+            views, approvals, agents, caller_of(request), store.now()
+        )
+        return people
 
     async def show(self, request: Request) -> Response:
         """`GET /approvals/{id}?view=`: its record. Of one whose thread was deleted: 410, with what is kept."""
@@ -96,7 +103,7 @@ class ApprovalRoutes:
         if approval is None:
             return await self._what_is_left(principal, approval_id)
         whole = approval_view(approval, self._engine.members)
-        view = (await self._cards(principal, [approval]))[0] if is_card else whole
+        view = (await self._cards(request, principal, [approval]))[0] if is_card else whole
         return json_response((await self._with_freezes([approval], [view]))[0])
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:

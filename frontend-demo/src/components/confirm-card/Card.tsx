@@ -1,4 +1,5 @@
 import { earlierIn } from "agui-gate-components/core/earlier.js";
+import { withPeople } from "agui-gate-components/core/people.js";
 import type { ReactNode } from "react";
 import type { Ask, Decision } from "./elements";
 import { useAllRecords } from "./Ledger";
@@ -28,7 +29,7 @@ export function Card({ ask, sent = null, onDecide, onLeave, all }: Props) {
       data-testid={sent ? "gate-decision" : "gate-card"}
       data-state={sent ? "answered" : undefined}
       data-tool={ask.tool}
-      ask={{ ...ask, earlier }}
+      ask={{ ...withPeople(ask, records.find(({ call_id }) => call_id === ask.callId)), earlier }}
       sent={sent}
       onagui-decide={({ detail }) => onDecide?.(detail.decision)}
       onagui-leave={onLeave}

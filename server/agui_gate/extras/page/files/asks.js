@@ -5,6 +5,7 @@
 
 import { fromCard, fromInterrupt, toCardAnswer, toResume, together as approvedTogether } from "./components/core/asks.js";
 import { parseObject } from "./components/core/json.js";
+import { withPeople } from "./components/core/people.js";
 import { isClosed } from "./components/core/records.js";
 import { CARD_TOOL } from "./records.js";
 import { findCall, findResult } from "./state.js";
@@ -70,13 +71,14 @@ function openCards(state) {
 function askOfCard(state, call) {
   const card = parseObject(call.function.arguments);
   const ask = fromCard(card, call.id, state.schemas[card?.function_name]);
-  return ask && { ...ask, style: "card" };
+  return ask && { ...withPeople(ask, state.records[ask.callId]), style: "card" };
 }
 
 function askOfInterrupt(state, interrupt) {
   const call = findCall(state, interrupt.toolCallId)?.function;
   const tool = call?.name ?? interrupt.metadata?.tool;
-  return { ...fromInterrupt(interrupt, { tool, arguments: parseObject(call?.arguments), schema: state.schemas[tool] }), style: "interrupt" };
+  const ask = fromInterrupt(interrupt, { tool, arguments: parseObject(call?.arguments), schema: state.schemas[tool] });
+  return { ...withPeople(ask, state.records[ask.callId]), style: "interrupt" };
 }
 
 /**

@@ -5,8 +5,8 @@ import { defineAguiGate } from "./components/agui-gate.js";
 defineAguiGate();
 
 /**
- * A card for `ask`; `actions.decide(ask, decision | null)` hears what was decided, or taken back. `update(draft, earlier)`
- * shows what was decided so far, and what the same tool already did in this chat.
+ * A card for `ask`; `actions.decide(ask, decision | null)` hears what was decided, or taken back. `update(draft, earlier, people)`
+ * shows what was decided so far, what the same tool already did in this chat, and who has agreed.
  */
 export function createCard(ask, { decide, density }) {
   const node = document.createElement("agui-confirm-card");
@@ -18,9 +18,9 @@ export function createCard(ask, { decide, density }) {
     node,
     /** Whether the person is in the middle of an answer. */
     isAtWork: () => node.isAtWork,
-    update(draft, earlier) {
-      const before = JSON.stringify(earlier);
-      if (before !== told) node.ask = { ...ask, earlier };
+    update(draft, earlier, people) {
+      const before = JSON.stringify([earlier, people]);
+      if (before !== told) node.ask = { ...ask, earlier, people };
       told = before;
       node.draft = draft;
       if (!draft && node.mode === "sending") node.reopen(); // it wasn't taken

@@ -1,0 +1,88 @@
+/** Who asks for a call, who is waited for, and what may be granted with a yes, in words. Pure. */
+
+import { ENGLISH, fill } from "./strings.js";
+import { humanize } from "./values.js";
+
+/**
+ * @import { Ask, Offer, People, Strings } from "./types.js"
+ */
+
+const NAMES = ["asker", "approvers", "needs", "approvals", "grants", "frozen", "edited_by", "you"];
+
+/**
+ * What `said` (a record, a card's arguments, an interrupt's metadata) tells of people.
+ * @param {object | null | undefined} said
+ * @returns {People}
+ */
+export const peopleOf = (said) => Object.fromEntries(Object.entries(said ?? {}).filter(([name]) => NAMES.includes(name)));
+
+/**
+ * `ask` with what the server's record says of people, which may be more: an interrupt has no grants, and more may have
+ * agreed since.
+ * @param {Ask} ask
+ * @param {object | null | undefined} record
+ * @returns {Ask}
+ */
+export function withPeople(ask, record) {
+  const [known, told] = [ask.people ?? {}, peopleOf(record)];
+  const people = { ...told, ...known };
+  if ((told.approvals?.length ?? 0) > (known.approvals?.length ?? 0)) people.approvals = told.approvals;
+  return { ...ask, people };
+}
+
+/**
+ * Whether this person may do that, as far as it is known before they try.
+ * @param {Ask} ask
+ * @param {"approve" | "edit" | "reject"} what
+ */
+export function may({ fields, people: { frozen, you } = {} }, what) {
+  if (what === "edit" && fields.length === 0) return false;
+  return (!you || you.may.includes(what)) && (what === "reject" || !(frozen || you?.agreed));
+}
+
+/**
+ * Why this person can't approve; null where they can, as far as it is known.
+ * @param {Ask} ask
+ * @param {Strings} [strings]
+ */
+export function whyBarred({ people: { frozen, you } = {} }, strings = ENGLISH) {
+  if (frozen) return frozen;
+  if (you?.agreed) return fill(strings, "youAgreed");
+  return you && !you.may.includes("approve") ? (you.why ?? fill(strings, "notYours")) : null;
+}
+
+/**
+ * `Asked by alice · Waits for 2 persons: finance · Agreed: ben`; empty where the gate asks for nobody in particular.
+ * @param {People | undefined} people
+ * @param {Strings} [strings]
+ */
+export function peopleText({ asker, edited_by, approvers, needs, approvals = [] } = {}, strings = ENGLISH) {
+  const parts = [];
+  if (asker) parts.push(fill(strings, "personAsks", { name: asker }));
+  if (edited_by) parts.push(fill(strings, "editedBy", { name: edited_by }));
+  if (needs) {
+    const who = Array.isArray(approvers) ? approvers.join(", ") : approvers || fill(strings, "somebodyElse");
+    parts.push(fill(strings, needs > 1 ? "waitsForMany" : "waitsFor", { who, count: needs }));
+  }
+  if (approvals.length > 0) parts.push(fill(strings, "agreed", { names: approvals.map(({ by }) => by).join(", ") }));
+  return parts.join(" · ");
+}
+
+/**
+ * What a grant lets go: `with the same order id, amount up to 50, 200 in all, for 8 h, 3 times`.
+ * @param {Offer} offer
+ * @param {Strings} [strings]
+ */
+export function grantText({ in_thread, same = [], field, up_to, total, hours, times }, strings = ENGLISH) {
+  /** @type {[string, unknown, Record<string, string | number>?][]} */
+  const parts = [
+    ["grantThread", in_thread],
+    ["grantSame", same === null, { names: fill(strings, "allArguments") }],
+    ["grantSame", same?.length, { names: (same ?? []).map((name) => humanize(name).toLowerCase()).join(", ") }],
+    ["grantUpTo", up_to, { name: humanize(field ?? ""), limit: up_to ?? 0 }],
+    ["grantTotal", total, { limit: total ?? 0 }],
+    ["grantHours", hours, { hours: (hours ?? 0) % 24 ? `${hours} h` : `${(hours ?? 0) / 24} d` }],
+    ["grantTimes", times, { count: times ?? 0 }],
+  ];
+  return parts.filter(([, isSo]) => isSo).map(([key, , blanks]) => fill(strings, key, blanks)).join(", ");
+}

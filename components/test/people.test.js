@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fromApproval, fromCard, fromInterrupt, toApproval, toCardAnswer, toResume } from "../core/asks.js";
+import { createCard } from "../core/card.js";
+import { grantText, peopleText, whyBarred, withPeople } from "../core/people.js";
+import { decisionLine } from "../core/records.js";
+import { GERMAN } from "../core/strings.js";
+
+const row = (/** @type {object} */ more = {}) => ({ id: "apr_1", call_id: "c1", tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"], ...more });
+const people = { approvers: "finance", needs: 2, approvals: [{ by: "ben" }] };
+const grants = [{ scope: "amount", in_thread: false, hours: 8, times: 3, same: ["order_id"], field: "amount", up_to: 50, total: 200 }];
+
+test("who asks, who is waited for and who has agreed is the same by card, interrupt and list", () => {
+  const text = "Asked by ada · Edited by ben · Waits for 2 persons: finance · Agreed: ben";
+  const said = { ...people, asker: "ada", edited_by: "ben" };
+  const card = fromCard({ function_name: "refund", function_call_id: "c1", function_arguments: { amount: 20 }, .../** @type {object} */ (said) }, "card");
+  const interrupt = fromInterrupt({ id: "apr_1", reason: "tool_call", toolCallId: "c1", metadata: said }, { tool: "refund" });
+  for (const ask of [card, interrupt, fromApproval(row(said)), withPeople(fromApproval(row()), said)]) assert.equal(peopleText(ask?.people), text);
+  assert.equal(peopleText(fromApproval(row()).people), "");
+  assert.equal(peopleText({ approvers: ["ben", "cat"], needs: 1 }), "Waits for ben, cat");
+  assert.equal(peopleText({ approvers: null, needs: 1 }, GERMAN), "Wartet auf eine andere Person");
+});
+
+test("who can't approve is told why, and has no such buttons", () => {
+  const decided = /** @type {unknown[]} */ ([]);
+  const open = (/** @type {object} */ more) => createCard(fromApproval(row({ ...people, ...more })), { keeps: false, onDecide: (decision) => decided.push(decision) });
+  const cases = /** @type {[object, string][]} */ ([
+    [{ frozen: "Frozen: payments are checked." }, "Frozen: payments are checked."],
+    [{ you: { may: ["approve", "edit", "reject"], agreed: true, why: null } }, "You agreed. It runs when everybody who is needed has."],
+    [{ you: { may: ["reject"], agreed: false, why: "Who asked can't." } }, "Who asked can't."],
+  ]);
+  for (const [more, why] of cases) {
+    const card = open(more);
+    assert.equal(whyBarred(card.state.ask), why);
+    card.approve();
+    card.edit();
+    assert.equal(card.state.mode, "view");
+    card.reject();
+    assert.equal(card.state.mode, "reject", "a no is possible");
+  }
+  const card = open({ you: { may: ["approve"], agreed: false, why: null } });
+  card.reject();
+  card.edit();
+  assert.equal(card.state.mode, "view");
+  card.approve();
+  assert.deepEqual(decided, [{ approved: true }]);
+});
+
+test("a yes goes out with the scope that was chosen, in every way, and stays chosen where it wasn't taken", () => {
+  /** @type {import("../core/types.js").Decision[]} */
+  const decided = [];
+  const card = createCard(fromApproval(row({ grants })), { keeps: false, onDecide: (decision) => decided.push(decision) });
+  card.chooseGrant("amount");
+  card.approve();
+  card.reopen("Log in again.");
+  card.edit();
+  card.type("amount", "15");
+  card.submit();
+  card.reopen("no");
+  assert.deepEqual([card.state.mode, card.state.texts.amount, card.state.grant], ["edit", "15", "amount"]);
+  card.chooseGrant("gone");
+  card.submit();
+  assert.deepEqual(decided, [{ approved: true, grant: { scope: "amount" } }, { approved: true, edits: { amount: 15 }, grant: { scope: "amount" } }, { approved: true, edits: { amount: 15 } }]);
+  const [yes] = decided;
+  assert.ok(yes);
+  const { ask } = card.state;
+  for (const sent of [toApproval(ask, yes), toCardAnswer(ask, yes), toResume(ask, yes).payload]) assert.deepEqual(sent?.grant, { scope: "amount" });
+});
+
+test("the first of two yeses closes the form, and opens the question", () => {
+  const card = createCard(fromApproval(row(people)), { keeps: false });
+  card.edit();
+  card.type("amount", "15");
+  card.submit();
+  card.reopen("");
+  assert.deepEqual([card.state.mode, card.state.refused], ["view", null]);
+});
+
+test("scopes and ways in words", () => {
+  const [offer] = grants;
+  assert.ok(offer);
+  assert.equal(grantText(offer), "same order id, Amount up to 50, 200 in all, for 8 h, 3 times");
+  assert.equal(grantText({ scope: "all", same: null, in_thread: true, hours: 24 }, GERMAN), "in diesem Chat, gleich: alle Angaben, für 1 d");
+  const line = (/** @type {object} */ decision, more = {}) => decisionLine({ state: "done", decision: { approved: true, ...decision }, ...more });
+  assert.equal(line({ way: "rule", by: "" }), "Approved, by the gate's rule");
+  assert.equal(line({ way: "grant", by: "ben", grant: "gr_1" }), "Approved by ben, by a standing grant");
+  assert.equal(line({ way: "http", by: "ben", grant: "gr_1" }), "Approved by ben, outside the chat, and not asked again");
+  assert.equal(line({ way: "code", by: "job" }), "Approved by job, by a program");
+  assert.equal(line({ way: "http", by: "cat" }, { approvals: [{ by: "ben" }, { by: "cat" }] }), "Approved by ben, cat, outside the chat");
+  assert.equal(decisionLine({ state: "done", decision: { approved: true, way: "rule" } }, { strings: GERMAN }), "Freigegeben, durch die Regel");
+});

@@ -1,0 +1,64 @@
+"""What a card says of people besides the record: whose edit it shows, and what its reader may do.
+
+Only the terms of the gate are asked, of when it asked and of now. A function that says who may approve is not: it may
+take seconds, and is asked when somebody decides. So a card may offer what is refused then, with the same sentence.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.agents.agent import Agent
+from agui_gate.approvals.answer_validation import tool_of
+from agui_gate.core import agreement
+from agui_gate.core.approvals import Approval, Decision, People
+from agui_gate.core.principals import By
+from agui_gate.errors import MayNotDecide
+
+Json = dict[str, Any]
+
+
+def add_people(
+    views: Sequence[Json], approvals: Sequence[Approval], agents: Mapping[str, Agent], by: By, now: int
+) -> list[Json]:
+    """Returns the cards of ``approvals``, with ``edited_by`` and ``you`` in those that wait for people."""
+    return [
+        view | _people_view(approval, approval.people, agents, by, now)
+        if approval.people is not None and approval.is_pending
+        else view
+        for view, approval in zip(views, approvals, strict=True)
+    ]
+
+
+def _people_view(approval: Approval, people: People, agents: Mapping[str, Agent], by: By, now: int) -> Json:
+    tool = tool_of(agents.get(approval.agent), approval)
+    current = tool.gate.people if tool is not None and tool.gate is not None else None
+    terms = [people, *([current] if current else [])]
+    roles = () if by is None else by.principal.roles
+    decision = Decision(True, approval.principal, edited_arguments=people.edited, roles=roles)
+    if by is not None:
+        decision = by.sign(decision)
+    why = _why_not(approval, people, terms, decision, now)
+    may = [] if why else ["approve"]
+    if not why and approval.editable and all("edit" in one.decisions for one in terms):
+        may.append("edit")
+    is_owners = by is None or by.principal.owner == approval.principal
+    is_named = all(agreement.is_approver(one, decision.by, roles) for one in terms)
+    if is_owners or (is_named and "reject" in people.decisions):
+        may.append("reject")
+    said = {agreement.person_of(yes.decision) for yes in people.said if yes.of == approval.id}
+    you = {"may": may, "agreed": agreement.person_of(decision) in said, "why": why}
+    return {"edited_by": people.editor or None, "you": you}
+
+
+def _why_not(approval: Approval, people: People, terms: Sequence[People], decision: Decision, now: int) -> str | None:
+    """Returns why somebody can't approve a call, by the terms alone; None if they can."""
+    if terms[-1].needs > people.needs:
+        return "More persons have to agree by now than when this was asked. Reject it and ask again."
+    try:
+        for one in terms:
+            agreement.check(approval, msgspec.structs.replace(one, edited=people.edited), decision, now)
+    except MayNotDecide as error:
+        return error.message
+    return None
