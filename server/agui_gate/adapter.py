@@ -246,7 +246,8 @@ class TurnDone(_Event):
     """The response ended by itself. ``status`` is ``incomplete`` when a limit or filter cut it (``reason`` says which).
 
     ``ref`` is what the provider remembers now; the engine fills in ``turn_id`` and ``committed_at`` and stores it.
-    ``refused``: the model declined to answer, as its provider says; the text is its reason.
+    ``refused``: the model declined to answer, as its provider says; the text is its reason. ``origin``: that of the
+    adapter that answered, where one stands before several.
     """
 
     status: Literal["completed", "incomplete"] = "completed"
@@ -254,6 +255,7 @@ class TurnDone(_Event):
     usage: Usage | None = None
     ref: ConversationRef | None = None
     refused: bool = False
+    origin: str = ""
 
 
 ModelEvent = (

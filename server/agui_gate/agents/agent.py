@@ -36,7 +36,8 @@ class Agent:
     """An agent, which answers on threads: a model, its instructions and its tools.
 
     * ``model``: a provider adapter, or its name and the model's, such as ``"anthropic:claude-sonnet-4-5"``
-      (see `agui_gate.agents.model_names`).
+      (see `agui_gate.agents.model_names`). Of a list, later ones stand in for those before, up to the first token
+      (docs/models.md#a-second-model).
     * ``instructions``: a text, or a function that makes it for each request to the model. It is given a `Situation` and
       may be async. What it returns is not stored. If it fails, the run ends with the code `internal`.
     * ``tools``: functions, `Tool`s (see `agui_gate.tool`), and sources of tools, such as `MCPTools`.
@@ -67,7 +68,7 @@ class Agent:
     """
 
     name: str
-    model: Adapter | str
+    model: Adapter | str | Sequence[Adapter | str]
     instructions: str | Instructing = ""
     tools: Sequence[Tool | ToolSource | Callable[..., Any]] = ()
     hitl: Hitl = "auto"
@@ -117,6 +118,8 @@ class Agent:
             from agui_gate.agents.model_names import adapter_for
 
             object.__setattr__(self, "model", adapter_for(self.model))
+        elif isinstance(self.model, list | tuple):
+            object.__setattr__(self, "model", load("model_fallback").adapter_of(self.name, self.model))
         if not (isinstance(self.instructions, str) or callable(self.instructions)):
             raise ConfigurationError(
                 f"agent {self.name}: instructions must be a string, or a function that returns one"

@@ -35,7 +35,7 @@ class OutputForm:
         """True if the provider refused it since the process began."""
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """The form in words, for a model whose provider can't be told."""
         return f"{_TOLD}\n{msgspec.json.encode(self.spec.schema).decode()}"
 

@@ -147,7 +147,8 @@ class ProviderApprovals(HeldCalls):
     def _is_of(self, approval: Approval, agent: Agent) -> bool:
         """Returns whether ``agent`` asked, with this very model, and no model has answered since."""
         turns = self._journal.standing_turns()
-        asked = any(t.id == approval.turn_id and t.origin == agent.adapter.origin for t in turns)
+        origins = getattr(agent.adapter, "origins", None) or (agent.adapter.origin,)  # of a list: any of them
+        asked = any(t.id == approval.turn_id and t.origin in origins for t in turns)
         return asked and approval.agent == agent.name
 
     async def _lose(self, approvals: Sequence[Approval], output: Output = result_texts.CONSENT_LOST) -> None:

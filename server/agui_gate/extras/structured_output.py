@@ -42,7 +42,7 @@ class StructuredOutput(TurnStep):
         """Tells the form: to the provider, or in words above the other notes."""
         draft.output = self._spec
         if self._spec is None:
-            draft.notes.insert(0, self._form.told)
+            draft.notes.insert(0, self._form.described)
 
     def refused(self, error: ProviderError) -> bool:
         """Tells the form in words from now on, if it may be why the request was refused."""

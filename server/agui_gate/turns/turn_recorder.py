@@ -182,6 +182,7 @@ class TurnRecorder:
                     self._parent_id = item.id
                     self._seq.text(item.id, text)
             elif type(event) is TurnDone:
+                self._origin = event.origin or self._origin
                 if event.ref is not None and event.ref.origin != self._origin:
                     raise ForeignRef
                 self.done = event

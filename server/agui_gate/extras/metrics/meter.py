@@ -103,7 +103,7 @@ class Meter(Extension):
         spent, adapter = speaker.spent, speaker.member.agent.adapter
 
         def counted(done: TurnDone) -> None:
-            self.requested(adapter, done.usage, "ok")
+            self.requested(self.failed_before(adapter), done.usage, "ok")
             spent(done)
 
         return speaker._replace(spent=counted)
@@ -135,6 +135,16 @@ class Meter(Extension):
             label = OTHER if tool is None else self.families.tools(tool.name)  # models invent names
             self.families.tool_calls.labels(label, "true" if start else "false", outcome).inc()
             self.families.tool_seconds.labels(label).observe(perf_counter() - begun)
+
+    def failed_before(self, adapter: Adapter) -> Adapter:
+        """Counts the models of a list that could not answer a request. Returns the one that was asked last; and of a
+        single model, that.
+        """
+        pop = getattr(adapter, "pop_attempts", None)
+        *failed, last = (pop() if pop is not None else ()) or (None,)
+        for attempt in failed:
+            self.requested(attempt.adapter, None, attempt.code)
+        return adapter if last is None else last.adapter
 
     def requested(self, adapter: Adapter, usage: Usage | None, code: str, first: float | None = None) -> None:
         """Counts a request to a model. ``first``: seconds to the first event of the answer."""
@@ -173,7 +183,9 @@ class _CountedTurns(TurnStep):
         if self._begun is not None:
             self._begun = None
             code = "ok" if done is not None else _code(sys.exception())
-            self._meter.requested(self._adapter, done.usage if done is not None else None, code, self._first)
+            self._meter.requested(
+                self._meter.failed_before(self._adapter), done.usage if done is not None else None, code, self._first
+            )
         return (turn,)
 
 
