@@ -149,7 +149,7 @@ replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a pr
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 
 # What has a target of its own; what is about the sources and the papers runs once, in `make check`.
-APART = crash e2e interop live llama peers replicas
+APART = browsers crash e2e interop live llama peers replicas
 SOURCES = $(foreach name,citations conforming docs habits over_replicas requirements structure words,tests/test_$(name).py)
 TESTS = $(foreach path,$(APART:%=tests/%) $(SOURCES),--ignore=$(path))
 
@@ -203,6 +203,11 @@ e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, pr
 gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)
 	@node tests/e2e/components/gallery.mjs
 
+# Not part of CI: two more browsers to install.
+.PHONY: browsers
+browsers: components/dist/made.json $(VENV)/.test ## The components in Firefox and in WebKit (apt-get install firefox-esr webkit2gtk-driver xvfb)
+	@$(BIN)/python -m pytest tests/browsers $(ARGS)
+
 # ARGS=--once: only so many that both fleets show each requirement, and one of them something of each file.
 # ARGS="--fleet=2:sqlite -k name": other fleets.
 .PHONY: scenarios
@@ -235,6 +240,7 @@ nightly: $(VENV)/.test ## Every case in every way, much more at random, chaos an
 	run load ARGS=--every; \
 	run scenarios ARGS=--every; \
 	run e2e ARGS='$(EXPLORE) --offsets=200'; \
+	run browsers; \
 	run chaos ARGS=--seed=$(SEED); \
 	run mutants ARGS=--seed=$(SEED); \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
