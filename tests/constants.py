@@ -356,6 +356,7 @@ SETTINGS: dict[str, object] = {
     "keep_alive_seconds": 75.0,
     "log_level": "info",
     "metrics": "",
+    "traces": False,
     "host": "127.0.0.1",
     "port": 8000,
     "page": True,

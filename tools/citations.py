@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from agui_gate.extras.telemetry import names
 from tools.markdown import anchors, without_code
 
 SCRIPTS = {".js", ".mjs", ".ts", ".tsx", ".css"}
@@ -30,8 +31,8 @@ PAPER = re.compile(r"\b(CONTRACT|DESIGN|STYLE)\b(?!\w)|\((facts?\b[^)]*)\)|(?<!H
 ISSUE = re.compile(r"(?<!#)\bissue \d+\b", re.IGNORECASE)
 MODULE = re.compile(r"\b(agui_gate(?:_adapters)?(?:\.\w+)+)")
 
-GROUPS = {"agui_gate.adapters"}
-"""Groups of entry points: names like those of modules, and no modules."""
+GROUPS = {"agui_gate.adapters"} | {name for name in vars(names).values() if isinstance(name, str)}
+"""Groups of entry points, and what spans are called: names like those of modules, and no modules."""
 
 
 @dataclass(frozen=True)

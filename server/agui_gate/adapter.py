@@ -34,7 +34,9 @@ in one request only, which must never be repeated unless the provider is known n
 transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not known.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkable
 
 import msgspec
@@ -64,6 +66,7 @@ from agui_gate.core.usage import Usage, token_count
 
 __all__ = [
     "ANSWER",
+    "TRACE_HEADERS",
     "Abilities",
     "Activity",
     "Adapter",
@@ -116,6 +119,10 @@ __all__ = [
 
 MAX_RETOLD = 2_000
 """Characters of a call, and of its result, that `retold` keeps."""
+
+
+TRACE_HEADERS: ContextVar[Mapping[str, str]] = ContextVar("trace_headers", default=MappingProxyType({}))
+"""Headers for what is sent now: the trace that it is part of (W3C `traceparent`). Empty where no traces are made."""
 
 
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import anyio.to_thread
 import msgspec
 
+from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.errors import ConfigurationError
 
 from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
@@ -93,6 +94,7 @@ class Http:
         """Returns a reply of status 200 to 299, its body unread. ``accept``: not a stream. Raises `Failure`."""
         client = await self.client()
         headers = {"Content-Type": "application/json", "Accept": accept or f"{self.media}, application/json"}
+        headers |= TRACE_HEADERS.get()
         if isinstance(content, Pieces):
             headers["Content-Length"] = str(content.length)
         path = "/".join(_segment(segment) for segment in segments)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.errors import ProviderAuth
 
 from .failures import Api, ErrorReply, Failure
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # knows (the environment, too); those after it have its address and its headers. The HTTP client merges nothing into
 # them, either: its own headers are among them. Only the cookies are those of the moment.
 
-_NOT_AGAIN = (b"content-length", b"transfer-encoding", b"cookie")
+_NOT_AGAIN = (b"content-length", b"transfer-encoding", b"cookie", b"traceparent", b"tracestate")
 """What is about one request alone, in small letters."""
 
 
@@ -60,7 +61,9 @@ class Repeater:
         if self._http.cookies:
             response = await self._wire.handle_async_request(self._request(content))
         else:
-            response = await self._wire.send(self._head, content, self._timeout)
+            more = b"".join(b"%b: %b\r\n" % header for header in _trace())
+            head = self._head._replace(lines=self._head.lines + more) if more else self._head
+            response = await self._wire.send(head, content, self._timeout)
         if not response.is_success or "set-cookie" in response.headers:
             await self._heed(response)
         return response
@@ -72,7 +75,7 @@ class Repeater:
         return httpx2.Request(
             "POST",
             self._url,
-            headers=[*self._headers, (b"Content-Length", b"%d" % len(content))],
+            headers=[*self._headers, *_trace(), (b"Content-Length", b"%d" % len(content))],
             cookies=self._http.cookies,
             stream=httpx2.ByteStream(content),
             extensions={"timeout": self._timeout},
@@ -87,6 +90,10 @@ class Repeater:
         except BaseException:
             await response.aclose()
             raise
+
+
+def _trace() -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in TRACE_HEADERS.get().items()]
 
 
 ApiKey = str | Callable[[], Awaitable[str]]

@@ -25,6 +25,7 @@ from urllib.request import getproxies
 import anyio
 import anyio.to_thread
 
+from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.errors import ConfigurationError, ProviderAuth, ProviderRejected
 
 from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
@@ -165,7 +166,7 @@ class Transport(ABC):
         ``tools`` are the names of the request's tools, in its order: a refusal of one can then be said by its name.
         """
         client = await self.client()
-        headers = _STREAM_HEADERS
+        headers = {**_STREAM_HEADERS, **trace} if (trace := TRACE_HEADERS.get()) else _STREAM_HEADERS
         if isinstance(content, Pieces) and self._given is not None:
             content = content.joined()  # a caller's client may have to read it all, to sign it
         elif isinstance(content, Pieces):

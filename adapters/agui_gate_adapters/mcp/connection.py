@@ -12,13 +12,15 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp import Client, MCPError
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool, ToolListChangedNotification
 from pydantic import ValidationError
+
+from agui_gate.adapter import TRACE_HEADERS
 
 from .errors import BadResult, Lost, Refused, Trouble, Unusable
 from .servers import HTTPServer, Server, StdioServer, masked
@@ -117,7 +119,8 @@ class Connection:
     async def call(self, name: str, arguments: dict[str, Any], progress: ProgressFnT) -> CallToolResult:
         """Run a tool. Cancelling tells the server. Raises `Trouble`."""
         with self._translated():
-            return await self._client.call_tool(name, arguments, progress_callback=progress)
+            trace = cast(Any, dict(TRACE_HEADERS.get())) or None  # another task sends it: so not as headers
+            return await self._client.call_tool(name, arguments, progress_callback=progress, meta=trace)
 
     @property
     def _client(self) -> Client:

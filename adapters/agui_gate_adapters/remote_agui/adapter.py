@@ -4,12 +4,13 @@ import asyncio
 import uuid
 import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 
-from agui_gate.adapter import Finding, ModelEvent, TurnRequest
+from agui_gate.adapter import TRACE_HEADERS, Finding, ModelEvent, TurnRequest
 from agui_gate.client import ClientError, Json, Limits, Refused, Run, Unreachable, events
 from agui_gate.client.connection import Connection
 from agui_gate.errors import ProviderError, ProviderRejected, ProviderUnavailable, RateLimited
@@ -18,6 +19,9 @@ from agui_gate_adapters.common.large_requests import work_through
 
 from .machine import Machine
 from .request import planned
+
+if TYPE_CHECKING:
+    import httpx2
 
 # What goes wrong at a remote agent, as the errors that an adapter raises. None has a word of the remote's in it.
 
@@ -149,7 +153,26 @@ class RemoteAgui:
         return found
 
     def _new(self) -> Connection:
-        return Connection(self._url, self._headers, self._limits)
+        return _Traced(self._url, self._headers, self._limits)
+
+
+class _Traced(Connection):
+    """A connection whose requests say of which trace they are part."""
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+        large: bool = False,
+    ) -> AsyncGenerator["httpx2.Response", None]:
+        """See `Connection.stream`."""
+        head = {**(headers or {}), **TRACE_HEADERS.get()}
+        async with super().stream(method, url, body=body, headers=head, large=large) as response:
+            yield response
 
 
 class _Told:

@@ -240,6 +240,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "keep_alive_seconds": _seconds(0, 3600),
     "log_level": _level,
     "metrics": _metrics,
+    "traces": _switch,
     "host": _text,
     "port": _number(0, 65_535),
     "page": _switch,

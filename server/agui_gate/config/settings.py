@@ -156,6 +156,8 @@ class Settings:
     """The metrics that Prometheus reads: `on` at `GET /metrics`, an address also on a port of its own, without
     authentication. Not set: nothing is counted, and `GET /metrics` tells only what the store knows.
     """
+    traces: bool = False
+    """True: spans of runs, requests to models, tools and decisions, for the OpenTelemetry SDK of the application."""
     host: str = "127.0.0.1"
     """The address on which `agui-gate serve` listens. Other addresses than loopback require authentication."""
     port: int = 8000

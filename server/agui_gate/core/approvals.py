@@ -207,6 +207,8 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ``was``: the id under which it was asked before an older backup was restored (`stores/epochs.py`); "" for most. Its
     own id: a yes to a task, of before that.
 
+    ``trace`` is the W3C `traceparent` of the run that asks, where traces are made.
+
     ``principal`` is the owner: the key of whose thread it is. ``asker``: who asked; None where ``auth`` says no more
     than whose it is. ``people``: who has to agree; None: whoever it was shown to.
     """
@@ -239,6 +241,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     was: str = ""
     asker: Asker | None = None
     people: People | None = None
+    trace: str = ""
 
     @property
     def is_pending(self) -> bool:

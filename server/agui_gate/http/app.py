@@ -70,7 +70,7 @@ def create_app(
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
     live = bus
-    meter = load("metrics.meter").Meter(settings.metrics) if settings.metrics else None
+    meter = load("observation").meter_of(settings) if settings.metrics or settings.traces else None
     if meter is not None:
         opened, extensions = meter.store(opened), (*extensions, meter)
     if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes

@@ -1,0 +1,26 @@
+"""The meter of an engine, of what the settings ask for: metrics, traces, or both."""
+
+from typing import TYPE_CHECKING, Any
+
+from agui_gate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
+
+
+def meter_of(settings: "Settings") -> Any:
+    """Returns it. Raises `ConfigurationError` where a package is missing."""
+    meter: Any = None
+    if settings.metrics:
+        from agui_gate.extras.metrics.meter import Meter
+
+        meter = Meter(settings.metrics)
+    if settings.traces:
+        try:
+            from agui_gate.extras.telemetry.tracer import Tracer
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] != "opentelemetry":
+                raise
+            raise ConfigurationError('AGUI_GATE_TRACES needs a package: pip install "agui-gate[telemetry]".') from None
+        meter = Tracer(meter)
+    return meter

@@ -1,0 +1,1 @@
+"""Traces for OpenTelemetry: a run, its requests to models, its tools, and people's decisions."""

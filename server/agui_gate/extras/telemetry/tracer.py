@@ -1,0 +1,401 @@
+"""Makes spans of what one engine does, for OpenTelemetry: `AGUI_GATE_TRACES=on`.
+
+Theory of operation
+-------------------
+It is a `Meter` (`turns/meter.py`), around the one for metrics if there is one. The API alone is used: without an SDK,
+which the application sets up (``opentelemetry-instrument`` does), no span is made.
+
+    (the client's, or the server's own instrumentation)
+     └─ invoke_agent support                a run
+         ├─ chat gpt-5.4-mini               a request to a model, from its first byte to the end of its answer
+         ├─ execute_tool search_orders
+         └─ agui_gate.decide                a decision: linked to the span of the run that asked
+             └─ execute_tool refund
+
+The time that a call waits for a person is no open span: the decision has it as an event. Where it came by
+`POST /approvals/{id}`, its span hangs on that request. The context of the run that asks is kept with the approval
+(`Approval.trace`), so that a decision anywhere and at any time is linked to it.
+
+What goes out while a span is open says so in W3C headers (`adapter.TRACE_HEADERS`): requests to models, and what tools
+ask of MCP servers and remote agents.
+"""
+
+import asyncio
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from time import perf_counter, time_ns
+from typing import Any
+
+import msgspec
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agui_gate.adapter import TRACE_HEADERS, TurnDone
+from agui_gate.agents.tool import Tool, ToolContext
+from agui_gate.core import result_texts
+from agui_gate.core.approvals import DECISIONS, Approval, State
+from agui_gate.core.transcript import Entry, Output, TurnEntry
+from agui_gate.errors import AguiGateError, ProviderError
+from agui_gate.extension import Extension, Server
+from agui_gate.extras.telemetry import names
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.threads.limits import DEFAULTS, Limits
+from agui_gate.turns import tool_execution
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
+from agui_gate.turns.tool_execution import ToolStart
+
+W3C = TraceContextTextMapPropagator()
+"""What is read and sent: `traceparent` and `tracestate`. A client's baggage is passed on to nobody."""
+
+KEPT = 10_000
+"""Spans of decisions that are remembered until the tool runs: more are at work in no process."""
+
+
+class Tracer(Extension):
+    """Makes the spans. ``inner`` counts the same things, or is None."""
+
+    def __init__(self, inner: Any = None) -> None:
+        self.inner = inner
+        self.spans = trace.get_tracer("agui_gate", version("agui-gate"), schema_url=names.SCHEMA_URL)
+        self._runs: dict[str, Span] = {}
+        self._decided: OrderedDict[tuple[str, str], Span] = OrderedDict()
+
+    @property
+    def families(self) -> Any:
+        """What the inner one counts, for `GET /metrics`. Raises `AttributeError` where there is none."""
+        return self.inner.families
+
+    def store(self, store: Store) -> Store:
+        """Returns ``store``, whose decisions are traced."""
+        return TracedStore(store if self.inner is None else self.inner.store(store), self)
+
+    def around(self, app: Starlette) -> Starlette:
+        """Returns ``app``, whose requests continue the traces of their clients."""
+        app = app if self.inner is None else self.inner.around(app)
+        app.add_middleware(TraceContext)
+        return app
+
+    # --- the server's hooks -----------------------------------------------------------------------------------------
+    async def start(self, server: Server) -> None:
+        """Starts the inner one."""
+        if self.inner is not None:
+            await self.inner.start(server)
+
+    async def stop(self) -> None:
+        """Stops the inner one."""
+        if self.inner is not None:
+            await self.inner.stop()
+
+    # --- the trunk's meter ------------------------------------------------------------------------------------------
+    def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
+        """See `turns.meter.Meter`. Its thread gets a meter of its own, which knows the span."""
+        assert live.task is not None
+        span = self.spans.start_span(
+            f"{names.INVOKE_AGENT} {agent}",
+            attributes={
+                names.OPERATION: names.INVOKE_AGENT,
+                names.AGENT: agent,
+                names.CONVERSATION: live.thread_id,
+                names.RUN_ID: live.run_id,
+                names.RUN_KEY: live.key,
+            },
+        )
+        if span.is_recording():
+            self._runs[live.key] = span
+            thread.meter = meter = RunMeter(self, span)
+            live.task.add_done_callback(partial(self._run_over, meter, live.key, thread))
+        if self.inner is not None:
+            self.inner.run_begun(agent, live, thread)
+
+    def _run_over(self, meter: "RunMeter", key: str, thread: LeasedThread, _: "asyncio.Task[None]") -> None:
+        self._runs.pop(key, None)
+        for step in meter.steps:
+            step.end("cancelled")  # of a request that was left without an answer
+        span = meter.span
+        outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
+        span.set_attribute(names.OUTCOME, outcome)
+        if outcome in ("failed", "lost", "unsaved"):
+            span.set_status(Status(StatusCode.ERROR))
+            span.set_attribute(names.ERROR, outcome)
+        span.end()
+
+    def counting(self, speaker: Speaker) -> Speaker:
+        """See `turns.meter.Meter`."""
+        return speaker if self.inner is None else self.inner.counting(speaker)
+
+    def turn_step(self, speaker: Speaker) -> TurnStep:
+        """See `turns.meter.Meter`. Of a run without a span: no SDK is there."""
+        return TurnStep() if self.inner is None else self.inner.turn_step(speaker)
+
+    async def run_tool(
+        self,
+        tool: Tool | None,
+        name: str,
+        arguments: str,
+        context: ToolContext,
+        limits: Limits = DEFAULTS,
+        start: ToolStart | None = None,
+        *,
+        judged: bool = False,
+    ) -> Output:
+        """See `turns.meter.Meter`."""
+        return await self.traced_tool(None, tool, name, arguments, context, limits, start, judged=judged)
+
+    async def traced_tool(
+        self,
+        parent: Span | None,
+        tool: Tool | None,
+        name: str,
+        arguments: str,
+        context: ToolContext,
+        limits: Limits,
+        start: ToolStart | None,
+        *,
+        judged: bool,
+    ) -> Output:
+        """Runs one call within a span. That hangs on the call's decision, else on ``parent``, else on the request."""
+        run_tool = tool_execution.run_tool if self.inner is None else self.inner.run_tool
+        decided = self._decided.pop((context.thread_id, context.call_id), None)
+        known = name if tool is not None else "unknown"  # models invent names
+        attributes: dict[str, str | bool] = {
+            names.OPERATION: names.EXECUTE_TOOL,
+            names.TOOL: known,
+            names.TOOL_TYPE: "function",
+            names.TOOL_CALL: context.call_id,
+            names.GATED: start is not None,
+        }
+        within = _context_of(decided or parent)
+        with (
+            self.spans.start_as_current_span(f"{names.EXECUTE_TOOL} {known}", within, attributes=attributes) as span,
+            _told_outside(span),
+        ):
+            output: Output = await run_tool(tool, name, arguments, context, limits, start, judged=judged)
+            if output.is_error:
+                span.set_status(Status(StatusCode.ERROR))
+                span.set_attribute(names.ERROR, "not_started" if output == result_texts.NOT_STARTED else "tool_failed")
+            return output
+
+    # --- decisions --------------------------------------------------------------------------------------------------
+    def context_of_run(self, run_key: str) -> str:
+        """Returns the `traceparent` of a run at work in this process; "" if it has none."""
+        span = self._runs.get(run_key)
+        return "" if span is None else _headers_of(span).get("traceparent", "")
+
+    def decided(self, approval: Approval, begun_ns: int, run_key: str) -> None:
+        """Makes the span of a decision that took effect, by the run ``run_key`` or by the request that is answered."""
+        decision = approval.decision
+        assert decision is not None
+        said = "reject" if not decision.approved else "approve" if decision.edited_arguments is None else "edit"
+        span = self.spans.start_span(
+            names.DECIDE,
+            _context_of(self._runs.get(run_key)),
+            links=_links(approval.trace),
+            attributes={
+                names.TOOL: approval.tool,
+                names.TOOL_CALL: approval.call_id,
+                names.AGENT: approval.agent,
+                names.CONVERSATION: approval.thread_id,
+                names.APPROVAL: approval.id,
+                names.DECISION: said,
+                names.WAY: decision.way or "rule",
+            },
+            start_time=begun_ns,
+        )
+        if approval.decided_at is not None:
+            span.add_event(names.WAIT, {names.WAIT_SECONDS: max(0, approval.decided_at - approval.asked_at) / 1000})
+        span.end()
+        if decision.approved and span.get_span_context().is_valid:
+            self._decided[approval.thread_id, approval.call_id] = span
+            if len(self._decided) > KEPT:
+                self._decided.popitem(last=False)
+
+
+class RunMeter:
+    """The meter of one run's thread, which hangs what it does on the run's span."""
+
+    def __init__(self, tracer: Tracer, span: Span) -> None:
+        self._tracer, self.span = tracer, span
+        self.steps: list[ChatStep] = []
+
+    def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
+        """See `turns.meter.Meter`."""
+        self._tracer.run_begun(agent, live, thread)
+
+    def counting(self, speaker: Speaker) -> Speaker:
+        """See `turns.meter.Meter`."""
+        return self._tracer.counting(speaker)
+
+    def turn_step(self, speaker: Speaker) -> TurnStep:
+        """See `turns.meter.Meter`."""
+        self.steps.append(step := ChatStep(self._tracer, self.span, speaker))
+        return step
+
+    async def run_tool(
+        self,
+        tool: Tool | None,
+        name: str,
+        arguments: str,
+        context: ToolContext,
+        limits: Limits = DEFAULTS,
+        start: ToolStart | None = None,
+        *,
+        judged: bool = False,
+    ) -> Output:
+        """See `turns.meter.Meter`."""
+        return await self._tracer.traced_tool(self.span, tool, name, arguments, context, limits, start, judged=judged)
+
+
+class ChatStep(TurnStep):
+    """The last step of a member's turns: one span for each request. ``inner`` is the step that counts it."""
+
+    def __init__(self, tracer: Tracer, parent: Span, speaker: Speaker) -> None:
+        self._tracer, self._parent, self._adapter = tracer, parent, speaker.member.agent.adapter
+        self._inner = tracer.turn_step(speaker)
+        self._span: Span | None = None
+        self._begun = 0.0
+
+    async def request(self, draft: Draft) -> None:
+        """Begins a span. The request says so to the provider."""
+        await self._inner.request(draft)
+        model = self._adapter.origin.rpartition("/")[2].rpartition(":")[2]
+        self._begun = perf_counter()
+        self.end("refused")
+        self._span = self._tracer.spans.start_span(
+            f"{names.CHAT} {model}",
+            _context_of(self._parent),
+            kind=SpanKind.CLIENT,
+            attributes={
+                names.OPERATION: names.CHAT,
+                names.REQUEST_MODEL: model,
+                names.PROVIDER: getattr(self._adapter, "vendor", "") or "unknown",
+            },
+        )
+        TRACE_HEADERS.set(_headers_of(self._span))
+
+    async def accepted(self) -> None:
+        """Notes when the first events of the answer came."""
+        await self._inner.accepted()
+        if self._span is not None:
+            self._span.set_attribute(names.FIRST_CHUNK, perf_counter() - self._begun)
+
+    def refused(self, error: ProviderError) -> bool:
+        """Ends the span of a request that the provider refused."""
+        self.end(error.code)
+        return self._inner.refused(error)
+
+    def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
+        """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
+        if self._span is not None and done is not None:
+            if done.usage is not None:
+                self._span.set_attribute(names.RESPONSE_MODEL, done.usage.model)
+                if done.usage.provider:
+                    self._span.set_attribute(names.PROVIDER, done.usage.provider)
+                for attribute, member in names.TOKENS.items():
+                    if count := getattr(done.usage, member):
+                        self._span.set_attribute(attribute, count)
+            if done.ref is not None and done.ref.previous_response_id:
+                self._span.set_attribute(names.RESPONSE_ID, done.ref.previous_response_id)
+        self.end(None if done is not None else _code(sys.exception()))
+        return self._inner.recorded(turn, done)
+
+    def end(self, error: str | None) -> None:
+        """Ends the open span, if there is one."""
+        span, self._span = self._span, None
+        if span is None:
+            return
+        TRACE_HEADERS.set({})
+        if error is not None:
+            span.set_status(Status(StatusCode.ERROR))
+            span.set_attribute(names.ERROR, error)
+        span.end()
+
+
+class TracedStore:
+    """``inner``, which keeps with an approval the context of the run that asks, and whose decisions become spans."""
+
+    def __init__(self, inner: Store, tracer: Tracer) -> None:
+        self._inner, self._tracer = inner, tracer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+        """See `Store.commit`."""
+        if change.approvals and (context := self._tracer.context_of_run(run_key)):
+            approvals = [msgspec.structs.replace(approval, trace=context) for approval in change.approvals]
+            change = msgspec.structs.replace(change, approvals=approvals)
+        await self._inner.commit(thread, change, run_key)
+
+    async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
+        """See `Store.move`."""
+        begun = time_ns()
+        moved = await self._inner.move(approval_id, to, **more)
+        if to in DECISIONS and moved.state is not State.PENDING and moved.decision is not None:
+            self._tracer.decided(moved, begun, more.get("run_key") or "")
+        return moved
+
+
+class TraceContext:
+    """Middleware: a request continues the trace that its client names, unless the server is instrumented itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers within the client's context."""
+        if scope["type"] != "http" or trace.get_current_span().get_span_context().is_valid:
+            await self._app(scope, receive, send)
+            return
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        token = contexts.attach(W3C.extract(carrier))
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            contexts.detach(token)
+
+
+def _context_of(span: Span | None) -> Context | None:
+    """Returns the context in which ``span`` is the current one; None: the context as it is."""
+    return None if span is None else trace.set_span_in_context(span)
+
+
+def _headers_of(span: Span) -> dict[str, str]:
+    carrier: dict[str, str] = {}
+    W3C.inject(carrier, trace.set_span_in_context(span))
+    return carrier
+
+
+def _links(traceparent: str) -> list[Link]:
+    if not traceparent:
+        return []
+    asked: SpanContext = trace.get_current_span(W3C.extract({"traceparent": traceparent})).get_span_context()
+    return [Link(asked)] if asked.is_valid else []
+
+
+@contextmanager
+def _told_outside(span: Span) -> Iterator[None]:
+    """While it is open, requests that go out say that they are part of ``span``."""
+    token = TRACE_HEADERS.set(_headers_of(span))
+    try:
+        yield
+    finally:
+        TRACE_HEADERS.reset(token)
+
+
+def _code(error: BaseException | None) -> str:
+    if error is None:  # the answer ended early, and nothing was raised yet
+        return "provider_unavailable"
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return error.code if isinstance(error, AguiGateError) else "internal"

@@ -1,0 +1,279 @@
+"""Traces of a real server: a span for a run, a request, a tool and a decision, as an SDK of OpenTelemetry gets them."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from mcp import Client
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.semconv.schemas import Schemas
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agui_gate import Agent, create_app, tool
+from agui_gate.adapter import Adapter
+from agui_gate.config.settings import Settings
+from agui_gate.extras.telemetry import names
+from agui_gate_adapters.anthropic_messages import AnthropicMessages
+from agui_gate_adapters.mcp import MCPTools
+from agui_gate_adapters.openai_chat import OpenAIChat
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.remote_agui import RemoteAgent
+from agui_gate_adapters.testkit import Emulator, serve
+from agui_gate_adapters.testkit.agui import AGUIClient
+from tests.adapters.mcp.server import Wiki
+from tests.adapters.mcp.test_http import served
+from tests.product.kit import client_of, product, running
+from tests.product.live import over, quiet, starting
+from tests.product.shop import SEARCH, Shop, call, refund, say, script
+
+pytestmark = pytest.mark.anyio
+
+TRACED = Settings(traces=True)
+CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+TRACE_ID = int(CLIENT.split("-")[1], 16)
+
+
+@pytest.fixture
+def exporter(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
+    """What an application sets up; for this test alone."""
+    found, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(found))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    yield found
+    provider.shutdown()
+
+
+class Listening(Emulator):
+    """A provider that remembers which trace its requests named."""
+
+    traces: ClassVar[list[str]] = []
+
+    @cached_property
+    def app(self) -> ASGIApp:
+        inner = super().app
+
+        async def listening(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http" and scope["method"] == "POST":
+                self.traces.append(dict(scope["headers"]).get(b"traceparent", b"").decode())
+            await inner(scope, receive, send)
+
+        return listening
+
+
+class Spans:
+    """The spans that have ended, by name."""
+
+    def __init__(self, exporter: InMemorySpanExporter) -> None:
+        self.all: list[ReadableSpan] = list(exporter.get_finished_spans())
+
+    def __getitem__(self, name: str) -> ReadableSpan:
+        (found,) = self.named(name)
+        return found
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.all if span.name == name]
+
+
+def parent(span: ReadableSpan) -> int:
+    assert span.parent is not None
+    return span.parent.span_id
+
+
+def id_of(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return span.context.span_id
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+async def test_a_question_and_its_answer_by_somebody_else_after_a_restart(
+    exporter: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    """The run that asks, and on another server the decision, the tool and the answer: each hangs where it belongs."""
+    store, shop = f"sqlite:///{tmp_path}/gate.db", Shop()
+    Listening.traces.clear()
+    provider = Listening(script=script(refund()))
+    async with product(shop.tools, store=store, settings=TRACED, emulator=provider) as first:
+        chat = first.chat()
+        chat.headers["traceparent"] = CLIENT
+        (ask,) = (await chat.say("refund A1, please")).interrupts
+    asked = Spans(exporter)
+    exporter.clear()
+    async with product(shop.tools, [{"output": [say("It is done.")]}], store=store, settings=TRACED) as second:
+        answer = await second.client.post(
+            f"{second.url}/approvals/{ask['id']}",
+            json={"approved": True, "continue": True},
+            headers={"traceparent": CLIENT},
+        )
+        assert answer.json()["state"] == "done"
+        await over(second, chat, "finished")
+        await quiet(second)
+    decided = Spans(exporter)
+
+    run, chatted = asked["invoke_agent support"], asked["chat gpt-5.4-mini"]
+    assert (parent(run), parent(chatted)) == (int(CLIENT.split("-")[2], 16), id_of(run))
+    assert {span.context.trace_id for span in asked.all if span.context} == {TRACE_ID}
+    assert Listening.traces == [f"00-{TRACE_ID:032x}-{id_of(chatted):016x}-01"], (
+        "the provider is told of the request's span"
+    )
+    assert attributes(run)[names.CONVERSATION] == chat.thread_id
+    assert attributes(run)[names.OUTCOME] == "waiting"
+    assert attributes(chatted)["gen_ai.provider.name"] == "openai"
+    assert attributes(chatted)["gen_ai.response.model"] == "gpt-5.4-mini"
+    assert attributes(chatted)["gen_ai.usage.output_tokens"] > 0
+    assert attributes(chatted)["gen_ai.response.id"].startswith("resp_")
+    assert attributes(chatted)["gen_ai.response.time_to_first_chunk"] >= 0
+
+    decision, ran = decided["agui_gate.decide"], decided["execute_tool refund"]
+    assert [(link.context.trace_id, link.context.span_id) for link in decision.links] == [(TRACE_ID, id_of(run))]
+    assert parent(ran) == id_of(decision)
+    assert {attributes(decision)[name] for name in (names.DECISION, names.WAY, names.APPROVAL)} == {
+        *("approve", "http"),
+        ask["id"],
+    }
+    (wait,) = decision.events
+    assert (wait.name, set(wait.attributes or {})) == ("agui_gate.wait", {names.WAIT_SECONDS})
+    assert attributes(ran)[names.GATED] is True
+    assert {span.context.trace_id for span in decided.all if span.context} == {TRACE_ID}
+    assert attributes(decided["invoke_agent support"])[names.OUTCOME] == "finished"
+    assert len(shop.refunds) == 1
+
+
+async def test_within_a_run_all_hangs_on_its_span_and_nothing_is_said_of_what_it_is_about(
+    exporter: InMemorySpanExporter,
+) -> None:
+    async with product(Shop().tools, script(refund()), settings=Settings(traces=True, metrics="on")) as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("refund A1, s3cr3t")).interrupts
+        await chat.resume((ask["id"], {"approved": True, "reason": "s3cr3t"}))
+        metrics = (await p.client.get(f"{p.url}/metrics")).text
+    spans = Spans(exporter)
+    first, second = spans.named("invoke_agent support")
+    decision = spans["agui_gate.decide"]
+    assert (parent(decision), parent(spans["execute_tool refund"])) == (id_of(second), id_of(decision))
+    assert [link.context.span_id for link in decision.links] == [id_of(first)]
+    assert [parent(span) for span in spans.named("chat gpt-5.4-mini")] == [id_of(first), id_of(second)]
+    assert "s3cr3t" not in "".join(span.to_json() for span in spans.all)
+    assert 'agui_gate_tool_calls_total{gated="true",outcome="done",tool="refund"} 1' in metrics, "both count"
+
+
+async def test_what_fails_says_so(exporter: InMemorySpanExporter) -> None:
+    refusal = {"status": "failed", "error": {"code": "invalid_prompt", "message": "no"}}
+    async with product(script=[refusal], settings=TRACED) as p:
+        await p.chat().say("hello")
+    spans = Spans(exporter)
+    run, chatted = spans["invoke_agent support"], spans["chat gpt-5.4-mini"]
+    assert not run.status.is_ok
+    assert not chatted.status.is_ok
+    assert attributes(chatted)[names.ERROR] == "provider_rejected"
+    assert attributes(run)[names.OUTCOME] == "failed"
+
+
+async def test_a_tool_that_is_stopped_leaves_no_span_open(exporter: InMemorySpanExporter) -> None:
+    began = asyncio.Event()
+
+    @tool
+    async def slow() -> str:
+        """Wait."""
+        trace.get_tracer("the tool's own").start_span("its own").end()
+        began.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    leaving = Settings(traces=True, disconnect_grace=0)
+    async with product([slow], script(call("slow")), settings=leaving, on_disconnect="cancel") as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            await reader.until("TOOL_CALL_END")
+            await began.wait()
+        await over(p, chat, "cancelled")
+        await quiet(p)
+    spans = Spans(exporter)
+    assert parent(spans["its own"]) == id_of(spans["execute_tool slow"])
+    assert attributes(spans["invoke_agent support"])[names.OUTCOME] == "cancelled"
+
+
+async def test_without_an_sdk_no_span_is_made_and_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", trace.NoOpTracerProvider())
+    Listening.traces.clear()
+    async with product(Shop().tools, settings=TRACED, emulator=Listening(script=script(refund()))) as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("refund A1")).interrupts
+        await chat.resume((ask["id"], {"approved": True}))
+    assert Listening.traces == ["", ""]
+
+
+ADAPTERS: dict[str, Callable[[str], Adapter]] = {
+    "responses": lambda url: OpenAIResponses("m", base_url=url, api_key="k"),
+    "chat": lambda url: OpenAIChat("m", base_url=url, api_key="k"),
+    "anthropic": lambda url: AnthropicMessages("m", base_url=url, api_key="k"),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_each_request_to_a_provider_names_its_span(name: str, exporter: InMemorySpanExporter) -> None:
+    """The first one, which an SDK sends, and those after it."""
+    Listening.traces.clear()
+    turns = [{"output": [SEARCH]}, {"output": [SEARCH]}, {"output": [say("Done.")]}]
+    async with serve(Listening(script=turns)) as address:
+        agent = Agent(name="support", model=ADAPTERS[name](address), tools=Shop().tools)
+        async with running(create_app(agent, store="memory://", settings=TRACED)) as url, client_of() as client:
+            await AGUIClient(client, url).say("find ada")
+    chats = sorted(
+        (span for span in Spans(exporter).all if span.name.startswith("chat ")), key=lambda s: s.start_time or 0
+    )
+    assert [int(one.split("-")[2], 16) for one in Listening.traces] == [id_of(span) for span in chats]
+    assert len(chats) == 3
+
+
+async def test_a_remote_agent_continues_the_trace(exporter: InMemorySpanExporter) -> None:
+    async with product(script=[{"output": [say("Hello.")]}], settings=TRACED) as behind:
+        remote = RemoteAgent(f"{behind.url}/agents/support", name="desk")
+        async with running(create_app(remote, store="memory://", settings=TRACED)) as url, client_of() as client:
+            await AGUIClient(client, url).say("hello")
+        await quiet(behind)
+    spans = Spans(exporter)
+    (asked,) = [span for span in spans.all if span.name.startswith("chat ") and "gpt" not in span.name]
+    assert parent(asked) == id_of(spans["invoke_agent desk"])
+    assert parent(spans["invoke_agent support"]) == id_of(asked)
+    assert len({span.context.trace_id for span in spans.all if span.context}) == 1
+
+
+async def test_an_mcp_server_is_told_with_the_call(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    call_tool = Client.call_tool
+
+    async def listening(self: Client, *args: Any, **more: Any) -> Any:
+        told.append(more["meta"])
+        return await call_tool(self, *args, **more)
+
+    monkeypatch.setattr(Client, "call_tool", listening)
+    async with (
+        served(Wiki().app) as wiki,
+        product([MCPTools.http(wiki)], script(call("search", q="x", limit=1)), settings=TRACED) as p,
+    ):
+        await p.chat().say("search")
+        await quiet(p)
+    ran = Spans(exporter)["execute_tool search"]
+    assert [int(one["traceparent"].split("-")[2], 16) for one in told] == [id_of(ran)]
+
+
+def test_names_are_those_of_the_conventions() -> None:
+    known = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
+    ours = {value for value in vars(names).values() if isinstance(value, str) and value.startswith("gen_ai.")}
+    assert ours | names.TOKENS.keys() <= known
+    assert names.SCHEMA_URL in {schema.value for schema in Schemas}
+    assert {names.INVOKE_AGENT, names.CHAT, names.EXECUTE_TOOL} <= {
+        operation.value for operation in gen_ai_attributes.GenAiOperationNameValues
+    }
