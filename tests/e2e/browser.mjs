@@ -14,6 +14,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--force-prefers-reduced-motion", // nothing waits for what only moves
   "--process-per-site", // pages of one server are one process, which starts and compiles what they run only once
 ];
 export const TIMEOUT = 60_000; // ms; for every single wait, on a busy machine too

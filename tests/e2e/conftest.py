@@ -1,8 +1,8 @@
 """One stack of processes and one browser for all browser tests.
 
-Of the scenarios that can be played over each connection and in each style, most are played in one way only, by turns.
-Those whose way has mattered before are played over each connection and in each style, in as few ways as that takes.
-With ``--every`` all are played in every way; with ``-k`` or the name of a test, too.
+Of the scenarios that can be played over each connection and in each style, all but those in which a person simply
+approves are played in one way only, by turns. With ``--every`` all are played in every way; with ``-k`` or the name of
+a test, too. What a card shows by itself is tested at the element (`test_elements.py`), not on the pages.
 """
 
 from collections.abc import Iterator

@@ -5,14 +5,15 @@ import json
 import os
 import selectors
 import shutil
+import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from tests.support import forks
 from tests.support.servers import free_port
 
 HERE = Path(__file__).resolve().parent
@@ -40,6 +41,33 @@ TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland"}
 TOKEN = {"AGUI_GATE_TOKEN": "wonderland"}
 
 
+class Forked:
+    """A program of Python that begins with everything imported; of `subprocess.Popen` it has what `Process` uses."""
+
+    def __init__(self, module: str, *arguments: str, env: Mapping[str, str]) -> None:
+        program = f"import sys; from {module} import main; main(*sys.argv[1:])"
+        asked, told = os.pipe(), os.pipe()
+        try:
+            self._process = forks.start(program, arguments, cwd=ROOT, env=env, streams=(asked[0], told[1], 2))
+        finally:
+            os.close(asked[0])
+            os.close(told[1])
+        self.stdin: IO[str] | None = os.fdopen(asked[1], "w")
+        self.stdout: IO[str] | None = os.fdopen(told[0])
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended. Raises `subprocess.TimeoutExpired` after so many seconds."""
+        return self._process.wait(START if timeout is None else timeout)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.send_signal(signal.SIGKILL)
+
+
 class Process:
     """A child that says one line when it is up; its stderr goes to ours. ``by_input``: it ends with its input."""
 
@@ -48,7 +76,7 @@ class Process:
     ) -> None:
         self._command, self._cwd, self._by_input = command, cwd, by_input
         self._env = {**os.environ, "COPILOTKIT_TELEMETRY_DISABLED": "true", **FAR, **(env or {})}
-        self.child: subprocess.Popen[str] | None = None
+        self.child: subprocess.Popen[str] | Forked | None = None
 
     def start(self) -> None:
         """Start it and wait for its first line."""
@@ -98,9 +126,17 @@ class Process:
         self.child = None
 
 
+class Program(Process):
+    """A module of Python with a `main`, forked from a process that has all of it imported."""
+
+    def spawn(self) -> None:
+        """Start it; `line` waits for it."""
+        self.child = Forked(*self._command, env=self._env)
+
+
 def program(*arguments: str, env: Mapping[str, str] | None = None) -> Process:
     """One of `programs.py`."""
-    return Process(sys.executable, "-m", "tests.e2e.programs", *arguments, env=env)
+    return Program("tests.e2e.programs", *arguments, env=env)
 
 
 def runtime(node: str, server: str, port: str, env: Mapping[str, str] | None = None) -> Process:
@@ -141,7 +177,7 @@ class Stack:
             "runtime": runtime(node, url["server"], ports["runtime"]),
             GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),
             MIXED: mixed_runtime(node, url["server"], ports[MIXED]),
-            TEAM: Process(sys.executable, "-m", "tests.e2e.teamwork", ports[TEAM], model, *stores[2]),
+            TEAM: Program("tests.e2e.teamwork", ports[TEAM], model, *stores[2]),
             "driver": Process(node, "driver.mjs", cwd=HERE, env={"SHOTS": "1" * shots}, by_input=True),
         }
 

@@ -5,7 +5,6 @@ for those that it provokes.
 """
 
 import json
-from itertools import chain, combinations
 from typing import Any
 from urllib.request import urlopen
 
@@ -17,33 +16,21 @@ from tests.requirements import shows
 VIAS = ("direct", "runtime", "browser")
 STYLES = ("card", "interrupt")
 CARDS = [(via, "card") for via in VIAS]
-SOME = [("direct", "card"), ("direct", "interrupt"), ("browser", "card")]
+BOTH = [("direct", style) for style in STYLES]
+SOME = [*BOTH, ("browser", "card")]
 ALL = [(via, style) for via in VIAS for style in STYLES]
+FEW = {("direct", "card"), ("runtime", "interrupt"), ("browser", "card")}
+"""All connections and styles, in as few ways as that takes."""
 
 
-def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
-    """A test for every scenario over each of these connections and in each of these styles.
-
-    As few ways a scenario as do that, the next scenario has others; the rest is left to `--every`.
-    """
-    return [case for n, name in enumerate(names) for case in _played(name, over, _pairs(over, n))]
+def each(*names: str) -> list[object]:
+    """A test for every scenario over each connection and in each style; the rest is left to `--every`."""
+    return [case for name in names for case in _played(name, ALL, FEW)]
 
 
 def spread(*names: str, over: list[tuple[str, str]]) -> list[object]:
     """A test for every scenario in one of these ways, the next one in the next; the rest is left to `--every`."""
     return [case for n, name in enumerate(names) for case in _played(name, over, {over[n % len(over)]})]
-
-
-def _pairs(over: list[tuple[str, str]], turn: int) -> set[tuple[str, str]]:
-    """As few of the ways as have all of their connections and styles: the first such, or in the next turn the last."""
-    parts = {part for way in over for part in way}
-    numbers = range(1, len(over) + 1)
-    found = next(
-        all_
-        for number in numbers
-        if (all_ := [ways for ways in combinations(over, number) if {*chain(*ways)} == parts])
-    )
-    return {*found[-(turn % 2)]}
 
 
 def _played(name: str, over: list[tuple[str, str]], ways: set[tuple[str, str]]) -> list[object]:
@@ -56,11 +43,12 @@ def _case(name: str, via: str, style: str, **more: Any) -> object:
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("approve", "reject", "edit", "reload", "twoTabs", over=ALL)
+    each("approve")
+    + spread("reject", "edit", "reload", "twoTabs", over=ALL)
     + spread("threeCards", "approveAll", "ignored", "restart", "mixed", "sevenCalls", "decidedElsewhere", over=ALL)
-    + cases("details", "halfDecided", "halfAtWork", over=[("direct", "card"), ("direct", "interrupt")])
-    + cases("stopsAtCard", over=[("direct", "card"), ("runtime", "card")])
-    + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
+    + spread("halfDecided", "halfAtWork", "refusedEdit", over=BOTH)
+    + spread("stopsAtCard", over=[("direct", "card"), ("runtime", "card")])
+    + spread("lateAnswer", over=[("runtime", "interrupt"), ("direct", "card"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -71,17 +59,11 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
     spread(
         "settlesInTime", "staleReject", "goesOn", "editTold", "regenerate", "editMessage", "editWhileAsked", over=ALL
     )
-    + cases("askedAgain", "raced", "expiresInTime", over=SOME)
-    + cases("decidedAtOnce", over=[("direct", "card"), ("direct", "interrupt"), ("runtime", "interrupt")])
-    + cases("asksAtOnce", over=[("direct", "interrupt")])
-    + cases("saidMeanwhile", over=[("runtime", "card")])
-    + cases(
-        "namesWho",
-        "hiddenCharacters",
-        "deletedElsewhere",
-        "toldInTheRun",
-        over=[("direct", "card"), ("direct", "interrupt")],
-    ),
+    + spread("askedAgain", "raced", "expiresInTime", over=SOME)
+    + spread("decidedAtOnce", over=[("runtime", "interrupt"), ("direct", "card"), ("direct", "interrupt")])
+    + spread("asksAtOnce", over=[("direct", "interrupt")])
+    + spread("saidMeanwhile", over=[("runtime", "card")])
+    + spread("namesWho", "deletedElsewhere", "toldInTheRun", over=BOTH),
 )
 def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -89,13 +71,10 @@ def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, option
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("saidAfterHalf", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")])
-    + cases("askedAnewAfterHalf", over=[("direct", "interrupt")])
-    + cases("clockAhead", over=[("direct", "card"), ("direct", "interrupt")])
-    + cases("killed", over=[("direct", "card")])
-    + cases("killedAtWork", over=[("direct", "interrupt"), ("direct", "card")])
-    + cases("saidToNobody", over=[("direct", "interrupt")])
-    + cases("answerLost", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")]),
+    spread("answerLost", "saidAfterHalf", over=[("direct", "card"), ("browser", "interrupt"), ("direct", "interrupt")])
+    + spread("askedAnewAfterHalf", "saidToNobody", over=[("direct", "interrupt")])
+    + spread("clockAhead", "killedAtWork", over=BOTH)
+    + spread("killed", over=[("direct", "card")]),
 )
 def test_what_was_decided_is_what_counts(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     """Something else is said, or the server is away: no decision is lost, and none is made up."""
@@ -106,10 +85,10 @@ def test_what_was_decided_is_what_counts(stack: Stack, scenario: str, options: d
 @pytest.mark.parametrize(
     ("scenario", "options"),
     spread("inboxApproves", "inboxHere", "unread", "goneOn", "goneOnMeanwhile", "staysAtEnd", over=ALL)
-    + cases("inboxRejects", "inboxSettles", "inboxTwoOfOne", over=SOME)
-    + cases("inboxRaced", "inboxRefused", "inboxChanges", "inboxMeanwhile", "inboxMany", over=[("direct", "card")])
-    + cases("inboxFollows", "inboxUntold", over=[("direct", "card")])
-    + cases("inboxAway", over=[("direct", "interrupt")]),
+    + spread("inboxRejects", "inboxSettles", "inboxTwoOfOne", over=SOME)
+    + spread("inboxRaced", "inboxRefused", "inboxChanges", "inboxMeanwhile", "inboxMany", over=[("direct", "card")])
+    + spread("inboxFollows", "inboxUntold", over=[("direct", "card")])
+    + spread("inboxAway", over=[("direct", "interrupt")]),
 )
 def test_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     """Line 6: the inbox decides with `"continue": true`; every open page shows what is true."""
@@ -118,9 +97,9 @@ def test_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, option
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("keepsEdit", "sameThing", "words", over=[("direct", "card"), ("direct", "interrupt")])
-    + cases("sameTitles", "phone", over=[("direct", "card")])
-    + cases("kept", over=[("direct", "interrupt"), ("browser", "interrupt")]),
+    spread("keepsEdit", "sameThing", "words", over=BOTH)
+    + spread("sameTitles", "phone", over=[("direct", "card")])
+    + spread("kept", over=[("direct", "interrupt"), ("browser", "interrupt")]),
 )
 def test_cards_and_lists_say_what_people_need(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     """Edits that last, what ran already, words and amounts as people write them; phones."""
@@ -129,8 +108,8 @@ def test_cards_and_lists_say_what_people_need(stack: Stack, scenario: str, optio
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("threadMenu", "waitsForYou", over=[("direct", "card"), ("browser", "card")])
-    + cases("connections", "listedLate", over=[("direct", "card")]),
+    spread("threadMenu", "waitsForYou", over=[("direct", "card"), ("browser", "card")])
+    + spread("connections", "listedLate", over=[("direct", "card")]),
 )
 def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -138,8 +117,8 @@ def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str])
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("suggestions", "stopThought", over=[("direct", "card"), ("runtime", "card")])
-    + cases("cutOff", "left", over=[("direct", "card"), ("browser", "card")])
+    spread("suggestions", "stopThought", over=[("direct", "card"), ("runtime", "card")])
+    + spread("cutOff", "left", over=[("direct", "card"), ("browser", "card")])
     + spread("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
 )
 def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:
@@ -149,8 +128,8 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
 @pytest.mark.parametrize(
     ("scenario", "options"),
     spread("providerFails", "serverAway", "busy", "cutStream", "tooLarge", "guarded", over=CARDS)
-    + cases("expired", "halfExpired", over=[("direct", "card"), ("direct", "interrupt")])
-    + cases("wrongAddress", over=[("runtime", "card")]),
+    + spread("expired", "halfExpired", over=BOTH)
+    + spread("wrongAddress", over=[("runtime", "card")]),
 )
 def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -158,9 +137,7 @@ def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    spread("accessibility", over=CARDS)
-    + cases("narrow", over=[("direct", "card")])
-    + cases("keyboard", over=[("direct", "card"), ("direct", "interrupt")]),
+    spread("accessibility", over=CARDS) + spread("narrow", over=[("direct", "card")]) + spread("keyboard", over=BOTH),
 )
 def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -169,50 +146,47 @@ def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, st
 @shows("B14", "B15")
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("insideApprove", over=ALL)
+    each("insideApprove")
     + spread("insideEdit", "insideNested", "insideElsewhere", "handsOver", over=ALL)
-    + cases("insideReject", "gatedTask", over=SOME)
+    + spread("insideReject", "gatedTask", "insideStopsAll", "insideStopsLater", "insideUnread", over=SOME)
     + spread("insideStop", "sharedState", "insideReload", "insideFails", over=CARDS)
-    + cases("insideStopsAll", "insideStopsLater", "insideUnread", over=SOME)
-    + cases("insideNarrow", over=[("direct", "card")])
-    + cases("stateRefused", over=[("direct", "card"), ("browser", "card")]),
+    + spread("insideNarrow", over=[("direct", "card")])
+    + spread("stateRefused", over=[("browser", "card"), ("direct", "card")]),
 )
 def test_a_team(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
 
 
-def on_1_0(turn: int, *names: str) -> pytest.MarkDecorator:
-    """Every scenario in both styles, but for `--every` only in one of them, turn by turn."""
-    spare = {(name, STYLES[(n + turn) % 2]) for n, name in enumerate(names)}
-    every = [(name, style) for name in names for style in STYLES]
-    marked = [pytest.param(*case, marks=pytest.mark.spare if case in spare else ()) for case in every]
-    return pytest.mark.parametrize(("scenario", "style"), marked)
+WAYS_OF_1_0 = [
+    {**way, "style": style}
+    for style in STYLES
+    for way in ({"via": "runtime", "runtime": MIXED}, {"via": "direct", "page": "next"})
+]
+"""The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59. Or the page
+has the kit's newest core, and the client that it doesn't have yet: what comes next."""
 
 
-DECIDED = ("approve", "reject", "reload", "mixed", "ignored", "stopText", "stopTool", "approvesThenStops")
-TEAM = ("insideApprove", "insideNested", "handsOver", "sharedState")
+def on_1_0(*names: str) -> list[object]:
+    """A test for every scenario in one of the ways of 1.0, the next one in the next; the rest is left to `--every`."""
+    return [
+        pytest.param(name, way, id=f"{name}-{way.get('page', MIXED)}-{way['style']}", marks=marks)
+        for n, name in enumerate(names)
+        for m, way in enumerate(WAYS_OF_1_0)
+        for marks in [() if (n + m) % len(WAYS_OF_1_0) == 0 else pytest.mark.spare]
+    ]
 
 
-@on_1_0(0, *DECIDED)
-def test_a_runtime_of_1_0_before_a_browser_of_0_x(stack: Stack, scenario: str, style: str) -> None:
-    """The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59."""
-    stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    on_1_0("approve", "reload", "stopTool", "approvesThenStops", "reject", "mixed", "stopText", "ignored"),
+)
+def test_a_person_decides_with_a_client_of_1_0(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
 
 
-@on_1_0(0, *TEAM)
-def test_a_team_through_a_runtime_of_1_0(stack: Stack, scenario: str, style: str) -> None:
-    stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
-
-
-@on_1_0(1, *TEAM)
-def test_a_team_on_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
-    stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
-
-
-@on_1_0(1, *DECIDED)
-def test_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
-    """The kit's newest core, and the client that it doesn't have yet: what comes next."""
-    stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
+@pytest.mark.parametrize(("scenario", "options"), on_1_0("insideApprove", "insideNested", "sharedState", "handsOver"))
+def test_a_team_with_a_client_of_1_0(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
 
 
 def test_a_page_that_knows_nothing_of_this_server(stack: Stack) -> None:

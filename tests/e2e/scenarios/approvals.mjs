@@ -52,38 +52,24 @@ export async function edit(t) {
   await shows(page.locator('[data-testid="tool-chip"]'), /"refunded": 0\.05/);
 }
 
-/** An edit form from the tool's schema: choices, boxes to tick, lists, parts of an object; what nobody touches stays as it is. */
-export async function details(t) {
+/** An edit that the server refuses is asked for again; what nobody touches stays as it is. */
+export async function refusedEdit(t) {
   await t.script(calls("I prepared it.", ship()), says("It is on its way."));
   const page = await t.open();
   await t.say(page, "Ship order 1003");
-  await t.card(page).waitFor();
-  await shows(t.card(page), /StreetLange Straße 17.*ZipNone|ZipNone.*StreetLange Straße 17/);
-  await t.shot(page, "card");
   await t.press(page, "Edit");
   await page.getByLabel("Gift message").fill("long ".repeat(10));
   await page.keyboard.press("Enter");
-  await t.card(page).getByRole("alert").filter({ hasText: "The edit was refused" }).waitFor(); // by the server, which asks again
+  await t.card(page).getByRole("alert").filter({ hasText: "The edit was refused" }).waitFor();
   await t.idle(page);
   await t.shot(page, "refused");
   if ((await t.card(page).getAttribute("mode")) === "view") await t.press(page, "Edit"); // an interrupt's card keeps what was typed
   await page.getByLabel("Gift message").fill("");
-  await becomes(() => page.getByLabel("Carrier").locator("option").allTextContents(), ["dhl", "ups"]);
   await page.getByLabel("Carrier").selectOption("dhl");
-  await page.getByLabel("To street").fill("Kurze Straße 1");
-  await page.getByLabel("Insured").uncheck();
-  await page.getByLabel("Tags").fill("fragile\ngift");
-  await page.getByLabel("Boxes").fill("10");
-  await accessible(page, "many fields");
-  await t.press(page, "Approve with changes");
-  await page.getByText("Boxes must be at most 9.").waitFor();
   await becomes(() => page.evaluate(() => document.documentElement.scrollHeight <= innerHeight), true, "the frame of the page stays where it is");
-  await t.shot(page, "edit");
-  await page.getByLabel("Boxes").fill("9");
-  await page.keyboard.press("Enter");
+  await t.press(page, "Approve with changes");
   await t.answered(page, "It is on its way.");
-  const changed = { to: { ...DETAILS.to, street: "Kurze Straße 1" }, carrier: "dhl", insured: false, tags: ["fragile", "gift"], boxes: 9 };
-  await becomes(() => t.edited(), { ...DETAILS, ...changed });
+  await becomes(() => t.edited(), { ...DETAILS, carrier: "dhl" });
 }
 
 /** One approved, one rejected, one edited; cards open one after the other, interrupts all at once. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { CLOCK, answer, atRest, done, open, say, toolsAre } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
-import { call, calls, DETAILS, refund, says, ship } from "../stage.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
 
@@ -41,27 +41,6 @@ export async function builtinEdit(t) {
   await done(page);
   await shows(page.locator(".tool-decision").last(), new RegExp(`^Approved at ${CLOCK}, in the chat · Amount 0\\.10 € → 0\\.05 €$`));
   await toolsAre(page, ["refund:done"]);
-}
-
-/** An edit form from the tool's schema; what nobody touches stays as it is. */
-export async function builtinDetails(t) {
-  await t.script(calls("I prepared it.", ship()), says("It is on its way."));
-  const page = await open(t);
-  await say(page, "Ship order 1003");
-  await page.getByRole("button", { name: "Edit" }).click();
-  await page.getByLabel("Carrier").selectOption("dhl");
-  await page.getByLabel("To street").fill("Kurze Straße 1");
-  await page.getByLabel("Tags").fill("fragile\ngift");
-  await page.getByLabel("Boxes").fill("10");
-  await accessible(page, "many fields");
-  await page.getByRole("button", { name: "Approve with changes" }).click();
-  await page.getByText("Boxes must be at most 9.").waitFor();
-  await t.shot(page, "edit");
-  await page.getByLabel("Boxes").fill("9");
-  await page.getByLabel("Boxes").press("Enter");
-  await done(page);
-  const changed = { to: { ...DETAILS.to, street: "Kurze Straße 1" }, carrier: "dhl", tags: ["fragile", "gift"], boxes: 9 };
-  await becomes(() => t.edited(), { ...DETAILS, ...changed });
 }
 
 export async function builtinReject(t) {

@@ -104,10 +104,9 @@ export async function keepsEdit(t) {
   await t.chipsAre(page, ["refund:done"]);
 }
 
-/** One refund ran. About another order nothing is said; about the same one it is; of the very same call in red. */
+/** One refund ran. Before that nothing is said; about the same order it is; of the very same call in red. */
 const SAME = [
   [refund("1001", 0.1), null],
-  [refund("1002", 0.1), null],
   [refund("1001", 0.2), { same: false, text: /^Already ran in this chat:.*1001 · 0\.10 €/ }],
   [refund("1001", 0.1), { same: true, text: /^The very same already ran in this chat:.*1001 · 0\.10 €(?!.*0\.20 €).*and 1 more about the same$/ }],
 ];
@@ -149,8 +148,8 @@ export async function sameThing(t) {
   }
 }
 
-/** Money has two digits, a text has quotes only where a number could stand, and a tool has a name for people. */
-const WORDS = calls("Three things.", refund("1003", 64.9), call("label_order", { order_id: "1003", label: "7" }), call("label_order", { order_id: "1003", label: 7 }));
+/** Money has two digits, a text has quotes only where a number could stand, a tool has a name for people, and what can't be seen is drawn as what it is. */
+const WORDS = calls("Three things.", refund("1003", 64.9), call("label_order", { order_id: "1003", label: "7" }), call("label_order", { order_id: "10\u200b03", label: 7 }));
 
 export async function builtinWords(t) {
   await t.script(WORDS, says("Left alone."));
@@ -158,7 +157,8 @@ export async function builtinWords(t) {
   await say(page, "Refund it and label it");
   const cards = page.locator(".card");
   await cards.nth(2).waitFor();
-  await becomes(() => cards.locator(".arguments").allTextContents(), ["Order id1003Amount64.90 €", 'Order id1003Label"7"', "Order id1003Label7"]);
+  await becomes(() => cards.locator(".arguments").allTextContents(), ["Order id1003Amount64.90 €", 'Order id1003Label"7"', "Order id10⟦U+200B⟧03Label7"]);
+  await shows(page.locator(".rows .tool-preview").last(), /10⟦U\+200B⟧03/);
   await shows(cards.first(), /Refund 64\.90 € for order 1003\?/);
   const names = page.locator(".rows .tool .tool-name");
   await becomes(() => names.allTextContents(), ["Refund", "Label order", "Label order"]);
@@ -173,11 +173,12 @@ export async function words(t) {
   const page = await t.open({ tall: true });
   await t.say(page, "Refund it and label it");
   await t.card(page).waitFor();
-  const expected = ["Order id1003Amount64.90 €", 'Order id1003Label"7"', "Order id1003Label7"];
+  const expected = ["Order id1003Amount64.90 €", 'Order id1003Label"7"', "Order id10⟦U+200B⟧03Label7"];
   await becomes(async () => (await page.locator(".arguments:visible").allTextContents()).sort(), expected.sort()); // those in cards come last
   await page.locator("main").getByText("Refund 64.90 € for order 1003?").first().waitFor();
   await becomes(async () => (await page.locator("main").innerText()).match(/\brefund\b|label_order/g), null, "no tool's own name is to be read");
   await counts(page.locator('[data-testid="tool-chip"] [title="refund"]'), 1, "it is there on hover");
+  await shows(page.locator('[data-testid="tool-chip"] .chip-preview').last(), /10⟦U\+200B⟧03/);
   await t.shot(page, "cards");
 }
 

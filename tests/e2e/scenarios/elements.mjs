@@ -7,7 +7,7 @@ import { addPage, TIMEOUT } from "../browser.mjs";
 import { CLOCK, focused } from "../builtin.mjs";
 import { becomes, counts, shows, textOf } from "../eventually.mjs";
 import { waiting } from "../inbox.mjs";
-import { call, calls, refund, ship } from "../stage.mjs";
+import { call, calls, DETAILS, refund, ship } from "../stage.mjs";
 
 const HTML = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Elsewhere</title>
 <link rel="stylesheet" href="/page.css"></head><body><main><h1>Approvals</h1><agui-confirm-card id="first">The card can't be shown here.</agui-confirm-card></main></body></html>`;
@@ -95,9 +95,21 @@ export async function elementDecides(t) {
   await page.keyboard.press("Enter");
   await shows(page.locator(".field-error", { hasText: /\S/ }), /^Boxes must be a number\.$/);
   assert.equal(await nameOfFocused(page), "field-boxes", "the focus is where it is wrong");
-  await page.getByLabel("Boxes").fill("3");
+  await page.getByLabel("Boxes").fill("10");
   await page.keyboard.press("Enter");
-  await shows(page.locator(".line").nth(1), /^Approved at .* · Boxes 2 → 3$/);
+  await shows(page.locator(".field-error", { hasText: /\S/ }), /^Boxes must be at most 9\.$/);
+  await page.getByLabel("Boxes").fill("9");
+  assert.deepEqual(await page.getByLabel("Carrier").locator("option").allTextContents(), ["dhl", "ups"]);
+  await page.getByLabel("Carrier").selectOption("dhl");
+  await page.getByLabel("To street").fill("Kurze Straße 1");
+  await page.getByLabel("Insured").uncheck();
+  await page.getByLabel("Tags").fill("fragile\ngift");
+  await accessible(page, "many fields");
+  await press(page, "Approve with changes");
+  await shows(page.locator(".line").nth(1), /^Approved at .* · .*Boxes 2 → 9/);
+  const changed = { to: { ...DETAILS.to, street: "Kurze Straße 1" }, carrier: "dhl", insured: false, tags: ["fragile", "gift"], boxes: 9 };
+  const { calls: [record] } = await (await fetch(`${t.urls.server}/threads/${edited}?view=calls`)).json();
+  assert.deepEqual(record.effective_arguments, { ...DETAILS, ...changed });
   await page.evaluate((id) => window.showWaiting(id), rejected);
   await press(page, "Reject");
   await page.keyboard.type("No receipt");

@@ -170,30 +170,6 @@ export async function builtinTryAgain(t) {
   await counts(page.getByText("Already ran in this thread"), 0, "said once, in the page's own words");
 }
 
-/** What can't be seen, and what turns text around, is drawn as what it is. */
-export async function builtinHidden(t) {
-  const mail = call("send_email", { to: "Ben", subject: "Your \u202edednufer\u202c order", body: "100\u200b0 euros" });
-  await t.script(calls("I'll write.", mail), says("Not sent."));
-  const page = await open(t);
-  await say(page, "Write to Ben");
-  const card = page.locator(".card");
-  await card.waitFor();
-  await shows(card, /Your ⟦U\+202E⟧dednufer⟦U\+202C⟧ order.*100⟦U\+200B⟧0 euros/);
-  await becomes(() => card.locator(".hidden-character").first().getAttribute("title"), "right-to-left override");
-  await t.shot(page, "card");
-  await accessible(page, "hidden characters");
-  await page.getByRole("button", { name: "Edit" }).click();
-  await shows(card.locator(".field-hidden").first(), /Really: Your ⟦U\+202E⟧dednufer/);
-  await t.shot(page, "edit");
-  await page.getByRole("button", { name: "Back" }).click();
-  await page.getByRole("button", { name: "Reject" }).click();
-  await page.keyboard.insertText("no\u2066!");
-  await page.keyboard.press("Enter");
-  await done(page);
-  await shows(decision(page), /“no⟦U\+2066⟧!”/);
-  await shows(page.locator(".tool-preview"), /⟦U\+202E⟧/);
-}
-
 /** One says yes and one says no, at the same moment: both pages end with the same, which is what the ledger has. */
 export async function builtinRace(t) {
   await t.script(TURN, says("That is settled."), says("That was settled."));

@@ -387,19 +387,3 @@ export async function askedAgain(t) {
   await t.chipsAre(page, ["refund:done", "archive_order:done"]);
 }
 
-/** Characters that can't be seen, or turn the direction of what is around them, are drawn as what they are. */
-export async function hiddenCharacters(t) {
-  const args = { to: "Ben\u200b", subject: "Pay \u202e05.001 to Ann", body: "👨‍👩‍👧 می‌خواهم" };
-  await t.script(calls("I'll write.", call("send_email", args)), says("Written."));
-  const page = await t.open();
-  await t.say(page, "Write to Ben");
-  await t.card(page).waitFor();
-  await becomes(() => t.card(page).locator("dd .hidden-character").allTextContents(), ["⟦U+200B⟧", "⟦U+202E⟧"]);
-  await shows(t.card(page), /👨‍👩‍👧 می‌خواهم/); // what belongs to the writing stays
-  await shows(page.getByTestId("tool-chip").locator(".chip-preview"), /Ben⟦U\+200B⟧ · Pay ⟦U\+202E⟧05.001 to Ann/);
-  await t.shot(page, "card");
-  await accessible(page, "hidden characters");
-  await t.press(page, "Edit");
-  await page.getByText("Really: Pay ⟦U+202E⟧05.001 to Ann").waitFor();
-  await t.shot(page, "edit");
-}

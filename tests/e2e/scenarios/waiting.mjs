@@ -141,7 +141,7 @@ export async function inboxMany(t) {
   const long = await elsewhere(t, calls("I'll write.", call("send_email", { to: "Ben\u200b", subject: "Pay \u202e05.001 to Ann", body: "A very long text. ".repeat(200) })));
   const wide = await elsewhere(t, calls("I'll put it away.", call("archive_order", { order_id: "9007199254740993".repeat(12) })));
   const big = await elsewhere(t, calls("I'll count.", { type: "function_call", name: "credit_points", arguments: '{"points": 9007199254740993}' }));
-  for (const options of [{ colorScheme: "light" }, { colorScheme: "dark" }, { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 }]) {
+  for (const options of [{ colorScheme: "dark" }, { colorScheme: "light", viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 }]) {
     const page = await t.open(options);
     const name = options.viewport ? "phone" : options.colorScheme;
     await button(page).waitFor();
