@@ -25,7 +25,14 @@ class Word:
 
 
 WORDS = {
-    "settle": Word("settle settles settled", ("core/sanitizer.py", "core/sequencer.py", "core/transcript.py"), 0),
+    "settle": Word(
+        "settle settles settled",
+        (
+            *("core/sanitizer.py", "core/sequencer.py", "core/transcript.py"),
+            *("cli/commands/ops.py", "extras/operations/", "stores/operators.py", "stores/sql/operators.py"),
+        ),
+        0,
+    ),
     "note": Word("note notes noted", ("bus/replicas/",), 10),
     "take": Word("take takes taken took taking", ("stores/",), 12),
     "tell": Word("tell tells told telling", ("bus/", "extras/replica_signals.py"), 28),

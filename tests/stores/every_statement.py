@@ -26,6 +26,7 @@ from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
 from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, StopRequest, Thread, Which
 from agui_gate.stores.lease import DECIDES
+from agui_gate.stores.operators import Act, WhichCalls
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages
 from agui_gate.stores.sql import operations
@@ -98,8 +99,29 @@ async def use_everything(store: Used, clock: Clock) -> None:
     await _approvals(store, clock)
     await _lists(store)
     await _trail(store)
+    await _operators(store)
     await _forgotten(store, clock)
     await _unreadable(store)
+
+
+async def _operators(store: Used) -> None:
+    operators, act = store.operators, Act("olga", "why")
+    for which in get_args(WhichCalls):
+        page = await operators.calls(which, None, 1)
+        await operators.calls(which, "acme", 1, page.next_cursor)
+    await operators.threads(None, 1)
+    await operators.runs(None, 1)
+    await ask(store, gated("o1"), thread_id="operated")
+    await operators.call("o1")
+    await store.move("o1", State.CLAIMED)
+    await store.move("o1", State.UNKNOWN)
+    thread = await store.lease_thread("alice", "operated", "support", "operates")
+    await operators.ask_to_stop("alice", "operated", act)
+    await operators.settle("o1", State.DONE, Output("done"), act, "operates")
+    await operators.hand_on(thread, "carl", act, "operates")
+    await store.commit(thread, Change(status="finished"), "operates")
+    for lift in (False, True):
+        await operators.freeze(Freeze(agent="nobody"), act, lift=lift)
 
 
 async def _commit(store: Used, change: Change, run_key: str, thread_id: str = "t") -> Thread:

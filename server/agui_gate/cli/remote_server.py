@@ -166,6 +166,10 @@ class RemoteServer:
             f"The list of the server at {self._url} is too long: the command stopped after {MAX_PAGES:,} pages."
         )
 
+    def ask(self, method: str, path: str, payload: Json | None = None) -> Json:
+        """Returns the answer of one request."""
+        return self._run(self._asked(method, path, MAX_ANSWER, payload))[0]
+
     async def _page(self, path: str, most: int) -> tuple[list[Json], str | None, int]:
         told, size = await self._asked("GET", path, most)
         page = self._typed(told, _Page)

@@ -12,7 +12,8 @@ everybody can check an exported line by three lines of code. A chain alone prove
 it anew, or cut off its end. Against that its `Head` is kept elsewhere, and held against the chain later.
 
 An event outlives its thread, and so it holds nothing of what was said. Of arguments and results it has a digest
-(SHA-256). Of an edit it has the places that it changed, as JSON pointers. A reason that a person gave is not in it.
+(SHA-256). Of an edit it has the places that it changed, as JSON pointers. A reason that a person gave with a decision
+is not in it; one that an operator gave is.
 
 `body` is the text that was hashed: a store keeps it as text, byte by byte. A reader takes any ``kind`` and any body: a
 newer version may have written them.
@@ -49,6 +50,11 @@ Kind = Literal[
     "deleted",
     "restored",
     "revoked",
+    "settled",
+    "stopped",
+    "handed_on",
+    "frozen",
+    "lifted",
 ]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
 ``refused``: an answer that was not taken.
@@ -56,6 +62,10 @@ Kind = Literal[
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
 in which it was not settled. ``revoked``: the grant that came with its yes was revoked. Each of the others is the move
 to that state.
+
+Of operators, with their reason: ``settled``: what came of it was found out, which the next event says; ``stopped`` and
+``handed_on``: its thread was, and there may be no approval; ``frozen`` and ``lifted``: calls are, and there is no
+thread.
 """
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))

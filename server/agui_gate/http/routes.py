@@ -51,6 +51,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
         ExtraRoutes(server, "components.assets", "/components"),
         ExtraRoutes(server, "metrics.routes", "/metrics"),
+        ExtraRoutes(server, "operations.routes", "/ops"),
         Route("/healthz", health.healthy),
         Route("/readyz", health.ready),
         *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot")] if page else ()),

@@ -17,6 +17,7 @@ from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.backlog import BacklogStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.epochs import EpochStore
+from agui_gate.stores.operators import OperatedStore
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.retention import RetentionStore
 from agui_gate.stores.tombstones import TombstoneStore
@@ -209,6 +210,7 @@ class FullStore(
     FreezingStore,
     BacklogStore,
     GrantingStore,
+    OperatedStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

@@ -15,8 +15,8 @@ from agui_gate.errors import Forbidden
 
 Role = Literal["user", "approver", "auditor", "operator"]
 """``user``: works with agents, on its owner's threads. ``approver``: decides calls: its owner's, and those that gates
-let it decide. ``operator``: sees and revokes the grants of its tenant. ``auditor`` and ``operator``: read what there is
-to be read of a server, for now.
+let it decide. ``operator``: sees what everybody of its tenant does, stops and settles it, sees and revokes the grants.
+``auditor`` and ``operator``: read what there is to be read of a server, for now.
 """
 
 ROLES: frozenset[str] = frozenset(get_args(Role))
@@ -62,6 +62,16 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("PATCH", "/copilotkit/threads/{id:path}"): _USER,
     ("DELETE", "/copilotkit/threads/{id:path}"): _USER,
     ("GET", "/metrics"): _OPERATES,
+    ("GET", "/ops/runs"): _OPERATES,
+    ("GET", "/ops/threads"): _OPERATES,
+    ("POST", "/ops/threads/{id:path}/stop"): _OPERATES,
+    ("GET", "/ops/approvals"): _OPERATES,
+    ("GET", "/ops/approvals/{id}"): _OPERATES,
+    ("POST", "/ops/approvals/{id}/settle"): _OPERATES,
+    ("GET", "/ops/owners/{id:path}"): _OPERATES,
+    ("POST", "/ops/owners/{id:path}/hand-on"): _OPERATES,
+    ("GET", "/ops/freezes"): _OPERATES,
+    ("POST", "/ops/freezes"): _OPERATES,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
 }

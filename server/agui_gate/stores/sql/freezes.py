@@ -22,17 +22,27 @@ _LIFT = "DELETE FROM freezes WHERE tenant = :tenant AND id = :id"
 
 def freeze(variant: Variant, wanted: Freeze) -> Steps[bool]:
     """Freezes calls, after all claims that are under way. Returns True."""
-    values = {**msgspec.structs.asdict(wanted), "id": wanted.id}
-    del values["at"]
     yield [Statement(variant.alone, {"name": FREEZE})]
-    yield Last([Statement(_FREEZE, values)])
+    yield Last([freezing(wanted)])
     return True
 
 
 def lift(wanted: Freeze) -> Steps[bool]:
     """Ends a freeze. Returns whether there was one."""
-    (found,) = yield Last([Statement(_LIFT, {"id": wanted.id})])
+    (found,) = yield Last([lifting(wanted)])
     return found.changed > 0
+
+
+def freezing(wanted: Freeze) -> Statement:
+    """Returns the statement that freezes calls, for who has waited for the claims that are under way."""
+    values = {**msgspec.structs.asdict(wanted), "id": wanted.id}
+    del values["at"]
+    return Statement(_FREEZE, values)
+
+
+def lifting(wanted: Freeze) -> Statement:
+    """Returns the statement that ends a freeze."""
+    return Statement(_LIFT, {"id": wanted.id})
 
 
 def freezes() -> Steps[Sequence[Freeze]]:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from agui_gate.stores.sql.deletions import Deletions
     from agui_gate.stores.sql.epochs import Epochs
     from agui_gate.stores.sql.lists import Lists
+    from agui_gate.stores.sql.operators import SqlOperators
     from agui_gate.stores.sql.retention import Retention
     from agui_gate.stores.sql.threads import Threads
     from agui_gate.stores.tombstones import Tombstone
@@ -332,6 +333,13 @@ class SQLStore(ABC):
         from agui_gate.stores.sql.freezes import freezes
 
         return await self._do("read", freezes)
+
+    @property
+    def operators(self) -> "SqlOperators":
+        """See `OperatedStore`."""
+        from agui_gate.stores.sql.operators import SqlOperators
+
+        return SqlOperators(self, self._sql)
 
     async def grants(self, whose: "Whose", value: str) -> "Sequence[Grant]":
         """See `GrantingStore`."""

@@ -1,0 +1,287 @@
+"""Operators: they see and change what belongs to anybody of their tenant, by a server and on the store."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from agui_gate import Agent, Principal, create_app
+from agui_gate import adapter as ad
+from agui_gate.cli.program import program
+from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, Unavailable
+from agui_gate.extras.operations.desk import Desk as OperatorsDesk
+from agui_gate.stores.base import LEASE_MS
+from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.people.desk import Desk, Model
+from tests.product.inprocess import Answer, Parrot, request, run, run_body, started, user
+from tests.stores.support import Clock, ask, gated
+
+pytestmark = pytest.mark.anyio
+
+PEOPLE: dict[str, Any] = {
+    "ada": Principal("ada", "acme"),
+    "eve": Principal("eve", "evil"),
+    "olga": Principal("olga", "acme", ["operator"]),
+}
+
+
+class Recalls(Model):
+    """Remembers what it was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[ad.TurnRequest] = []
+
+    def _turn(self, request: ad.TurnRequest) -> list[Any]:
+        self.sent.append(request)
+        return super()._turn(request)
+
+
+class Office(Desk):
+    """A desk with a model that remembers, and a tool that may break off."""
+
+    def __init__(self, **gate: Any) -> None:
+        super().__init__(dict(PEOPLE), **gate)
+        self.model = Recalls()
+
+    def agent(self) -> Agent:
+        made = super().agent()
+        return Agent(name="support", model=self.model, tools=list(made.tools))
+
+    async def unknown(self, who: str = "ada", thread: str = "t") -> str:
+        """The id of a call that was interrupted while it ran."""
+        approval_id = await self.ask(who, thread=thread)
+        store = self.app.state.engine.store
+        await store.move(approval_id, State.CLAIMED, decision=Decision(True, who, way="http"))
+        await store.move(approval_id, State.UNKNOWN, output=Output('{"status":"unknown"}', True))
+        return approval_id
+
+
+SAID = {"done": True, "result": "Refund R-17 was made.", "reason": "Seen in the ledger."}
+
+
+async def test_a_call_is_settled_and_the_next_run_tells_the_model() -> None:
+    async with Office().open() as office:
+        approval_id = await office.unknown()
+        (seen,) = (await office.get("olga", "/ops/approvals", "state=unknown")).json()["approvals"]
+        assert (seen["id"], seen["owner"], seen["tenant"], seen["tool"]) == (approval_id, "ada", "acme", "refund")
+        shown = (await office.get("olga", f"/ops/approvals/{approval_id}")).json()
+        assert shown["arguments"] == {"order_id": "A1", "amount": 20}
+        assert shown["idempotency_key"].endswith(f":{(await _record(office, approval_id))['call_id']}")
+        settled = await office.post("olga", f"/ops/approvals/{approval_id}/settle", SAID)
+        assert (settled.status, settled.json()["state"]) == (200, "done")
+        record = await _record(office, approval_id)
+        assert (record["state"], record["decision"]["by"]) == ("done", "ada")
+        assert json.loads(record["result"])["result"] == SAID["result"]
+        await office.say("ada", "and now?")
+        told = [part for turn in office.model.sent[-1].transcript for part in getattr(turn, "results", ())]
+        assert SAID["result"] in str(office.model.sent[-1].transcript), told
+        assert "and now?" in str(office.model.sent[-1].transcript[-1])
+        assert office.ran == [], "it doesn't run again"
+        again = await office.post("olga", f"/ops/approvals/{approval_id}/settle", SAID)
+        assert (again.status, again.json()["error"]["code"]) == (422, "approval_refused")
+        last = [event for event in await office.trail() if event.kind == "settled"]
+        assert [(event.by, json.loads(event.body)["reason"]) for event in last] == [("olga", SAID["reason"])]
+
+
+async def _record(office: Desk, approval_id: str) -> Any:
+    return (await office.get("ada", f"/approvals/{approval_id}")).json()
+
+
+async def test_another_tenants_things_are_not_there() -> None:
+    async with Office().open() as office:
+        approval_id = await office.unknown("eve", "secret")
+        for path in ("/ops/threads", "/ops/runs"):
+            assert "secret" not in (await office.get("olga", path)).body.decode()
+        assert (await office.get("olga", "/ops/approvals", "state=unknown")).json()["approvals"] == []
+        wrong = [
+            await office.get("olga", f"/ops/approvals/{approval_id}"),
+            await office.get("olga", "/ops/approvals/none"),
+            await office.post("olga", f"/ops/approvals/{approval_id}/settle", SAID),
+            await office.post("olga", "/ops/threads/secret/stop", {"reason": "x"}),
+        ]
+        assert [answer.status for answer in wrong] == [404] * 4
+        assert wrong[0].body == wrong[1].body == wrong[2].body
+        assert (await office.get("olga", "/ops/owners/eve")).json()["threads"]["number"] == 0
+        refused = await office.post("olga", "/ops/freezes", {"reason": "x", "tenant": "evil"})
+        assert refused.status == 422
+        frozen = (await office.post("olga", "/ops/freezes", {"reason": "Mine."})).json()["freezes"]
+        assert [(one["tenant"], one["reason"]) for one in frozen] == [("acme", "Mine.")]
+
+
+@pytest.mark.parametrize("body", [{}, {"done": 1, "result": "x", "reason": "y"}, {**SAID, "more": 1}, [], "x"])
+async def test_a_body_that_does_not_fit_is_refused_and_changes_nothing(body: Any) -> None:
+    async with Office().open() as office:
+        approval_id = await office.unknown()
+        assert (await office.post("olga", f"/ops/approvals/{approval_id}/settle", body)).status == 422
+        assert (await _record(office, approval_id))["state"] == "unknown"
+
+
+async def test_lists_refuse_what_they_can_not_be_asked() -> None:
+    async with Office().open() as office:
+        for query in ("state=done", "limit=0", "limit=201", "limit=x", "cursor=x"):
+            assert (await office.get("olga", "/ops/approvals", query)).status == 422, query
+
+
+async def test_a_run_is_stopped_and_the_trail_says_why() -> None:
+    began = asyncio.Event()
+
+    class Hangs(Parrot):
+        async def stream(self, turn: Any) -> Any:
+            began.set()
+            await asyncio.Event().wait()
+            yield []
+
+    app = create_app(Agent(name="a", model=Hangs()), store="memory://", settings=Settings())
+    async with started(app):
+        hanging = asyncio.create_task(run(app, run_body("t", user("hi", "1"))))
+        await began.wait()
+        (seen,) = (await request(app, "GET", "/ops/runs")).json()["runs"]
+        assert (seen["thread_id"], seen["owner"], seen["state"], seen["kind"]) == ("t", "local", "running", "run")
+        assert (await _stop(app, "t", {"reason": " "})).status == 422
+        stopped = await _stop(app, "t", {"reason": "It hangs."})
+        assert stopped.json()["state"] == "stopped"
+        await hanging
+        assert (await _stop(app, "t", {"reason": "Again."})).status == 404
+        (event,) = (await app.state.engine.store.read_events(limit=10)).events
+        assert (event.kind, event.by, json.loads(event.body)) == ("stopped", "local", {"reason": "It hangs."})
+
+
+async def _stop(app: Any, thread: str, body: Any) -> Answer:
+    return await request(app, "POST", f"/ops/threads/{thread}/stop", json.dumps(body).encode())
+
+
+async def test_threads_are_handed_on_but_for_those_that_are_busy_or_taken(tmp_path: Path) -> None:
+    store = SQLiteStore(str(tmp_path / "store.db"))
+    await store.start()
+    for name in ("free", "busy", "taken"):
+        await ask(store, gated(name, thread_id=name), thread_id=name)
+    await ask(store, gated("other", principal="bob", thread_id="taken"), principal="bob", thread_id="taken")
+    await store.lease_thread("alice", "busy", "support", "r9")
+    desk = OperatorsDesk(store, "olga")
+    told = await desk.hand_on("alice", "bob", "She has left.")
+    assert (told["threads"], sorted(told["left"])) == (["free"], ["busy", "taken"])
+    assert [one.id for one in (await store.list_approvals("bob", limit=10)).approvals] == ["free", "other"]
+    assert [one.id for one in (await store.list_approvals("alice", limit=10)).approvals] == ["busy", "taken"]
+    assert sorted((await desk.who("bob"))["threads"]["ids"]) == ["free", "taken"]
+    with pytest.raises(InvalidRequest):
+        await desk.hand_on("bob", "bob", "why")
+    await store.aclose()
+
+
+async def test_what_can_not_be_done_is_said() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    await store.start()
+    desk = OperatorsDesk(store, "olga")
+    with pytest.raises(Unavailable):
+        await desk.hand_on("alice", "bob", "why")
+    await ask(store, gated("a1"), gated("a2", runner="agent"))
+    await store.move("a2", State.CLAIMED)
+    await store.move("a2", State.UNKNOWN)
+    with pytest.raises(ApprovalRefused, match="is pending"):
+        await desk.settle("a1", True, "x", "y")
+    with pytest.raises(ApprovalRefused, match="begin a task"):
+        await desk.settle("a2", True, "x", "y")
+    with pytest.raises(InvalidRequest, match="reason"):
+        await desk.settle("a2", False, "x", "  ")
+    with pytest.raises(InvalidRequest, match="result"):
+        await desk.settle("a2", False, " ", "y")
+    assert (await desk.settle("a2", False, "x", "y"))["state"] == "failed"
+    for owner in ("alice", "bob"):
+        await store.lease_thread(owner, "t", "support", f"r-{owner}")
+    with pytest.raises(InvalidRequest, match=r"Several owners .*: alice, bob\."):
+        await desk.stop("t", "why")
+    clock.advance(2 * LEASE_MS)
+    with pytest.raises(NotFound):
+        await desk.stop("t", "why")
+    await store.aclose()
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def ops(place: Path, *words: str) -> tuple[int, str, Any]:
+    """What `agui-gate ops` prints, and as JSON."""
+    options = ["--store", f"sqlite:///{place}", "--operator", "olga"]
+    told = CliRunner().invoke(program, ["ops", *words, *options], env={"AGUI_GATE_URL": ""})
+    as_json: Any = None
+    if "--json" in words and told.exit_code == 0:
+        as_json = json.loads(told.stdout)
+    return told.exit_code, told.output, as_json
+
+
+def prepare(place: Path) -> None:
+    async def make() -> None:
+        store: FullStore = SQLiteStore(str(place))
+        await store.start()
+        await ask(store, gated("apr_waits"), gated("apr_lost"), gated("apr_unknown"))
+        for name in ("apr_lost", "apr_unknown"):
+            await store.move(name, State.CLAIMED, decision=Decision(True, "bob", way="http"))
+        await store.move("apr_unknown", State.UNKNOWN, output=Output("?", True))
+        await store.aclose()
+
+    asyncio.run(make())
+
+
+def test_the_command_on_a_store(tmp_path: Path) -> None:
+    place = tmp_path / "store.db"
+    prepare(place)
+    assert ops(place, "runs")[:2] == (0, "Nothing is at work.\n")
+    for state, name in (("pending", "apr_waits"), ("orphaned", "apr_lost"), ("unknown", "apr_unknown")):
+        code, told, found = ops(place, "approvals", "--state", state, "--json")
+        assert (code, [(one["id"], one["state"]) for one in found["approvals"]]) == (0, [(name, state)]), told
+        assert "arguments" not in told
+        code, told, _ = ops(place, "approvals", "--state", state)
+        assert told.splitlines()[1].split()[:5] == [name, "alice", "t", "refund", state]
+    code, told, _ = ops(place, "show", "apr_unknown")
+    assert '"amount": 50' in told
+    assert ":call-apr_unknown" in told
+    found = ("--result", "R-17", "--reason", "Seen")
+    assert ops(place, "settle", "apr_unknown", *found)[0] == 2
+    assert ops(place, "settle", "apr_unknown", "--done", "--result", "R-17")[0] == 2
+    assert ops(place, "settle", "apr_none", "--done", *found)[:2] == (1, "error: There is no such approval.\n")
+    assert ops(place, "settle", "apr_waits", "--done", *found)[0] == 1
+    code, _, settled = ops(place, "settle", "apr_unknown", "--failed", *found, "--json")
+    assert (code, settled["state"]) == (0, "failed")
+    assert ops(place, "settle", "apr_unknown", "--failed", *found)[0] == 1
+    code, told, found_threads = ops(place, "threads", "--json")
+    assert [(one["id"], one["owner"], one["pending"]) for one in found_threads["threads"]] == [("t", "alice", 1)]
+    assert ops(place, "threads", "--owner", "alice")[1].splitlines()[1].split()[:3] == ["t", "alice", "support"]
+    code, told, _ = ops(place, "who", "alice")
+    assert (code, "refund (apr_waits)" in told, "refund (apr_lost)" in told) == (0, True, True)
+    assert ops(place, "stop", "t", "--reason", "x")[:2] == (1, "error: Nothing is at work on such a thread.\n")
+    assert ops(place, "hand-on", "alice", "carl", "--reason", "x")[:2] == (0, "1 thread handed on to carl.\n")
+    assert ops(place, "freeze", "--tool", "refund", "--reason", "Checked.")[0] == 0
+    assert "Checked." in ops(place, "freeze", "--list")[1]
+    assert ops(place, "freeze", "--tool", "refund", "--lift")[:2] == (0, "Nothing is frozen.\n")
+    assert ops(place, "freeze", "--tool", "refund", "--lift")[0] == 1
+    assert ops(place, "freeze", "--tool", "refund")[0] == 1, "a reason is asked for"
+    checked = CliRunner().invoke(program, ["audit", "verify", "--store", f"sqlite:///{place}"])
+    assert (checked.exit_code, "whole" in checked.output) == (0, True), checked.output
+
+
+def test_a_store_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    code, told, _ = ops(tmp_path / "none.db", "runs")
+    assert (code, told.count("\n"), "There is no store at" in told) == (2, 1, True)
+
+
+def test_every_part_of_the_command_has_json(tmp_path: Path) -> None:
+    place = tmp_path / "store.db"
+    prepare(place)
+    parts: Sequence[Sequence[str]] = (
+        ("runs",), ("threads",), ("approvals",), ("show", "apr_lost"), ("who", "bob"), ("freeze", "--list"),
+        ("hand-on", "alice", "bob", "--reason", "x"), ("freeze", "--reason", "x"),
+    )  # fmt: skip
+    for part in parts:
+        code, told, as_json = ops(place, *part, "--json")
+        assert (code, isinstance(as_json, dict)) == (0, True), (part, told)
