@@ -19,17 +19,17 @@ _DEPTH = 8
 """Causes of causes that are looked at."""
 
 
+def _of(record: Approval) -> dict[str, str]:
+    """Returns the ids by which a call is found in the log: its own, and of the run in which it was made."""
+    return {"approval": record.id, "tool": record.tool, "thread": record.thread_id, "run": record.run_key}
+
+
 def moved(record: Approval) -> None:
     """Logs that a record was moved: a line for a decision and its outcome, none for what nobody decided."""
-    decision = record.decision
-    about = {
-        "approval": record.id,
-        "tool": record.tool,
-        "thread": record.thread_id,
-        "agent": record.agent,
-        "by": decision.by if decision else None,
-        "way": decision.way if decision else None,
-    }
+    by, way = (decision.by, decision.way) if (decision := record.decision) else (None, None)
+    about = {**_of(record), "agent": record.agent, "by": by, "way": way}
+    if record.run_id:
+        about["client_run"] = record.run_id
     if record.state is State.UNKNOWN:
         log.warning("outcome_unknown", **about)
     elif decision is not None:
@@ -38,21 +38,18 @@ def moved(record: Approval) -> None:
 
 def refused(record: Approval, by: str, why: str) -> None:
     """Logs that an answer could not be taken. Of ``why`` only the beginning is told: its end may quote an argument."""
-    reason = why.partition(":")[0][:100]
-    log.warning("answer_refused", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, why=reason)
+    log.warning("answer_refused", **_of(record), by=by, why=why.partition(":")[0][:100])
 
 
 def not_agreed(record: Approval) -> None:
     """Logs that an interrupted call is not repeated, since the record says otherwise than the audit trail."""
     means = "Its record differs from what the audit trail says was approved. `agui-gate audit verify` has the details."
-    log.error("not_repeated", approval=record.id, tool=record.tool, thread=record.thread_id, means=means)
+    log.error("not_repeated", **_of(record), means=means)
 
 
 def late(record: Approval, by: str) -> None:
     """Logs an answer to what was decided before: often a second click."""
-    log.info(
-        "answer_late", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, state=str(record.state)
-    )
+    log.info("answer_late", **_of(record), by=by, state=str(record.state))
 
 
 def unknown_answers(thread_id: str, by: str, count: int) -> None:
