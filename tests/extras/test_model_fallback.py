@@ -212,7 +212,7 @@ ONE = Model("one")
         ([ONE, Model("far", shares_state=True)], "remote"),
         ([Model(str(number)) for number in range(11)], "at most 10"),
     ],
-    ids=str,
+    ids=["none", "one twice", "a name twice", "a number", "a list", "an unknown name", "a remote agent", "too many"],
 )
 def test_what_is_no_list_of_models_is_refused_at_once(models: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
