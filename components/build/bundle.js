@@ -30,10 +30,14 @@ const SHARED = {
   legalComments: "none",
 };
 
+/** Pages: what is made of which module, and the sheet of its styles. @type {[string, string, string][]} */
+const PAGES = [["index.html", "app.js", "styles.css"], ["approvals.html", "approvals.js", "approvals.css"]];
+
 /** @type {import("esbuild").Plugin} `./components/…` in the page's modules is where the server serves the components */
 const asServed = {
   name: "as-served",
   setup({ onResolve }) {
+    onResolve({ filter: /^\.\/components\/vendor\/lit\.js$/ }, () => ({ path: join(COMPONENTS, "build/lit.js") })); // one copy
     onResolve({ filter: /^\.\/components\// }, ({ path }) => ({ path: join(COMPONENTS, path.slice("./components/".length)) }));
   },
 };
@@ -69,14 +73,19 @@ async function bundleComponents() {
 
 async function bundlePage() {
   const page = join(DIST, "page");
-  const index = await readFile(join(PAGE, "index.html"), "utf8");
+  for (const name of ["theme.js", "favicon.svg"]) await copyFile(join(PAGE, name), join(page, name));
+  await Promise.all(PAGES.map(([name, script, styles]) => bundleOne(page, name, script, styles)));
+}
+
+/** @param {string} page @param {string} name @param {string} script @param {string} sheetName */
+async function bundleOne(page, name, script, sheetName) {
+  const index = await readFile(join(PAGE, name), "utf8");
   const sheet = /<link rel="stylesheet" href="page\/([\w.]+)">\s*/g;
   const styles = [...index.matchAll(sheet)].map(([, name]) => `@import "./${name}";`).join("\n");
-  await build({ ...SHARED, entryPoints: [join(PAGE, "app.js")], outdir: page, plugins: [asServed], banner: { js: LICENCE } });
-  await build({ ...SHARED, stdin: { contents: styles, resolveDir: PAGE, loader: "css" }, outfile: join(page, "styles.css") });
-  for (const name of ["theme.js", "favicon.svg"]) await copyFile(join(PAGE, name), join(page, name));
+  await build({ ...SHARED, entryPoints: [join(PAGE, script)], outdir: page, plugins: [asServed], banner: { js: LICENCE } });
+  await build({ ...SHARED, stdin: { contents: styles, resolveDir: PAGE, loader: "css" }, outfile: join(page, sheetName) });
   const [head, ...rest] = index.split(sheet).filter((_, at) => at % 2 === 0);
-  await writeFile(join(page, "index.html"), `${head}<link rel="stylesheet" href="page/styles.css">\n    ${rest.join("")}`);
+  await writeFile(join(page, name), `${head}<link rel="stylesheet" href="page/${sheetName}">\n    ${rest.join("")}`);
 }
 
 /** @param {Buffer} text */
@@ -86,7 +95,7 @@ await rm(DIST, { recursive: true, force: true });
 await mkdir(join(DIST, "page"), { recursive: true });
 const made = await hashOfSources();
 await Promise.all([bundleComponents(), bundlePage()]);
-for (const name of ["agui-gate.js", "page/app.js", "page/styles.css"]) {
+for (const name of ["agui-gate.js", ...PAGES.flatMap(([, script, styles]) => [`page/${script}`, `page/${styles}`])]) {
   const text = await readFile(join(DIST, name));
   await writeFile(join(DIST, `${name}.br`), brotli(text)); // a tenth smaller than what the server compresses itself
 }

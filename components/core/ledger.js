@@ -54,8 +54,11 @@ export const isWaiting = ({ record, sending, gone }) => record !== null && !gone
 /** Nothing changes any more. @param {Entry} entry */
 export const isOver = ({ record, gone }) => gone || (isClosed(record) && record?.state !== "claimed");
 
-/** @param {ServerOptions & {isWanted?: () => boolean, clock?: Clock}} options `isWanted`: whether somebody looks */
-export function createLedger({ isWanted = () => true, clock = REAL, ...options }) {
+/**
+ * @param {ServerOptions & {isWanted?: () => boolean, every?: number, clock?: Clock}} options `isWanted`: whether somebody
+ * looks; `every`: ms after which the list is read again, for the calls of others, which no stream tells of; 0: never
+ */
+export function createLedger({ isWanted = () => true, every = 0, clock = REAL, ...options }) {
   const server = createServer(options);
   /** @type {Map<string, Entry>} */
   let entries = new Map();
@@ -130,11 +133,13 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
     state.more = cursor !== null;
     state.isRead = true;
     tell();
-    await ask([...missing(listed), ...[...wanted].filter((id) => !entries.has(id))]);
+    await ask([...missing(listed).map(({ id }) => id), ...[...wanted].filter((id) => !entries.has(id))]);
   }
 
   /** Those that wait here and are not among `told`. @param {Set<unknown>} told */
-  const missing = (told) => [...entries.values()].filter((entry) => !told.has(entry.id) && !isOver(entry) && entry.record).map(({ id }) => id);
+  const missing = (told) => [...entries.values()].filter((entry) => !told.has(entry.id) && !isOver(entry) && entry.record);
+  /** @param {Entry} entry */
+  const isOwn = ({ record }) => record?.thread !== null;
 
   /** What the ledger says of some. @param {string[]} ids */
   async function ask(ids) {
@@ -176,13 +181,23 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
   async function follow(signal) {
     for await (const event of server.follow(signal)) {
       if (signal.aborted) return;
-      if (Array.isArray(event.ids)) await ask(missing(new Set(event.ids)));
+      if (Array.isArray(event.ids)) await ask(missing(new Set(event.ids)).filter(isOwn).map(({ id }) => id));
       else if (typeof event.state !== "string") change(String(event.id), { gone: true });
       else if (entries.get(String(event.id))?.record) {
         change(String(event.id), { record: /** @type {Row} */ (/** @type {unknown} */ (event)) });
         await besides(String(event.id));
       }
       else if (event.state === "pending" && state.isRead) await read(String(event.id));
+    }
+  }
+
+  /** @param {AbortSignal} signal */
+  async function lookAgain(signal) {
+    for (let took = 0; !signal.aborted; ) {
+      await new Promise((done) => void clock.later(() => done(undefined), Math.max(every, 10 * took)));
+      const began = clock.now();
+      if (!signal.aborted && state.isRead && !state.problem) await readAll(signal).catch(() => {}); // the stream says what is wrong
+      took = clock.now() - began;
     }
   }
 
@@ -239,6 +254,7 @@ export function createLedger({ isWanted = () => true, clock = REAL, ...options }
       } else if (!running) {
         running = new AbortController();
         void run(running.signal);
+        if (every > 0) void lookAgain(running.signal);
       }
     },
 

@@ -33,7 +33,7 @@ export class Gate extends GateElement {
   static styles = css`:host { display: contents; }`;
 
   /** @type {import("lit").PropertyDeclarations} */
-  static properties = { base: {}, send: { type: Boolean }, getToken: { attribute: false } };
+  static properties = { base: {}, send: { type: Boolean }, look: { type: Number }, getToken: { attribute: false } };
 
   /** @type {ReturnType<typeof createLedger> | null} */
   #ledger = null;
@@ -53,6 +53,8 @@ export class Gate extends GateElement {
     this.base = "";
     /** Whether it sends what is decided. */
     this.send = false;
+    /** Seconds after which the list is read again, for who decides calls of others; 0: never. */
+    this.look = 0;
     /** @type {() => string | null | undefined | Promise<string | null | undefined>} The bearer token; asked before each request. */
     this.getToken = () => null;
     this.addEventListener("agui-decide", (event) => this.#guard(/** @type {CustomEvent} */ (event)), true);
@@ -103,6 +105,7 @@ export class Gate extends GateElement {
     const ledger = createLedger({
       base: new URL(this.base, document.baseURI).href,
       getToken: () => this.getToken(),
+      every: this.look * 1000,
       isWanted: () => this.isConnected && document.visibilityState === "visible", // a browser has six connections to a host
     });
     this.#ledger = ledger;

@@ -34,7 +34,7 @@ export class Inbox extends GateElement {
   static styles = [style, inboxStyle];
 
   /** @type {import("lit").PropertyDeclarations} */
-  static properties = { ledger: { attribute: false }, current: {}, chats: { type: Boolean } };
+  static properties = { ledger: { attribute: false }, current: {}, chats: { type: Boolean }, picks: { type: Boolean }, filter: { attribute: false } };
 
   #forget = () => {};
   #stopClock = () => {};
@@ -57,11 +57,37 @@ export class Inbox extends GateElement {
     this.current = null;
     /** Whether the page can open a chat: then each line has a button for it, and `agui-open-chat` says which. */
     this.chats = false;
+    /** Whether lines can be picked, to be decided together by the page: `agui-pick` says that `picked` has changed. */
+    this.picks = false;
+    /** @type {Set<string>} The ids of those. */
+    this.picked = new Set();
+    /** @type {((entry: Entry) => boolean) | null} Which ones are shown. */
+    this.filter = null;
   }
 
   /** How many can be decided. */
   get count() {
     return this.#entries().filter((entry) => isWaiting(entry) && serverNow() < (endOf(entry.record?.expires_at) ?? Infinity)).length;
+  }
+
+  /** What is shown, the oldest first. */
+  get shown() {
+    return this.#shown();
+  }
+
+  /** Put the focus on the next line, or by -1 on the one before; without a focus on the first. @param {number} by */
+  step(by) {
+    const lines = this.#lines();
+    const item = this.shadowRoot?.activeElement?.closest("li");
+    lines[Math.max(0, lines.findIndex((line) => item?.contains(line)) + (item || by > 0 ? by : 0))]?.focus();
+  }
+
+  /** Pick the line that has the focus, or not any more. @param {string} [id] */
+  pick(id = /** @type {HTMLElement | null | undefined} */ (this.shadowRoot?.activeElement?.closest("li"))?.dataset.id) {
+    if (!id) return;
+    if (!this.picked.delete(id)) this.picked.add(id);
+    this.requestUpdate();
+    this.say("agui-pick", {});
   }
 
   /** What was decided need not be shown any more. */
@@ -124,7 +150,7 @@ export class Inbox extends GateElement {
   /** What is shown, the oldest first. */
   #shown() {
     const words = this.#search.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = this.#entries();
+    const all = this.filter ? this.#entries().filter(this.filter) : this.#entries();
     return words.length === 0 ? all : all.filter((entry) => words.every((word) => hay(entry).includes(word)));
   }
 
@@ -141,12 +167,14 @@ export class Inbox extends GateElement {
     this.say("agui-count", { count, more: this.ledger?.state.more ?? false });
   }
 
+  #lines = () => /** @type {HTMLElement[]} */ ([...this.renderRoot.querySelectorAll(".line-button")]);
+
   /** @param {KeyboardEvent} event */
   #pressed = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const line = /** @type {HTMLElement} */ (event.currentTarget);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
-    const lines = /** @type {HTMLElement[]} */ ([...this.renderRoot.querySelectorAll(".line-button")]);
+    const lines = this.#lines();
     if (step) lines[lines.indexOf(line) + step]?.focus();
     const card = /** @type {ConfirmCard | null} */ (line.closest("li")?.querySelector("agui-confirm-card") ?? null);
     if (step || (!event.repeat && card?.press(event.key))) event.preventDefault();
@@ -219,11 +247,13 @@ export class Inbox extends GateElement {
     const what = record.message || summary(inOrder(record.arguments, record.schema ?? undefined), unitsFor(record.arguments, ask));
     const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
     const where = [(ask.agent || record.asker) && fill(strings, "asks", { agent: ask.agent ? humanize(ask.agent) : (record.asker ?? "") }), chat].filter(Boolean).join(" · ");
-    return html`<li class="item" part="item" data-waits=${String(isWaiting(entry))} data-state=${record.state} data-tool=${record.tool} data-thread=${record.thread_id}>
+    return html`<li class="item" part="item" data-id=${id} data-waits=${String(isWaiting(entry))} data-state=${record.state} data-tool=${record.tool} data-thread=${record.thread_id}>
+      ${this.picks && isWaiting(entry) ? html`<input class="pick" type="checkbox" aria-label="${fill(strings, "inboxPick", { what: reveal(`${humanize(record.tool)} · ${what}`) })}" .checked=${this.picked.has(id)} @change=${() => this.pick(id)}>` : nothing}
       <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${() => this.#toggle(id)} @keydown=${this.#pressed}>
         <span class="inbox-tool">${shown(humanize(record.tool))}</span>
         <span class="inbox-state">${stand(entry, strings)}</span>
         <span class="inbox-what" dir="auto">${shown(what)}</span>
+        ${entry.problem && !isOpen ? html`<span class="inbox-problem" data-kind=${entry.problem.kind} dir="auto">${shown(whyNot(entry.problem, strings) || fill(strings, "youAgreed"))}</span>` : nothing}
         <span class="inbox-where" dir="auto">${shown(where)}${where ? " · " : ""}<time datetime=${record.asked_at ?? nothing} title=${clock(record.asked_at, undefined, strings)}>${shortClock(record.asked_at, undefined, strings)}</time></span>
       </button></h3>
       ${isOpen ? this.#detail(entry, strings) : nothing}

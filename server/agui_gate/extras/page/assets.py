@@ -9,6 +9,8 @@ goes out compressed where the browser takes that. Streams of events are none of 
 
 In a checkout there may be a second page, `frontend-demo/`, built with CopilotKit. Where it has been built it is
 served as `/copilot/`, and the two pages link to each other.
+
+The inbox of people who decide, `/inbox`, is a page of its own, of the same files.
 """
 
 import gzip
@@ -53,7 +55,7 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
-UNNAMED = frozenset({"components/auto.js", "theme.js"})
+UNNAMED = frozenset({"components/auto.js", "theme.js", "approvals.js", "approvalwords.js"})
 """Scripts that the page's modules don't import."""
 SMALL = 1024
 """Bytes below which compressing gains nothing."""
@@ -74,6 +76,12 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
         text = page.text()
         if (built / "index.html").is_file():
             text = text.replace("<!-- other page -->", LINK)
+        return html(request, text)
+
+    async def inbox(request: Request) -> Response:
+        return html(request, page.text("approvals.html"))
+
+    def html(request: Request, text: str) -> Response:
         headers = HEADERS | {"vary": "Accept-Encoding"}
         if not _takes("gzip", request.headers):
             return HTMLResponse(text, headers=headers)
@@ -81,6 +89,7 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
 
     return [
         Route("/", index),
+        Route("/inbox", inbox),
         Mount("/page", page.files),
         Mount("/copilot/assets", PageFiles(directory=built / "assets", headers=BUILT_HEADERS | KEPT)),
         Mount("/copilot", PageFiles(directory=built, html=True, headers=BUILT_HEADERS)),
@@ -205,10 +214,10 @@ class PageIndex:
             return {name: file for name, file in named(folder / "page", "", "*") if file.suffix != ".br"}
         return {**dict(named(self._bundle.page, "", "*")), **dict(components(self._bundle.sources))}
 
-    def text(self) -> str:
-        """Returns the page, which names every module."""
+    def text(self, name: str = "index.html") -> str:
+        """Returns the built-in page, which names every module, or another one."""
         found = self._found()
-        text = found["index.html"].read_text(encoding="utf-8")
+        text = found[name].read_text(encoding="utf-8")
         modules = sorted(name for name in found if name.endswith(".js") and name not in UNNAMED)
         links = "\n    ".join(f'<link rel="modulepreload" href="page/{name}">' for name in modules)
         return text.replace("<!-- modules -->", links).replace('"page/', f'"page/{self.files.hash}/')

@@ -72,6 +72,7 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("POST", "/ops/owners/{id:path}/hand-on"): _OPERATES,
     ("GET", "/ops/freezes"): _OPERATES,
     ("POST", "/ops/freezes"): _OPERATES,
+    ("GET", "/inbox"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
 }

@@ -108,6 +108,22 @@ export async function decide(id, decision) {
   return (await call(`approvals/${encodeURIComponent(id)}`, withBody("POST", decision))).json();
 }
 
+/** What was decided, the latest first, a page at a time: `{rows, next}`. */
+export async function decidedPage(cursor = null) {
+  const { approvals = [], next_cursor: next = null } = await (await call(`approvals?state=decided&view=card&limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`)).json();
+  return { rows: approvals, next };
+}
+
+/** The standing grants that this person may see. */
+export async function grantsPage() {
+  const { grants = [] } = await (await call("grants")).json();
+  return { rows: grants, next: null };
+}
+
+export async function revokeGrant(id) {
+  await call(`grants/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
 const withBody = (method, body) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 /** Start a run; yields its AG-UI events. Aborting `signal` only disconnects: the run goes on. `began(key)` is told how the server names it. */

@@ -1,0 +1,195 @@
+// `/inbox` in Chromium, on a desktop and on a phone, in light and dark: with a server that knows ada, who asks, and ben and
+// cat of finance, who decide.
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { AXE, SERVER, browser } from "./site.mjs";
+
+const SHOTS = fileURLToPath(new URL("../shots/inbox/", import.meta.url));
+mkdirSync(SHOTS, { recursive: true });
+const headers = (who) => ({ authorization: `Bearer ${who}`, "content-type": "application/json" });
+const get = async (who, path) => (await fetch(SERVER + path, { headers: headers(who) })).json();
+const post = async (who, path, body) => (await fetch(SERVER + path, { method: "POST", headers: headers(who), body: JSON.stringify(body) })).text();
+
+/** Somebody asks for something: the record that waits. */
+async function ask(text, who = "ada", thread = crypto.randomUUID()) {
+  await post(who, "", { threadId: thread, runId: crypto.randomUUID(), state: {}, tools: [], context: [], forwardedProps: {}, messages: [{ id: crypto.randomUUID(), role: "user", content: text }] });
+  return (await get(who, `threads/${thread}`)).approvals[0];
+}
+
+/** The page as `who` has it; null: without a token. */
+async function open(who, { at = "", before = async () => {}, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, locale: "en-GB", ...options });
+  context.setDefaultTimeout(60_000);
+  if (who) await context.addInitScript((token) => sessionStorage.setItem("agui-gate.token", token), who);
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  await before(page);
+  await page.goto(`${SERVER}inbox${at}`);
+  return page;
+}
+
+const item = (page, { id }) => page.locator(`agui-inbox .item[data-id="${id}"]`);
+const line = (page, asked) => item(page, asked).locator(".line-button");
+async function done(page) {
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+}
+
+async function looksWell(page, name) {
+  await page.screenshot({ path: `${SHOTS}${name}.png` });
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => axe.run(document));
+  assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), []);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, "nothing is wider than the page");
+}
+
+test("two persons: who asks, who agreed, whose edit it is; who asked and who has agreed can't", async () => {
+  const asked = await ask("refund A1 20");
+  const ben = await open("ben", { at: `#${asked.id}` });
+  const card = ben.locator(".linked agui-confirm-card");
+  await card.getByText("Asked by ada · Waits for 2 persons: finance").waitFor();
+  await card.getByRole("button", { name: "Edit" }).click();
+  await card.getByLabel(/Amount/).fill("15");
+  await card.getByRole("button", { name: "Approve with changes" }).click();
+  await card.getByText("You agreed. It runs when everybody who is needed has.").waitFor();
+  assert.equal(await card.getByRole("button", { name: "Approve" }).count(), 0);
+  await looksWell(ben, "agreed");
+  const ada = await open("ada", { at: `#${asked.id}` });
+  await ada.locator(".linked agui-confirm-card").getByText("Who asked for this can't approve it. Somebody else has to.").waitFor();
+  const cat = await open("cat");
+  await line(cat, asked).click();
+  await item(cat, asked).getByText(/Asked by ada · Edited by ben · .* · Agreed: ben/).waitFor();
+  await item(cat, asked).getByRole("button", { name: "Approve" }).click(); // the editor isn't one of the two
+  await item(cat, asked).getByText("You agreed.").waitFor();
+  assert.equal((await get("ada", `approvals/${asked.id}`)).effective_arguments.amount, 15);
+  await post("ben", `approvals/${asked.id}`, { approved: false });
+  for (const page of [ada, ben, cat]) await done(page);
+});
+
+test("a login that is too old is told in the card, and what was typed stays", async () => {
+  const asked = await ask("close_account Zoe");
+  const page = await open("ben", { before: (page) => page.route(/\/approvals(\?|\/apr_)/, async (route) => {
+    if (route.request().method() === "POST") return route.continue();
+    const response = await route.fetch();
+    const json = await response.json();
+    for (const row of json.approvals ?? [json]) delete row.you; // as if the login had been good when it was listed
+    await route.fulfill({ response, json });
+  }) });
+  await line(page, asked).click();
+  await item(page, asked).getByRole("button", { name: "Approve" }).click();
+  await item(page, asked).getByText("Log in again: this needs a login in the last 300 s (auth_time).").waitFor();
+  await item(page, asked).getByRole("button", { name: "Reject" }).click();
+  await item(page, asked).getByLabel("Reason (optional)").fill("another day");
+  await item(page, asked).getByRole("button", { name: "Reject" }).click();
+  await item(page, asked).getByText(/Rejected by ben .*another day/).waitFor();
+  await done(page);
+});
+
+test("several at once, each with an answer of its own; filters; what is decided is in the history", async () => {
+  const [one, two, three] = [await ask("send_mail anna Hello", "cat"), await ask("send_mail bob Hello", "cat"), await ask("send_mail carl Hello", "cat")];
+  const other = await ask("refund B1 3");
+  const page = await open("cat", { viewport: { width: 390, height: 760 }, colorScheme: "dark", before: (page) => page.route(`**/approvals/${two.id}`, (route) => (route.request().method() === "POST" ? route.fulfill({ status: 403, json: { error: { code: "frozen", message: "Approvals are frozen." } } }) : route.continue())) });
+  await page.getByLabel("Whose").selectOption("mine");
+  await item(page, other).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Choose all" }).click();
+  await looksWell(page, "phone-dark");
+  await page.getByRole("button", { name: "Approve 3 …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Approve these 3?" });
+  await dialog.getByText("Send mail · anna · Hello").waitFor();
+  await page.screenshot({ path: `${SHOTS}several.png` });
+  await dialog.getByRole("button", { name: "Approve" }).click();
+  await page.getByText("2 done. 1 not: their lines say why.").waitFor();
+  await item(page, two).getByText("Approvals are frozen.").waitFor();
+  for (const { id } of [one, three]) assert.equal((await get("cat", `approvals/${id}`)).decision.by, "cat");
+  await page.getByLabel("Whose").selectOption("");
+  await item(page, other).waitFor();
+  await page.getByRole("link", { name: "Decided" }).click();
+  await page.getByText(/Approved by cat .* · Send mail · anna · Hello/).waitFor();
+  await looksWell(page, "decided-phone-dark");
+  for (const { id } of [two, other]) await post("cat", `approvals/${id}`, { approved: false });
+  await done(page);
+});
+
+test("a grant is given with a yes, listed, and revoked", async () => {
+  const asked = await ask("send_mail dora Hello", "cat");
+  const page = await open("cat", { colorScheme: "dark" });
+  await line(page, asked).click();
+  await item(page, asked).getByLabel("And from now on").selectOption("arguments");
+  await looksWell(page, "grant-dark");
+  await item(page, asked).getByRole("button", { name: "Approve" }).click();
+  await item(page, asked).getByText(/Approved by cat .* and not asked again/).first().waitFor();
+  await page.getByRole("link", { name: "Grants" }).click();
+  await page.getByText("To dora, for 8 h").or(page.getByText("To dora")).first().waitFor();
+  await page.getByText(/used 0 of 3 times/).waitFor();
+  await looksWell(page, "grants-dark");
+  await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("Nothing is granted.").waitFor();
+  assert.deepEqual((await get("cat", "grants")).grants, []);
+  await done(page);
+});
+
+test("by the keyboard alone: in, a token, lines, a reason, the next one; letters that are typed are text; in German", async () => {
+  const [first, second] = [await ask("send_mail eva Hello", "cat"), await ask("send_mail fay Hello", "cat")];
+  const page = await open(null, { locale: "de-DE" });
+  await page.getByRole("dialog", { name: "Dieser Server verlangt ein Token" }).waitFor();
+  await page.keyboard.type("cat");
+  await page.keyboard.press("Enter");
+  await line(page, second).waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("a");
+  assert.equal((await get("cat", `approvals/${first.id}`)).state, "pending", "what nobody could see is not approved");
+  await page.keyboard.press("Enter");
+  await item(page, first).getByRole("button", { name: "Ablehnen" }).waitFor();
+  await page.keyboard.press("r");
+  await item(page, first).getByLabel("Begründung (freiwillig)").waitFor();
+  await page.keyboard.type("jaxk?");
+  await looksWell(page, "german");
+  await page.keyboard.press("Enter");
+  await item(page, first).getByText(/Abgelehnt von cat .*jaxk\?/).waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.getByText("1 ausgewählt").waitFor();
+  await page.keyboard.press("x");
+  await page.keyboard.press("Enter");
+  await item(page, second).getByRole("button", { name: "Freigeben" }).waitFor();
+  await page.keyboard.press("a");
+  await item(page, second).getByText(/Freigegeben von cat/).first().waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Tasten" }).waitFor();
+  await page.screenshot({ path: `${SHOTS}keys.png` });
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Tasten" }).waitFor({ state: "detached" });
+  await done(page);
+});
+
+test("what begins to wait for others comes by itself; a thousand are there within a second", async () => {
+  const page = await open("ben", { before: (page) => page.addInitScript(() => {
+    const usual = window.setTimeout;
+    window.setTimeout = (act, ms, ...more) => usual(act, ms === 10_000 ? 300 : ms, ...more);
+  }) });
+  await page.waitForFunction(() => document.querySelector("agui-gate")?.ledger?.state.isRead);
+  const asked = await ask("refund C1 7");
+  await line(page, asked).waitFor();
+  await post("cat", `approvals/${asked.id}`, { approved: false });
+  await page.locator(`agui-inbox .item[data-id="${asked.id}"][data-state=rejected]`).waitFor();
+  await done(page);
+  const row = (number) => ({ ...asked, id: `apr_${number}`, call_id: `c${number}`, thread: { title: `Chat ${number}`, agent: "support" }, schema: null, refused: null, already_ran: [] });
+  const many = await open("cat", { before: (page) => page.route(/\/approvals\?/, (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
+    return route.fulfill({ json: { approvals: Array.from({ length: 100 }, (_, at) => row(from + at)), next_cursor: from + 100 < 1000 ? String(from + 100) : null } });
+  }) });
+  await many.getByRole("heading", { name: "Waiting (1000)" }).waitFor();
+  const took = await many.evaluate(() => performance.now());
+  console.log(`# a thousand that wait: all read ${took.toFixed(0)} ms after the page was asked for`);
+  assert.equal(await many.locator("agui-inbox .item").count(), 100);
+  await many.keyboard.press("/");
+  await many.keyboard.type("chat 777");
+  await many.locator("agui-inbox .item").nth(1).waitFor({ state: "detached" });
+  await looksWell(many, "thousand");
+  await done(many);
+});
