@@ -25,8 +25,10 @@ export async function inboxRefused(t) {
   await waiting.getByRole("textbox").fill("not today");
   const says403 = "Requests for this Host are not allowed.";
   const error = (status, code, message) => (route) => route.fulfill({ status, json: { error: { code, message } } });
+  page.allow(/401/);
   for (const [answer, told] of [
-    [error(403, "forbidden", says403), LOG_IN],
+    [error(401, "unauthorized", "Log in."), LOG_IN],
+    [error(403, "forbidden", says403), says403],
     [error(409, "thread_busy", "Another run is active on this thread."), "Another run is active on this thread."],
     [error(503, "unavailable", "The server is shutting down. Try again in a moment."), "The server is shutting down. Try again in a moment."],
     [(route) => route.fulfill({ status: 502, body: "<html>Bad gateway" }), AWAY],
@@ -36,7 +38,7 @@ export async function inboxRefused(t) {
     await waiting.getByRole("button", { name: "Reject" }).click();
     await waiting.getByRole("alert").filter({ hasText: told }).waitFor();
     await becomes(() => waiting.getByRole("textbox").inputValue(), "not today");
-    if (told === LOG_IN) await t.shot(page, "forbidden");
+    if (told === LOG_IN) await t.shot(page, "unauthorized");
     await page.unroute(/\/approvals\/[^?/]+$/);
   }
   await waiting.getByRole("button", { name: "Reject" }).click();
