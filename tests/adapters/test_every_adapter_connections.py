@@ -10,9 +10,10 @@ import pytest
 
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.testkit import Emulator, serve
+from tests.support.pairwise import turns
 
 from .subject import Subject, Way
-from .subjects import every_adapter, every_subject, everywhere
+from .subjects import EVERY_WAY, every_adapter, every_subject
 from .support import ANSWER, asked, waits
 
 pytestmark = pytest.mark.anyio
@@ -82,8 +83,7 @@ async def test_nobody_listens(subject: Subject) -> None:
     await model.aclose()
 
 
-@everywhere
-@pytest.mark.parametrize("status", [302, 307, 308])
+@pytest.mark.parametrize(("way", "status"), turns(EVERY_WAY, [302, 307, 308]), ids=str)
 async def test_a_redirect_is_not_followed(way: Way, status: int) -> None:
     """Keys and conversations are for the address that was named, also where a caller's client would follow."""
     hosts = set()

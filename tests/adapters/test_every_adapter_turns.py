@@ -7,6 +7,7 @@ import pytest
 
 from agui_gate.adapter import CallDelta, CallStart, NamedTool, ReasoningDelta, ToolChoice
 from tests.requirements import shows
+from tests.support.pairwise import pairs, turns
 
 from .subject import Way
 from .subjects import EVERY_WAY, WAYS, every_way, everywhere
@@ -38,8 +39,7 @@ async def test_two_user_turns_with_parallel_tools_and_no_refusal(way: Way) -> No
     assert emulator.refusals == []
 
 
-@everywhere
-@pytest.mark.parametrize("choice", [NamedTool("weather"), "required", "none"])
+@pytest.mark.parametrize(("way", "choice"), turns(EVERY_WAY, [NamedTool("weather"), "required", "none"]), ids=str)
 async def test_a_tool_that_is_forced_or_forbidden(way: Way, choice: ToolChoice) -> None:
     """No server refuses what it is told of that, and a call that was forced ends like any other."""
     async with way.talking([ANSWER if choice == "none" else CALLS]) as (emulator, thread):
@@ -72,8 +72,7 @@ async def test_system_and_developer_messages(way: Way) -> None:
 
 @pytest.mark.parametrize(
     ("way", "chunk"),
-    [(way, chunk) for way in EVERY_WAY for chunk in (1, "whole")]
-    + [(way, chunk) for way in WAYS for chunk in (7, "random")],
+    turns(EVERY_WAY, (1, "whole")) + turns(WAYS, (7, "random")),
     ids=str,
 )
 async def test_any_cut_of_the_body(way: Way, chunk: Any) -> None:
@@ -162,6 +161,7 @@ async def test_partial_arguments_in_a_whole_answer_are_passed_on(way: Way) -> No
 
 
 MESSAGE = {"type": "message", "text": "It is"}
+REASONS = ("max_output_tokens", "content_filter")
 INCOMPLETE: dict[str, list[Json]] = {
     "calls": CALLS["output"],
     "text": [MESSAGE],
@@ -170,9 +170,7 @@ INCOMPLETE: dict[str, list[Json]] = {
 }
 
 
-@every_way
-@pytest.mark.parametrize("output", INCOMPLETE)
-@pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
+@pytest.mark.parametrize(("way", "reason", "output"), pairs(WAYS, REASONS, INCOMPLETE), ids=str)
 async def test_after_an_incomplete_turn_the_next_is_legal(way: Way, reason: str, output: str) -> None:
     """B25: and a call that was cut never ends."""
     script = [{"output": INCOMPLETE[output], "status": "incomplete", "reason": reason}, ANSWER, ANSWER]

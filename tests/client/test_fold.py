@@ -303,7 +303,7 @@ NEW: dict[str, Callable[[str], Event]] = {
     "results": lambda name: {**RESULT, "messageId": name},
     "activities": lambda name: {**ACTIVITY, "messageId": name},
 }
-SHARE = some(10, 1)
+SHARE = some(50, 1)
 """One in so many of what a run may make, with as much of its budget."""
 
 

@@ -29,7 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of each scenario of the suite, keep as few cases as there are pairs to show; the others are spare.
 
     Every case runs with each API and at each place, every scenario with each memory, and every group of scenarios with
-    each kind of server. Of cases that show as much, those of the class with the fewest come first.
+    each kind of server, and at each place with each API and memory. Of cases that show as much, those of the class with
+    the fewest come first.
     """
     scenarios: defaultdict[Hashable, list[pytest.Function]] = defaultdict(list)
     for item in items:
@@ -61,21 +62,24 @@ def _place(item: pytest.Function) -> str:
     return "inside" if issubclass(item.cls, Inside) else "alone"
 
 
+def _api(item: pytest.Function) -> str:
+    makes = item.cls.adapter if issubclass(item.cls, Inside) else item.cls.make_adapter  # type: ignore[union-attr]
+    return str(inspect.signature(makes).return_annotation.__name__)
+
+
 def _shown(item: pytest.Function) -> set[Hashable]:
     """The pairs that a case shows."""
     suite, place = item.cls, _place(item)
-    makes = suite.adapter if issubclass(suite, Inside) else suite.make_adapter
-    api = inspect.signature(makes).return_annotation.__name__
     case = item.callspec.id if hasattr(item, "callspec") else ""
     return {
-        (case, api),
+        (case, _api(item)),
         (case, place),
-        (api, place),
-        *((place, name, repr(getattr(suite, name, None))) for name in MEMORY),
+        *((name, repr(getattr(suite, name, None))) for name in MEMORY),
     }
 
 
 def _of_the_server(item: pytest.Function) -> set[Hashable]:
     """What it shows of its group of scenarios."""
     group = next(base for base in reversed(item.cls.__mro__) if item.originalname in vars(base))
-    return {(group, _place(item), name, repr(getattr(item.cls, name, None))) for name in FACTS}
+    facts = [(name, repr(getattr(item.cls, name, None))) for name in (*FACTS, *MEMORY)]
+    return {(group, _place(item), *fact) for fact in (*facts, ("api", _api(item)))}

@@ -6,7 +6,7 @@ Both think. The one that delegates calls a tool of its own in the same turn; the
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import product
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, connecting, s
 from agui_gate_adapters.testkit.conformance.ground import Item, SeenRequest, Shop, call, refund, say, search, think
 from tests.conformance.test_switching import PROVIDERS
 from tests.requirements import shows
-from tests.support.pairwise import pairs
+from tests.support.pairwise import followers
 
 pytestmark = [pytest.mark.anyio, shows("B14", "B24")]
-every_pair = pytest.mark.parametrize(("first", "second"), list(product(PROVIDERS, repeat=2)))
+every_pair = pytest.mark.parametrize(("first", "second"), followers(PROVIDERS))
 STYLES: dict[str, list[Item]] = {"interrupts": [], "cards": [CARD_TOOL]}
+STYLED = [pytest.param(*of.values, style, marks=of.marks) for of, style in zip(followers(PROVIDERS), cycle(STYLES))]
 YES = {"approved": True}
 
 
@@ -56,7 +57,7 @@ class Team:
         return [SeenRequest(entry.items) for entry in found]
 
 
-@pytest.mark.parametrize(("first", "second", "style"), pairs(PROVIDERS, PROVIDERS, STYLES))
+@pytest.mark.parametrize(("first", "second", "style"), STYLED)
 async def test_agreed_to_after_a_restart_and_once_more_inside(
     first: str, second: str, style: str, tmp_path: Path
 ) -> None:

@@ -15,8 +15,8 @@ from tests.support.pairwise import turns
 pytestmark = pytest.mark.anyio
 
 NAMES = ("ada", "bob", "cem")
-ROUNDS = some(34, 67)
-"""Of three turns each: 102; 201 in the night."""
+ROUNDS = some(20, 67)
+"""Of three turns each: 60; 201 in the night."""
 NOTES = turn(say("Much was found."), when={"user": "What came then:"}, repeat=True)
 
 

@@ -10,9 +10,10 @@ from tests.ledger_model.commits import CommitGuards, Journal
 from tests.ledger_model.mutants import MUTANTS
 from tests.ledger_model.search import Found, S, search
 from tests.ledger_model.world import Guards, Variant
+from tests.support.chance import some
 
-BUDGET = 2
-"""Things that may break in one history."""
+BUDGET = some(1, 2)
+"""Things that may break in one history: two in the night, and where the lack of a guard is seen only then."""
 
 
 def told(found: Found[S]) -> str:
@@ -27,7 +28,7 @@ def test_no_history_breaks_a_promise(variant: Variant) -> None:
     found = search(Calls(variant, budget=BUDGET))
     print(f"{variant}: {found.states:,} states, {found.taken.total():,} steps")
     assert found.broken is None, told(found)
-    assert found.states > 20_000
+    assert found.states > some(6_000, 20_000)
 
 
 @pytest.mark.parametrize("guard", Guards.__struct_fields__)

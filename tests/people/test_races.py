@@ -108,7 +108,7 @@ def _store(kind: str, place: str, clock: Clock) -> FullStore:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-@pytest.mark.parametrize("rounds", [60, pytest.param(2_000, marks=pytest.mark.spare)])
+@pytest.mark.parametrize("rounds", [25, pytest.param(2_000, marks=pytest.mark.spare)])
 async def test_approvers_the_asker_an_expiry_and_a_stop(
     kind: str, rounds: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

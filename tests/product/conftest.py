@@ -1,7 +1,8 @@
 """Of the modes of the Responses API a test of the product runs in one, taking turns: they are what adapters are about.
 
 The conformance suite plays every scenario in each of them. Here all three are kept where the provider's memory is the
-point, and everywhere with `--every`.
+point, and everywhere with `--every`. What else a test runs with (ways of asking, versions of the client, stores) takes
+turns as well.
 """
 
 from collections import defaultdict
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.product.kit import MODES
+from tests.support.pairwise import take_turns
 
 HERE = Path(__file__).parent
 WHOLE = {"test_approvals", "test_history", "test_hosted_approvals", "test_left_out", "test_poison", "test_unanswered"}
@@ -35,3 +37,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for at, item in enumerate(modes):
                 if at != turn % len(modes):
                     item.add_marker("spare")
+    take_turns(item for item in items if item.path.is_relative_to(HERE))

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.anyio
 
 MIB = 1024 * 1024
 SMALL = Limits(idle=60.0, total=60.0, stream=MIB // 4)
+TINY = Limits(idle=60.0, total=60.0, stream=MIB // 32)
+"""Of events that are tiny themselves: a thousand of them."""
 WIDE = Limits(idle=60.0, total=60.0)
 DEEP = 500
 
@@ -81,8 +83,8 @@ ENEMIES: dict[str, tuple[Any, Limits]] = {
     "text without end": (lambda: endless(delta), SMALL),
     "calls without end": (lambda: endless(called), WIDE),
     "messages without end": (lambda: endless(lambda n: text("", f"m-{n}")), WIDE),
-    "events without end": (lambda: endless(lambda n: [{"type": "CUSTOM", "name": "x", "value": n}]), SMALL),
-    "events of no kind without end": (lambda: endless(lambda n: [{"type": f"X_{n}"}]), SMALL),
+    "events without end": (lambda: endless(lambda n: [{"type": "CUSTOM", "name": "x", "value": n}]), TINY),
+    "events of no kind without end": (lambda: endless(lambda n: [{"type": f"X_{n}"}]), TINY),
     "comments without end": (comments, SMALL),
     "a frame of 100 MB": (lambda: one_frame(100 * MIB), WIDE),
     "deep": (lambda: event_with(deep(DEEP)), WIDE),

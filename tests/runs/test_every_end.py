@@ -156,7 +156,7 @@ def abandoned(end: Json) -> bool:
 async def test_stopped_anywhere(deployment: Deployment, version: str | None, scene: str) -> None:
     ends = []
     async with place(deployment, version) as at:
-        for steps in STEPS[:: some(2, 1)]:
+        for steps in STEPS[:: some(4, 1)]:
             live, body = await at.begin(f"t{steps}", SCENES[scene], user("go", "u1"))
             await after(steps, live, live.cancel)
             end = await at.judged(live, body)
@@ -174,7 +174,7 @@ async def test_stopped_anywhere(deployment: Deployment, version: str | None, sce
 async def test_drained_anywhere(deployment: Deployment, version: str | None, scene: str) -> None:
     codes = set()
     async with place(deployment, version) as at:
-        for steps in STEPS[:: some(2, 1)]:
+        for steps in STEPS[:: some(4, 1)]:
             live, body = await at.begin(f"t{steps}", SCENES[scene], user("go", "u1"))
             await after(steps, live, partial(live.cancel, draining=True))
             codes.add((await at.judged(live, body)).get("code"))
@@ -186,7 +186,7 @@ async def test_drained_anywhere(deployment: Deployment, version: str | None, sce
 async def test_a_lease_lost_anywhere(deployment: Deployment, version: str | None, scene: str) -> None:
     codes = set()
     async with place(deployment, version) as at:
-        for steps in STEPS[:: some(2, 1)]:
+        for steps in STEPS[:: some(4, 1)]:
             live, body = await at.begin(f"t{steps}", SCENES[scene], user("go", "u1"))
             await after(steps, live, live.lose)
             codes.add((await at.judged(live, body)).get("code"))
@@ -201,7 +201,7 @@ async def test_a_store_that_goes_away_anywhere(
 ) -> None:
     monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
     monkeypatch.setattr(run, "END_SECONDS", 0)
-    for steps in STEPS[:40:3]:
+    for steps in STEPS[: 40 : some(6, 3)]:
         async with place(deployment, version) as at:
             live, body = await at.begin("t", SCENES[scene], user("go", "u1"))
 
@@ -223,7 +223,7 @@ async def test_hindered_while_answers_are_carried_out(
     monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
     monkeypatch.setattr(run, "END_SECONDS", 0)
     two = [[*says("Well."), *GATED, *calls("refund", {"order_id": "A2"}, "c9", "9"), DONE]]
-    for steps in STEPS[:40:2]:
+    for steps in STEPS[: 40 : some(5, 2)]:
         async with place(deployment, version) as at:
             live, body = await at.begin("t", two, user("go", "u1"))
             await after(0, live, lambda: None)

@@ -4,10 +4,12 @@
 """
 
 from random import Random
+from typing import TypeVar
 
 from hypothesis import HealthCheck, settings
 
 FACTOR = 20
+T = TypeVar("T")
 
 _explored: int | None = None
 
@@ -35,6 +37,6 @@ def seeds(few: int) -> list[int]:
     )
 
 
-def some(few: int, all: int) -> int:
+def some(few: T, all: T) -> T:
     """How much of something for each commit, and how much in the night: `few` must be enough to see it."""
     return few if _explored is None else all

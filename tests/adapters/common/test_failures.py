@@ -6,6 +6,7 @@ from agui_gate_adapters.anthropic_messages.failures import API as messages
 from agui_gate_adapters.common.failures import Api, ErrorReply, classify_status
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_responses.failures import API as responses
+from tests.support.pairwise import turns
 from tests.support.timing import grows_less
 
 API = Api("API", "KEY")
@@ -41,8 +42,10 @@ def test_where_no_tool_is_meant_none_is_named(told: ErrorReply, hint: str) -> No
     assert classify_status(400, told, API, tools=TOOLS).error.message.endswith(hint)
 
 
-@pytest.mark.parametrize("status", [400, 404, 413, 422, 429, 500])
-@pytest.mark.parametrize("like", ["a", "'a", "tools[1", "messages.0.content.", "context ", "/a", "\n", "a "])
+LIKE = ["a", "'a", "tools[1", "messages.0.content.", "context ", "/a", "\n", "a "]
+
+
+@pytest.mark.parametrize(("like", "status"), turns(LIKE, [400, 404, 413, 422, 429, 500]))
 def test_what_a_provider_says_is_looked_through_once_however_long_it_is(status: int, like: str) -> None:
     """100,000 characters without a space kept the server waiting for half a minute."""
     apis = [API, api_of("model"), responses, messages]
