@@ -63,7 +63,7 @@ def _place(item: pytest.Function) -> str:
 
 
 def _api(item: pytest.Function) -> str:
-    makes = item.cls.adapter if issubclass(item.cls, Inside) else item.cls.make_adapter  # type: ignore[union-attr]
+    makes = item.cls.adapter if issubclass(item.cls, Inside) else item.cls.make_adapter
     return str(inspect.signature(makes).return_annotation.__name__)
 
 
