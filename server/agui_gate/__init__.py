@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.core.principals import Principal
     from agui_gate.core.registry import PendingApprovalRegistry
+    from agui_gate.extras.notices.notice import Notice
     from agui_gate.extras.people.grants import Grant
     from agui_gate.extras.people.rules import Ruling
     from agui_gate.extras.teams.workflow import parallel, pipeline
@@ -41,6 +42,7 @@ __all__ = [
     "Grant",
     "LastRounds",
     "LastTokens",
+    "Notice",
     "PendingApprovalRegistry",
     "Principal",
     "Ruling",
@@ -64,6 +66,7 @@ _LAZY = {
     "Grant": "agui_gate.extras.people.grants",
     "LastRounds": "agui_gate.agents.context_window",
     "LastTokens": "agui_gate.agents.context_window",
+    "Notice": "agui_gate.extras.notices.notice",
     "PendingApprovalRegistry": "agui_gate.core.registry",
     "Principal": "agui_gate.core.principals",
     "Ruling": "agui_gate.extras.people.rules",

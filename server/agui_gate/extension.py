@@ -93,7 +93,9 @@ class Extension:
     """Base class of all extensions: hooks that do nothing."""
 
     notice_kinds: Collection[NoticeKind] = ("approval_pending", "approval_decided", "run_ended")
-    """The kinds that `notices` reads. Without ``run_ended`` no row is written for each run, if nobody else reads it."""
+    """The kinds that `notices` reads. Without ``run_ended`` no row is written for each run, if nobody else reads it.
+    There is one more, ``approval_notice``: a reminder, an escalation, or that nobody is at work on a call.
+    """
 
     def routes(self, server: Server) -> "Sequence[BaseRoute]":
         """Returns Starlette routes to add to the application's, behind them: none can replace one of the server's.

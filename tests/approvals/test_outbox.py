@@ -12,6 +12,7 @@ from agui_gate.approvals import outbox
 from agui_gate.approvals.outbox import BATCH, Courier
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import Unavailable
+from agui_gate.extension import Extension
 from agui_gate.extras.inbox import feed as inbox
 from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.stores.base import Change
@@ -26,7 +27,7 @@ from tests.support.house import DONE, LOOKS, PAYS
 pytestmark = [pytest.mark.anyio, shows("B17")]
 
 
-class Told:
+class Told(Extension):
     """A consumer that remembers; ``fails`` is raised as often as there are any."""
 
     notice_kinds = KINDS

@@ -31,6 +31,7 @@ READS = {
     "at_work",
     "backlog",
     "counted_calls",
+    "deliveries",
     "expire",
     "freezes",
     "grants",

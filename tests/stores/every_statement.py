@@ -24,7 +24,8 @@ from agui_gate.core.grants import Grant, Limits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
-from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, StopRequest, Thread, Which
+from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, Named, StopRequest, Thread, Which
+from agui_gate.stores.deliveries import Delivery, Step
 from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.operators import Act, WhichCalls
 from agui_gate.stores.postgres import PostgresStore
@@ -36,6 +37,7 @@ from tests.stores.support import Clock, ask, gated, said
 FOLDER = Path(agui_gate.stores.__file__).parent
 
 TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls", "grants"}
+TABLES |= {"deliveries", "approval_steps"}
 """Those that grow."""
 USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
 EPOCH = (
@@ -206,6 +208,7 @@ async def _approvals(store: Used, clock: Clock) -> None:
     await store.people_approval("a1")
     await _counted(store)
     await store.read_approvals("alice", ["b2", "b3"])
+    await _delivered(store)
 
 
 async def _counted(store: Used) -> None:
@@ -227,6 +230,31 @@ async def _counted(store: Used) -> None:
     for whose, value in zip(get_args(Whose), values, strict=True):
         assert [one.used for one in await store.grants(whose, value)] == [1]
     assert [await store.revoke_grant("g1", "alice") for _ in range(2)] == [True, False]
+
+
+async def _delivered(store: Used) -> None:
+    deliveries = store.deliveries()
+    await deliveries.add([Delivery("desk", name, "a1", "{}") for name in ("n1", "n2", "n3")])
+    (first, second, third) = (await deliveries.take("desk", "one", 10)).deliveries
+    await deliveries.delivered(first)
+    await deliveries.failed(second, "away", 1)
+    await deliveries.failed(third, "away", None)
+    await deliveries.leave("desk", "one")
+    await deliveries.listed(limit=10)
+    assert [one.id for one in await deliveries.listed(limit=10, dead=True)] == [third.id]
+    assert await deliveries.retry([third.id]) == 1
+    await ask(store, gated("step"), gated("orphan"), thread_id="steps")
+    steps = [Step("step", "reminder", 1), Step("step", "escalated", 2, "lead"), Step("was-never", "reminder", 1)]
+    await deliveries.plan(steps, 0)
+    assert (await deliveries.due_steps(10))[0] == steps[:1] + steps[2:] + steps[1:2]
+    assert [await deliveries.take_step(step, tell=True) is not None for step in (*steps, *steps)] == [
+        True,
+        True,
+        *[False] * 4,
+    ]
+    await store.move("orphan", State.CLAIMED)
+    orphan = Named(seq=0, id="orphan", tool="refund", state=State.CLAIMED, principal="alice", thread_id="steps")
+    assert [await deliveries.note_orphan(orphan) is not None for _ in range(2)] == [True, False]
 
 
 async def _lists(store: Used) -> None:

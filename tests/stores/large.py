@@ -29,6 +29,10 @@ _TABLES = (
     "WHERE i % 10 < 2",
     "counted_calls (whose, place, tool, at, approval_id, numbers)",
     f"SELECT 'owner', {_WHO}, 'refund', 1800000000000 + i, 'approval-' || i, '{{}}' FROM n",
+    "deliveries (endpoint, notice, approval, body, created_at, due_at, gives_up_at, dead)",
+    "SELECT 'desk', 'notice-' || i, 'approval-' || (i / 2), '{}', i, 1800000000000 + i, 4000000000000, i % 2 FROM n",
+    "approval_steps (approval, kind, after, who, due_at)",
+    "SELECT 'approval-' || i, 'reminder', 1, '{\"to\":\"\"}', 4000000000000 + i FROM n",
     "outbox (principal, thread_id, kind, about, body, created_at)",
     "SELECT 'alice', 'thread-' || i, 'run_ended', 'run-' || i, '{}', i FROM n WHERE i % 10 = 0",
 )

@@ -23,11 +23,18 @@ from tests.stores.support import Clock
 
 pytestmark = pytest.mark.anyio
 
-FEW = {"key", "id", "thread", "thread_id", "run_key", "alias", "was", "rowid", "seq"}
+FEW = {"key", "id", "thread", "thread_id", "approval", "run_key", "alias", "was", "rowid", "seq"}
 """Columns of which few rows have the same value."""
 SMALL = {"threads_running", "approvals_unsettled"}
 """Indexes of what runs, and of what is at work or ended without anybody knowing how: read as a whole here and there."""
-OVERDUE = {"approvals_overdue", "approvals_expiring", "counted_calls_old", "grants_old"}
+OVERDUE = {
+    "approvals_overdue",
+    "approvals_expiring",
+    "counted_calls_old",
+    "grants_old",
+    "deliveries_old",
+    "approval_steps_due",
+}
 """Indexes of which only what is overdue is read."""
 STOPS = ("Sort", "Limit", "Aggregate", "Result")
 """Nodes of a plan that take all of what is below them, or as much of it as they need."""

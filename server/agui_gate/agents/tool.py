@@ -58,6 +58,9 @@ class Gate:
     ``grants`` are scopes in which the person may say yes beforehand, to calls that come after this one: see
     docs/people.md#standing-grants. With ``always=True`` there are none, and no ``when``: each call is asked about.
 
+    ``remind`` and ``escalate`` say in how many seconds people are reminded of a call that waits, and when more people
+    may decide it: see docs/notifications.md#reminders-and-escalations.
+
     ``approvers``, ``needs``, ``self_approval``, ``decisions``, ``max_auth_age`` and ``acr`` say who may agree, and how
     many have to: see docs/people.md#gates-that-ask-for-people.
     """
@@ -74,6 +77,8 @@ class Gate:
     acr: str | Sequence[str] = ()
     grants: Sequence[Any] = ()
     always: bool = False
+    remind: Sequence[float] = ()
+    escalate: Sequence[tuple[float, Any]] = ()
     people: "People | None" = field(default=None, init=False, repr=False)
     """What records have of the six above; None where they ask for nobody in particular."""
 
@@ -90,7 +95,9 @@ class Gate:
             )
         object.__setattr__(self, "editable", tuple(self.editable))
         given = (self.approvers, self.needs, set(self.decisions), self.max_auth_age, self.acr or ())
-        if given != (None, 1, {"approve", "edit", "reject"}, None, ()):
+        if self.remind or self.escalate:
+            load("notices.steps").check_gate(self)
+        if self.escalate or given != (None, 1, {"approve", "edit", "reject"}, None, ()):
             object.__setattr__(self, "people", load("people.gates").people_of(self))
         if self.grants or self.always:
             load("people.grants").check_gate(self)

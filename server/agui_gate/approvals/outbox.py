@@ -1,7 +1,7 @@
 """Tells others what the store says they are to be told: see docs/adr/0021-notices-in-an-outbox.md.
 
 A notice is written in the same transaction as what it tells (`stores/outbox.py`). A `Courier` takes notices, tells
-each `Consumer` (the extensions with a hook for them), and has them removed with the step that takes the next ones. One
+each consumer (the extensions with a hook for them), and has them removed with the step that takes the next ones. One
 replica does that at a time, whoever comes first. What is written here wakes it, after a moment in which more may come:
 so many runs are one batch. It looks for what others have left every `LOOK_SECONDS`.
 
@@ -11,15 +11,18 @@ are told side by side, and who was told already is left alone when the others ar
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
 from agui_gate.concurrency import bounded
 from agui_gate.errors import AguiGateError
-from agui_gate.stores.outbox import ChoosyOutbox, Notice, NoticeKind, OutboxStore
+from agui_gate.stores.outbox import ChoosyOutbox, Notice, OutboxStore
+
+if TYPE_CHECKING:
+    from agui_gate.extension import Extension
 
 GATHER_SECONDS = 1.0
 """Seconds for which it lets notices gather."""
@@ -35,25 +38,12 @@ LONGEST = 60.0
 log = structlog.get_logger("agui_gate.outbox")
 
 
-class Consumer(Protocol):
-    """Receives notices."""
-
-    @property
-    def notice_kinds(self) -> Collection[NoticeKind]:
-        """The kinds that it reads."""
-        ...
-
-    async def notices(self, batch: Sequence[Notice], /) -> None:
-        """Takes these, oldest first: see `agui_gate.extension.Extension.notices`. Cancelled after `TELL_SECONDS`."""
-        ...
-
-
 class Courier:
     """Brings the notices of one store to ``consumers``, as ``taker``: a name that no other process has. More consumers
     may be added to the list meanwhile.
     """
 
-    def __init__(self, store: OutboxStore, taker: str, consumers: Sequence[Consumer]) -> None:
+    def __init__(self, store: OutboxStore, taker: str, consumers: Sequence["Extension"]) -> None:
         self._store, self._taker, self._consumers = store, taker, consumers
         self._written = asyncio.Event()
         self._told: list[int] = []
@@ -124,7 +114,7 @@ class Courier:
         self._told = []
         return False
 
-    async def _tell(self, consumer: Consumer, notices: Sequence[Notice]) -> None:
+    async def _tell(self, consumer: "Extension", notices: Sequence[Notice]) -> None:
         heard = self._heard.setdefault(id(consumer), set())
         heard &= {notice.id for notice in notices}  # of others, another process has taken care
         if batch := [notice for notice in notices if notice.id not in heard]:

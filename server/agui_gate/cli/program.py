@@ -33,6 +33,7 @@ COMMANDS = {
     "migrate": ("agui_gate.cli.commands.migrate", "Update the store's schema, or finish a restore."),
     "freeze": ("agui_gate.cli.commands.freeze", "Stop gated calls from being approved, on all replicas."),
     "ops": ("agui_gate.cli.commands.ops", "List, stop and settle what belongs to anybody."),
+    "notifications": ("agui_gate.cli.commands.notifications", "List what could not be delivered, and retry it."),
     "audit": ("agui_gate.cli.commands.audit", "Verify and export the audit trail."),
     "settings": ("agui_gate.cli.commands.settings", "Print each setting, its value and its source."),
     "emulator": ("agui_gate.cli.commands.emulator", "Run the strict provider emulator for tests."),

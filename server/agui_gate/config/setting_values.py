@@ -194,6 +194,20 @@ def _metrics(value: Any) -> str:
     return text
 
 
+def _webhooks(value: Any) -> str | Mapping[str, Any]:
+    """A path, or a table."""
+    return value if isinstance(value, Mapping) else _path(value)
+
+
+def _public_url(value: Any) -> str:
+    """An `https://` or `http://` URL."""
+    url = _text(value) if value != "" else ""
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+        raise ValueError('must be a URL such as "https://gate.example.com"')
+    return url
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
@@ -241,6 +255,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "log_level": _level,
     "metrics": _metrics,
     "traces": _switch,
+    "webhooks": _webhooks,
+    "public_url": _public_url,
     "host": _text,
     "port": _number(0, 65_535),
     "page": _switch,

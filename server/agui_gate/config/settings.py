@@ -158,6 +158,12 @@ class Settings:
     """
     traces: bool = False
     """True: spans of runs, requests to models, tools and decisions, for the OpenTelemetry SDK of the application."""
+    webhooks: str | Mapping[str, Any] = field(default="", repr=False)
+    """The endpoints that are told of approvals: a TOML or JSON file, or a table in the file of `--config`
+    ([notifications.md](notifications.md#webhooks)).
+    """
+    public_url: str = ""
+    """The address by which people reach this server, such as `https://gate.example.com`: for links in notices."""
     host: str = "127.0.0.1"
     """The address on which `agui-gate serve` listens. Other addresses than loopback require authentication."""
     port: int = 8000
@@ -195,7 +201,7 @@ class Settings:
         value = getattr(self, name)
         if name == "tokens":
             return ", ".join(f"{principal}:{MASK}" for principal in value)
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | Mapping):
             return ", ".join(value)
         if isinstance(value, bool):
             return str(value).lower()

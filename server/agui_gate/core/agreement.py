@@ -12,6 +12,8 @@ once the second one sees the first, and a call is claimed by exactly one of them
 * A yes of before a restored backup counts no more: nobody knows what came of it since.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from agui_gate.core.approvals import SEPARATOR, Approval, Decision, People, State, Yes, check_move
@@ -80,16 +82,22 @@ def is_asker(approval: Approval, decision: Decision) -> bool:
 
 
 def is_approver(people: People, by: str, roles: tuple[str, ...]) -> bool:
-    """Returns whether a principal of that id, with these roles, is one of those who are named."""
-    named = people.approvers
-    return named is None or (named in roles if isinstance(named, str) else by in named)
+    """Returns whether a principal of that id, with these roles, is one of those who are named, or were added."""
+    return people.approvers is None or is_among((people.approvers, *people.added), by, roles)
+
+
+def is_among(groups: Iterable[str | tuple[str, ...]], by: str, roles: tuple[str, ...]) -> bool:
+    """Returns whether a principal of that id, with these roles, is in one of the groups: a role, or a list of ids."""
+    return any(group in roles if isinstance(group, str) else by in group for group in groups)
 
 
 def waited_for(people: People) -> str:
     """Returns who is waited for, in words."""
-    if people.approvers is None:
-        return "another person" if people.by_function else "somebody else"
-    return people.approvers if isinstance(people.approvers, str) else ", ".join(people.approvers)
+    named = (
+        ("another person" if people.by_function else "somebody else") if people.approvers is None else people.approvers
+    )
+    groups = (one if isinstance(one, str) else ", ".join(one) for one in (named, *people.added))
+    return " or ".join(groups)
 
 
 def _check_login(people: People, decision: Decision, now: int) -> None:

@@ -173,7 +173,8 @@ class People(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Who has to agree to a call: the terms of its gate as they were when it was asked, and who has (`said`).
 
     The terms: see `Gate`; ``by_function``: a function says who may. ``edited``: the arguments that are agreed to, after
-    the last edit, and ``editor`` the person who made it. See `core/agreement.py`.
+    the last edit, and ``editor`` the person who made it. ``added``: roles, or lists of ids, that an escalation has made
+    approvers. See `core/agreement.py`.
     """
 
     needs: int = 1
@@ -186,6 +187,7 @@ class People(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     said: tuple[Yes, ...] = ()
     edited: str | None = None
     editor: str = ""
+    added: tuple[str | tuple[str, ...], ...] = ()
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

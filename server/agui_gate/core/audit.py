@@ -55,13 +55,14 @@ Kind = Literal[
     "handed_on",
     "frozen",
     "lifted",
+    "escalated",
 ]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
 ``refused``: an answer that was not taken.
 
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
-in which it was not settled. ``revoked``: the grant that came with its yes was revoked. Each of the others is the move
-to that state.
+in which it was not settled. ``revoked``: the grant that came with its yes was revoked. ``escalated``: more people may
+decide it from then on. Each of the others is the move to that state.
 
 Of operators, with their reason: ``settled``: what came of it was found out, which the next event says; ``stopped`` and
 ``handed_on``: its thread was, and there may be no approval; ``frozen`` and ``lifted``: calls are, and there is no

@@ -1,6 +1,7 @@
 """`create_app`: agents in, a Starlette application out."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.backends import bus_from, store_from
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
+from agui_gate.extra_loader import PACKAGE as EXTRAS
 from agui_gate.extra_loader import load
 from agui_gate.http import error_responses
 from agui_gate.http.auth import Auth, Guard
@@ -32,6 +34,7 @@ from agui_gate.threads.limits import Limits
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
+    from agui_gate.extras.notices.delivery import OnNotice
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -45,6 +48,7 @@ def create_app(
     auth: Auth | None = None,
     settings: "Settings | None" = None,
     extensions: Sequence[Extension] = (),
+    on_notice: "OnNotice | None" = None,
 ) -> Starlette:
     """Returns a Starlette application that serves ``agents``; the first one also answers `POST /`.
 
@@ -52,8 +56,8 @@ def create_app(
     (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). If neither this nor the
     settings name one, it is the database of a PostgreSQL store, and else memory. ``auth``: a sync or async
     callable ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``,
-    and those from the environment. ``extensions``: see `agui_gate.extension`. Serve it, or mount it in another
-    application (then it starts with its first request).
+    and those from the environment. ``extensions``: see `agui_gate.extension`. ``on_notice``: a sync or async callable
+    that gets each `Notice`. Serve it, or mount it in another application (then it starts with its first request).
 
     Raises `ConfigurationError` if there are no agents, something else is passed as one, two have the same name, or the
     settings are wrong.
@@ -63,9 +67,7 @@ def create_app(
 
         settings = load_settings()
     ensure_configured(settings.log_level)
-    _check(agents)
-    _check_extensions(extensions)
-    # One that was passed as an object has limits of its own.
+    _check(agents, extensions)
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
@@ -85,9 +87,21 @@ def create_app(
         extensions=extensions,
         meter=meter,
     )
+    _add_notices(engine, settings, on_notice, meter)
     guard = Guard(_auth_of(settings) if auth is None else auth, settings.cors_origins, settings.allowed_hosts)
     app = _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
     return app if meter is None else cast(Starlette, meter.around(app))
+
+
+def _add_notices(engine: Engine, settings: "Settings", on_notice: "OnNotice | None", meter: Any) -> None:
+    """Adds the part that tells people, if anybody is to be told, or if a gate reminds or escalates. A gate of a source
+    is not known yet; but none does if no gate was made that does.
+    """
+    agents = engine.members.values()
+    gates = [tool.gate for agent in agents for tool in agent.by_name.values()]
+    steps = f"{EXTRAS}.notices.steps" in sys.modules and any(agent.sources for agent in agents)
+    if on_notice or settings.webhooks or steps or any(gate and (gate.remind or gate.escalate) for gate in gates):
+        engine.extensions.add(load("notices.courier").notices(settings, on_notice, meter))
 
 
 def _auth_of(settings: "Settings") -> Auth | None:
@@ -102,7 +116,7 @@ def _auth_of(settings: "Settings") -> Auth | None:
     return Bearer(settings.tokens)
 
 
-def _check(agents: Sequence[Any]) -> None:
+def _check(agents: Sequence[Any], extensions: Sequence[Any]) -> None:
     if not agents:
         raise ConfigurationError("create_app needs at least one agent")
     other = next((agent for agent in agents if not isinstance(agent, Agent)), None)
@@ -113,9 +127,6 @@ def _check(agents: Sequence[Any]) -> None:
     twice = next((name for name, number in Counter(agent.name for agent in agents).items() if number > 1), None)
     if twice is not None:
         raise ConfigurationError(f"two agents have the same name, {twice!r}; it is in their URLs, so give each its own")
-
-
-def _check_extensions(extensions: Sequence[Any]) -> None:
     if (other := next((one for one in extensions if not isinstance(one, Extension)), None)) is not None:
         raise ConfigurationError(
             f"extensions takes objects whose classes extend agui_gate.extension.Extension; {other!r} is none"

@@ -133,7 +133,8 @@ def people(approval: Approval) -> dict[str, Any]:
         return {}
     said = [{"by": yes.decision.by, "at": iso(yes.at)} for yes in those.said if yes.of == approval.id]
     named = those.approvers if isinstance(those.approvers, str | None) else list(those.approvers)
-    return {"approvers": named, "needs": those.needs, "approvals": said}
+    added = [one if isinstance(one, str) else list(one) for one in those.added]
+    return {"approvers": named, "needs": those.needs, "approvals": said} | ({"escalated": added} if added else {})
 
 
 def _asked(asker: str, question: str) -> str:

@@ -83,14 +83,14 @@ class Engine:
         self.offers = offers = capabilities(store)
         self._watch = Watch(offers.shared)
         self.extensions = Extensions(extensions)
-        self._keeper = SaveRetrier(store, self._written)
+        self._keeper = SaveRetrier(store, self.written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits, meter)
         self.sent_before = self._leaser.cache.sent
         self._working = DecisionsInProgress()
         self._connector: Connector | None = None
-        written = partial(self._written, what="approvals")
+        written = partial(self.written, what="approvals")
         self._expiry = ExpiryJob(offers.expiry, written) if offers.expiry else None
-        self._orphans = OrphanJob(offers.orphans, self._keeper, new_id, self._leases) if offers.orphans else None
+        self._orphans = OrphanJob(offers.orphans, self._keeper, new_id, self.leases) if offers.orphans else None
         self._heart: Heartbeat | None = None
         self._courier: Courier | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -161,7 +161,7 @@ class Engine:
             opened.pop_all()
         self.roster.open()
         self._watch.open()
-        self._heart = Heartbeat(self.store, self.offers.shared, self._leases, self._asked_to_stop, self._lost)
+        self._heart = Heartbeat(self.store, self.offers.shared, self.leases, self._asked_to_stop, self._lost)
         works = {"heart": beating(self._heart, self._tidy), "tools": self.roster.find_tools()}
         if self._courier is not None:
             works["outbox"] = self._courier.work()
@@ -188,7 +188,7 @@ class Engine:
         """
         first, self._closing = not self._closing, True
         self.extensions.drain()
-        if first and seconds > 0 and (self._runs or self._leases()):
+        if first and seconds > 0 and (self._runs or self.leases()):
             from agui_gate.runs.stop_and_delete import let_end
 
             await let_end(self._runs.values(), self._working, self._keeper, seconds)
@@ -366,7 +366,7 @@ class Engine:
         return await self._endings.stop(principal, thread_id, run_id)
 
     async def _deleted(self, principal: str, thread_id: str) -> None:
-        self._written(principal, thread_id, "approvals")
+        self.written(principal, thread_id, "approvals")
         self._leaser.forget(principal, thread_id)
         await self._bus.forget(principal, thread_id)
 
@@ -409,10 +409,11 @@ class Engine:
             if self._by_thread.get(name) is live:
                 del self._by_thread[name]
 
-    def _leases(self) -> set[str]:
+    def leases(self) -> set[str]:
+        """Returns the keys of the leases that are held here."""
         return {*self._reservations, *self._working.keys, *self._keeper.leases}
 
-    def _written(self, principal: str, thread_id: str, what: What) -> None:
+    def written(self, principal: str, thread_id: str, what: What) -> None:
         """Wakes who waits for what was written here, and the courier where others are to be told."""
         self._watch.happened(principal, thread_id)
         self.extensions.written(principal, thread_id, what)

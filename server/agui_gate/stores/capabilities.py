@@ -16,6 +16,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.backlog import BacklogStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
+from agui_gate.stores.deliveries import DeliveringStore
 from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.operators import OperatedStore
 from agui_gate.stores.outbox import OutboxStore
@@ -211,6 +212,7 @@ class FullStore(
     BacklogStore,
     GrantingStore,
     OperatedStore,
+    DeliveringStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

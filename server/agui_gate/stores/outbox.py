@@ -19,8 +19,10 @@ from agui_gate.stores.lease import DECIDES, DELETES
 TAKE_MS = 10_000
 """Milliseconds, by the store's clock, for which notices are left to who takes them."""
 
-NoticeKind = Literal["approval_pending", "approval_decided", "run_ended"]
-"""``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval."""
+NoticeKind = Literal["approval_pending", "approval_decided", "approval_notice", "run_ended"]
+"""``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval.
+``approval_notice``: a reminder of it, an escalation, or that nobody is at work on it (`stores/deliveries.py`).
+"""
 
 KINDS: tuple[str, ...] = get_args(NoticeKind)
 
@@ -35,7 +37,7 @@ _BY_EVENT: dict[str, NoticeKind] = {
 
 class Telling(msgspec.Struct, frozen=True):
     """A notice before it has its place. ``about``: the approval's id, or the run's key. ``body``: a JSON object with
-    what the kind says: the ``state`` of the approval, or the ``status`` of the run.
+    what the kind says: the ``state`` of the approval, or what the notice is; or the ``status`` of the run.
     """
 
     kind: NoticeKind

@@ -15,7 +15,6 @@ Nothing is asked again that says yes to a held call, unless the provider is know
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from agui_gate.core import events as ev
 from agui_gate.core.media import FOREIGN, is_foreign, normal, placeholder
@@ -26,16 +25,10 @@ from agui_gate.core.transcript import (
     LeftOutEntry,
     Media,
     ResultEntry,
-    TurnEntry,
     UserEntry,
 )
 from agui_gate.errors import ContentRefused, ContextLength, MediaRefused, ProviderError
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
-
-if TYPE_CHECKING:
-    pass
-
-REFUSED_MEDIA = "the provider could not take it"
 
 
 def left_out(entry: LeftOutEntry) -> ev.Custom:
@@ -49,8 +42,8 @@ def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
     """Returns notes about file handles that are not this ``vendor``'s. Not kept: another agent's model may read
     them.
     """
-    attached = (one for entry in entries for one in _attached(entry, FOREIGN))
-    return [left for left, media in attached if is_foreign(media, vendor)]
+    found = (one for entry in entries for one in attached(entry, FOREIGN))
+    return [left for left, media in found if is_foreign(media, vendor)]
 
 
 class ContentRefusals(TurnStep):
@@ -102,34 +95,14 @@ class ContentRefusals(TurnStep):
         """Withholds what was refused; False if there is nothing more to withhold."""
         if self._all:
             return False
-        found = self._named(refused.value) if refused.value and not self._entries else []
-        if not found and not self._entries:
-            found = self._newest()
-        if not found:
-            found, self._all = [left for left, _ in self._sent(self._thread.entries)], True
+        from agui_gate.turns.refused_content import withheld
+
+        found, self._all = withheld(self._thread.entries, self._entries, refused)
         self._entries += found
         return bool(found)
 
-    def _named(self, value: str) -> list[LeftOutEntry]:
-        return [left for left, media in self._sent(self._thread.entries) if value.endswith(normal(media).value)]
 
-    def _newest(self) -> list[LeftOutEntry]:
-        """Returns the attachments of what was said since the model last spoke."""
-        return [left for left, _ in self._sent(since_turn(self._thread.entries))]
-
-    def _sent(self, entries: Sequence[Entry]) -> list[tuple[LeftOutEntry, Media]]:
-        """Returns the attachments in ``entries`` that would be sent, each with a note for it."""
-        notes = [e for e in [*self._thread.entries, *self._entries] if isinstance(e, LeftOutEntry)]
-        gone = {(e.message_id, e.call_id, e.part) for e in notes}
-        return [
-            (left, media)
-            for entry in entries
-            for left, media in _attached(entry, REFUSED_MEDIA)
-            if gone.isdisjoint((left.message_id, left.call_id, part) for part in (None, left.part))
-        ]
-
-
-def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]:
+def attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]:
     """Yields the attachments of a message or a result, each with a note that says why it is left out."""
     content: Sequence[Content] = ()
     message_id = call_id = ""
@@ -140,14 +113,3 @@ def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]
     for place, part in enumerate(content):
         if isinstance(part, Media) and part.value:
             yield LeftOutEntry(placeholder(normal(part), reason), message_id, place, call_id), part
-
-
-def since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
-    """Returns the entries after the model's last turn. ``ours``: its last turn here, not in a history that a client
-    brought.
-    """
-    for place in range(len(entries) - 1, -1, -1):
-        entry = entries[place]
-        if isinstance(entry, TurnEntry) and (entry.origin or not ours):
-            return entries[place + 1 :]
-    return entries

@@ -15,10 +15,11 @@ from agui_gate.core.transcript import (
     ReportedEntry,
     ResultEntry,
     Text,
+    TurnEntry,
     UserEntry,
 )
-from agui_gate.errors import ContentRefused, ContextLength
-from agui_gate.turns.content_refusals import since_turn
+from agui_gate.errors import ContentRefused, ContextLength, MediaRefused
+from agui_gate.turns.content_refusals import attached
 
 if TYPE_CHECKING:
     from agui_gate.threads.leased_thread import LeasedThread
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LONG = 1_000
 """Characters of a message or a result that may be why a conversation is too long."""
 
+REFUSED_MEDIA = "the provider could not take it"
 TOO_LARGE_MEDIA = "it was too large for the model"
 REFUSED = "[A message was here. The provider refused it for its content, so it was left out.]"
 REFUSED_RESULT = "[The result was left out: the provider refused it for its content.]"
@@ -99,3 +101,42 @@ def _message(entry: UserEntry) -> _Said:
     text = sum(len(part.text) for part in entry.content if isinstance(part, Text))
     notes = [LeftOutEntry(placeholder(normal(part), TOO_LARGE_MEDIA), entry.id, place) for place, part in media]
     return _Said(entry.id, text + attached, False, notes if attached > text else [])
+
+
+def withheld(
+    entries: Sequence[Entry], before: Sequence[LeftOutEntry], refused: MediaRefused
+) -> tuple[list[LeftOutEntry], bool]:
+    """Returns the attachments to leave out besides those of ``before``, and whether they are all that there are: the
+    one that was refused, or the newest, and the second time all.
+    """
+    sent, value = _sent(entries, entries, before), refused.value
+    found: list[LeftOutEntry] = []
+    if not before:
+        found = [left for left, media in sent if value and value.endswith(normal(media).value)]
+        found = found or [left for left, _ in _sent(since_turn(entries), entries, before)]
+    return (found, False) if found else ([left for left, _ in sent], True)
+
+
+def _sent(
+    some: Sequence[Entry], entries: Sequence[Entry], before: Sequence[LeftOutEntry]
+) -> list[tuple[LeftOutEntry, Media]]:
+    """Returns the attachments in ``some`` entries that would be sent, each with a note for it."""
+    notes = [e for e in [*entries, *before] if isinstance(e, LeftOutEntry)]
+    gone = {(e.message_id, e.call_id, e.part) for e in notes}
+    return [
+        (left, media)
+        for entry in some
+        for left, media in attached(entry, REFUSED_MEDIA)
+        if gone.isdisjoint((left.message_id, left.call_id, part) for part in (None, left.part))
+    ]
+
+
+def since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
+    """Returns the entries after the model's last turn. ``ours``: its last turn here, not in a history that a client
+    brought.
+    """
+    for place in range(len(entries) - 1, -1, -1):
+        entry = entries[place]
+        if isinstance(entry, TurnEntry) and (entry.origin or not ours):
+            return entries[place + 1 :]
+    return entries

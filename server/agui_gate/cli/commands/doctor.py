@@ -123,6 +123,9 @@ async def _about_settings(settings: Settings) -> AsyncIterator[Finding]:
     yield _access(settings)
     if settings.signed_tokens:
         yield await _keys(settings)
+    if settings.webhooks:
+        async for finding in _webhooks(settings):
+            yield finding
     every = ((name, (one,) if isinstance(one, str) else one) for name, one in settings.tokens.items())
     weak = [principal for principal, some in every if any(len(token) < SHORT_TOKEN for token in some)]
     if weak:
@@ -153,6 +156,25 @@ async def _keys(settings: Settings) -> Finding:
     except ImportError:
         return Finding("keys of the issuer", False, "PyJWT is not installed", 'pip install "agui-gate[jwt]"')
     return found
+
+
+async def _webhooks(settings: Settings) -> AsyncIterator[Finding]:
+    """Connects to each endpoint, and sends nothing."""
+    try:
+        endpoints = load("notices.endpoints").read_endpoints(settings.webhooks)
+        load("notices.delivery").targets(endpoints, None)
+    except AguiGateError as error:
+        yield Finding("webhooks", False, error.message, "See docs/notifications.md#webhooks.")
+        return
+    if not settings.public_url:
+        yield Finding("webhooks", True, "their notices have no links", "Set AGUI_GATE_PUBLIC_URL.")
+    for endpoint in endpoints:
+        problem = await load("notices.connection").problem_with(endpoint)
+        what, where = f"webhook {endpoint.name}", printable(endpoint.host)
+        if problem is None:
+            yield Finding(what, True, f"{where} can be connected to")
+        else:
+            yield Finding(what, False, f"{where}: {problem}", "Correct its table, or start what it points at.")
 
 
 def _page() -> Finding:

@@ -43,7 +43,7 @@ MAX_BEHIND = 2 * MAX_FOLLOWED
 MAX_BEHIND_BYTES = 16 * 1024 * 1024
 """Bytes that these may have: a stream that is read slowly keeps them in memory."""
 
-_APPROVALS: Collection[NoticeKind] = ("approval_pending", "approval_decided")
+_APPROVALS: Collection[NoticeKind] = ("approval_pending", "approval_decided", "approval_notice")
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -112,12 +112,13 @@ def _size(told: Approval | Gone) -> int:
 
 class Followed:
     """One principal's approvals, as far as they are known: the ids that wait, as the store gave them (None: nobody
-    looked yet), and those at work.
+    looked yet), and those at work. ``again``: ids that are told once more, though they still wait.
     """
 
     def __init__(self) -> None:
         self.waiting: list[str] | None = None
         self.at_work: dict[str, State] = {}
+        self.again: set[str] = set()
 
 
 class Inbox(Extension):
@@ -152,6 +153,8 @@ class Inbox(Extension):
     async def notices(self, batch: Sequence[Notice]) -> None:
         """Looks, for each principal of whose approvals one of these tells."""
         for notice in batch:
+            if notice.kind == "approval_notice" and (followed := self._followed.get(notice.principal)) is not None:
+                followed.again.add(notice.about)
             if notice.kind in _APPROVALS:
                 self.changed(notice.principal)
 
@@ -250,10 +253,11 @@ class Inbox(Extension):
         """Tells what is different from what was seen before; at the first look, nothing is."""
         seen = followed.waiting
         moved = [each for each, state in followed.at_work.items() if states.get(each) is not state]
-        if seen is not None and (waiting != seen or moved):
+        again, followed.again = followed.again, set()
+        if seen is not None and (waiting != seen or moved or again):
             before, now = set(seen), set(waiting)
             asked = [each for each in seen if each not in now]
-            asked += [*moved, *(each for each in waiting if each not in before)]
+            asked += [*moved, *(each for each in waiting if each not in before or each in again)]
             found = set[str]()
             async for record in self._records(principal, asked):
                 found.add(record.id)

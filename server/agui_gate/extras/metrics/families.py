@@ -119,6 +119,12 @@ class Families:
         self.auth_refused = self._counter(
             "auth_refused_total", "Requests that were refused: unauthorized (401), forbidden (403).", "reason"
         )
+        self.webhook_attempts = self._counter(
+            "webhook_attempts_total",
+            "Attempts to deliver a notice, also to on_notice: delivered, or how it failed.",
+            "endpoint",
+            "outcome",
+        )
         self.requests = self._counter("http_requests_total", "Requests that were answered.", "route", "status")
 
     def _counter(self, name: str, says: str, *labels: str) -> Counter:

@@ -146,6 +146,10 @@ class Meter(Extension):
             self.requested(attempt.adapter, None, attempt.code)
         return adapter if last is None else last.adapter
 
+    def attempted(self, endpoint: str, outcome: str) -> None:
+        """Counts an attempt to deliver a notice. Endpoints are those of the settings, and few."""
+        self.families.webhook_attempts.labels(endpoint, outcome).inc()
+
     def requested(self, adapter: Adapter, usage: Usage | None, code: str, first: float | None = None) -> None:
         """Counts a request to a model. ``first``: seconds to the first event of the answer."""
         families = self.families

@@ -73,11 +73,17 @@ def people_of(gate: Gate) -> People:
         needs=gate.needs,
         approvers=approvers,
         by_function=callable(gate.approvers),
-        self_approval=gate.self_approval is True,
+        # Reminders and escalations alone don't say who may approve: whoever finds the call still may.
+        self_approval=gate.self_approval is True or _names_nobody(gate),
         decisions=tuple(gate.decisions),
         max_auth_age=None if gate.max_auth_age is None else max(1, int(gate.max_auth_age)),
         acr=acr,
     )
+
+
+def _names_nobody(gate: Gate) -> bool:
+    given = (gate.approvers, gate.needs, set(gate.decisions), gate.max_auth_age, gate.acr or ())
+    return given == (None, 1, set(DECISIONS), None, ())
 
 
 def _named(approvers: Any) -> str | tuple[str, ...] | None:
@@ -144,7 +150,7 @@ async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> 
     if decision.edited_arguments is None and people.edited is not None:  # a yes is to what is shown
         decision = msgspec.structs.replace(decision, edited_arguments=people.edited)
     agreement.check(approval, people, decision, now)
-    current = _current(tool_of(approval))
+    current = _current(tool_of(approval), people)
     if current is not None:
         if current.needs > people.needs:
             raise MayNotDecide("More persons have to agree by now than when this was asked. Reject it and ask again.")
@@ -159,7 +165,7 @@ async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> 
 
 async def _check_said(approval: Approval, people: People, tool: Tool | None) -> None:
     """Raises `MayNotDecide` if the gate that is there now wouldn't take a yes that was said before."""
-    current, tenant = _current(tool), tenant_of(approval.principal)
+    current, tenant = _current(tool, people), tenant_of(approval.principal)
     for yes in people.said:
         if yes.of != approval.id:  # of before a restored backup: it counts no more
             continue
@@ -177,8 +183,12 @@ async def _check_said(approval: Approval, people: People, tool: Tool | None) -> 
             raise MayNotDecide(f"{said.by} agreed and may no longer do so. Reject it and ask again.")
 
 
-def _current(tool: Tool | None) -> People | None:
-    return None if tool is None or tool.gate is None else tool.gate.people
+def _current(tool: Tool | None, people: People) -> People | None:
+    """Returns the terms of the gate that is there now; of those whom an escalation has added, with whom it names."""
+    if tool is None or tool.gate is None or tool.gate.people is None:
+        return None
+    named = [tuple(who) if not isinstance(who, str) else who for _, who in tool.gate.escalate]
+    return msgspec.structs.replace(tool.gate.people, added=tuple(one for one in people.added if one in named))
 
 
 async def is_approver(approval: Approval, tool: Tool | None, by: By, arguments: str | None = None) -> bool:
@@ -194,9 +204,11 @@ async def is_approver(approval: Approval, tool: Tool | None, by: By, arguments: 
     roles = () if by is None else by.principal.roles
     if not agreement.is_approver(people, name, roles):
         return False
-    current = _current(tool)
+    current = _current(tool, people)
     if current is not None and not agreement.is_approver(current, name, roles):
         return False
+    if agreement.is_among((people if current is None else current).added, name, roles):
+        return True
     function = tool.gate.approvers if tool is not None and tool.gate is not None else None
     if callable(function):
         return await _says_yes(function, approval, by, approval.effective_arguments if arguments is None else arguments)
@@ -254,7 +266,8 @@ async def may_see(approval: Approval, agents: Mapping[str, Agent], by: By) -> bo
     """Returns whether this principal, who isn't its owner's, is an approver of a call in their own tenant."""
     if by is None or approval.people is None or tenant_of(approval.principal) != by.principal.tenant:
         return False
-    if approval.people.approvers is None and not approval.people.by_function:
+    people, who = approval.people, by.principal
+    if people.approvers is None and not people.by_function and not agreement.is_among(people.added, who.id, who.roles):
         return False  # those who share the thread, and nobody else
     return await is_approver(approval, tool_of(agents.get(approval.agent), approval), by)
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from agui_gate.stores.retention import Ages, Place, Swept, Tally
     from agui_gate.stores.sql.audit import AuditReader
     from agui_gate.stores.sql.deletions import Deletions
+    from agui_gate.stores.sql.deliveries import Deliveries
     from agui_gate.stores.sql.epochs import Epochs
     from agui_gate.stores.sql.lists import Lists
     from agui_gate.stores.sql.operators import SqlOperators
@@ -352,6 +353,12 @@ class SQLStore(ABC):
         from agui_gate.stores.sql.grants import revoke
 
         return await self._do("durable", lambda: revoke(self._sql.ledger.variant, grant_id, by))
+
+    def deliveries(self) -> "Deliveries":
+        """See `DeliveringStore`."""
+        from agui_gate.stores.sql.deliveries import Deliveries
+
+        return Deliveries(self._do, self._sql.ledger)
 
     async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
         """See `PeopleStore`."""

@@ -24,7 +24,7 @@ _ADD = (
 )
 
 TELLING = Telling.__struct_fields__
-_TELL = (
+TELL = (
     f"INSERT INTO outbox (tenant, {', '.join(TELLING)}, created_at) "  # noqa: S608 our names
     f"VALUES (:tenant, :{', :'.join(TELLING)}, :now)"
 )
@@ -100,7 +100,7 @@ class Trail:
         seq, last = end.rows[0] if end.rows else (0, "")
         events = chained(Head(str(key), seq, last, tenant), at, happened)
         statements = [Statement(_ADD, msgspec.structs.asdict(event) | {"thread": key}) for event in events]
-        return statements + [Statement(_TELL, msgspec.structs.asdict(telling)) for telling in tellings(happened)]
+        return statements + [Statement(TELL, msgspec.structs.asdict(telling)) for telling in tellings(happened)]
 
     def ended(self, held: Mapping[str, object], status: RunStatus) -> Statement:
         """Returns the statement that tells that a run ends, which holds the lease as yet, and until that is done: see
