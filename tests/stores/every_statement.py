@@ -254,7 +254,7 @@ async def _delivered(store: Used) -> None:
     ]
     await store.move("orphan", State.CLAIMED)
     orphan = Named(seq=0, id="orphan", tool="refund", state=State.CLAIMED, principal="alice", thread_id="steps")
-    assert [await deliveries.note_orphan(orphan) is not None for _ in range(2)] == [True, False]
+    assert [await deliveries.report_orphan(orphan) is not None for _ in range(2)] == [True, False]
 
 
 async def _lists(store: Used) -> None:

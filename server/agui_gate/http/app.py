@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,7 +34,6 @@ from agui_gate.threads.limits import Limits
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
-    from agui_gate.extras.notices.delivery import OnNotice
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -48,7 +47,7 @@ def create_app(
     auth: Auth | None = None,
     settings: "Settings | None" = None,
     extensions: Sequence[Extension] = (),
-    on_notice: "OnNotice | None" = None,
+    on_notice: Callable[..., Any] | None = None,
 ) -> Starlette:
     """Returns a Starlette application that serves ``agents``; the first one also answers `POST /`.
 
@@ -93,7 +92,7 @@ def create_app(
     return app if meter is None else cast(Starlette, meter.around(app))
 
 
-def _add_notices(engine: Engine, settings: "Settings", on_notice: "OnNotice | None", meter: Any) -> None:
+def _add_notices(engine: Engine, settings: "Settings", on_notice: Callable[..., Any] | None, meter: Any) -> None:
     """Adds the part that tells people, if anybody is to be told, or if a gate reminds or escalates. A gate of a source
     is not known yet; but none does if no gate was made that does.
     """

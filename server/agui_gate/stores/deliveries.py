@@ -126,7 +126,7 @@ class DeliveryStore(Protocol):
         """
         ...
 
-    async def note_orphan(self, orphan: Named) -> Stepped | None:
+    async def report_orphan(self, orphan: Named) -> Stepped | None:
         """Writes a notice that nobody is at work on a call that was let go, once. None if that isn't so, or is told."""
         ...
 

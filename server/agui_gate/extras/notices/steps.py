@@ -137,7 +137,7 @@ class StepJob:
         held = self._held()
         for one in found:
             if one.id not in self._told and one.run_key not in held:
-                self._wake(await self._store.note_orphan(one))
+                self._wake(await self._store.report_orphan(one))
         self._told = {one.id for one in found if one.run_key not in held}
 
     def _wake(self, done: Stepped | None) -> None:

@@ -140,9 +140,9 @@ class Deliveries:
         """See `DeliveryStore`."""
         return await self._do("durable", partial(self._sql.take_step, step, tell))
 
-    async def note_orphan(self, orphan: Named) -> Stepped | None:
+    async def report_orphan(self, orphan: Named) -> Stepped | None:
         """See `DeliveryStore`."""
-        return await self._do("write", partial(self._sql.note_orphan, orphan))
+        return await self._do("write", partial(self._sql.report_orphan, orphan))
 
 
 def _add(deliveries: Sequence[Delivery]) -> Steps[None]:
@@ -245,7 +245,7 @@ class _Operations:
         yield Last(batch)
         return Stepped(approval.principal, approval.thread_id)
 
-    def note_orphan(self, orphan: Named) -> Steps[Stepped | None]:
+    def report_orphan(self, orphan: Named) -> Steps[Stepped | None]:
         values = {"id": orphan.id, "kind": "orphaned", "after": 0}
         lock, _, found, there = yield [Statement(text, values) for text in self._look]
         if not lock.rows or there.rows:
