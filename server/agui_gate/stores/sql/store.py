@@ -143,8 +143,6 @@ class SQLStore(ABC):
     def _holder(self) -> str:
         """The owner of the leases that are taken here (`LeaseOwner.name`). Raises `Unavailable` when it is closed."""
 
-    # --- threads
-
     async def lease_thread(
         self,
         principal: str,
@@ -231,8 +229,6 @@ class SQLStore(ABC):
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
         await self._do("durable", lambda: self._sql.deletions.delete(int(thread.key), run_key))
-
-    # --- approvals
 
     async def approval(self, principal: str, approval_id: str) -> Approval | None:
         """See `ApprovalStore`."""
@@ -374,8 +370,6 @@ class SQLStore(ABC):
         """See `ApprovalStore`."""
         return await self._do("read", lambda: self._sql.deletions.read(principal, thread_id, approval_id, limit))
 
-    # --- what happened, and what is to be told
-
     async def note(self, happened: Sequence[Happened]) -> None:
         """See `AuditStore`."""
         if happened:
@@ -430,8 +424,6 @@ class SQLStore(ABC):
         """See `OutboxStore`."""
         if not await self._do("read", lambda: self._sql.trail.runs_wanted(wanted)):
             await self._do("write", lambda: self._sql.trail.want_runs(wanted))
-
-    # --- what is forgotten
 
     async def sweep(self, ages: "Ages", place: "Place | None" = None, most: int | None = None) -> "Swept":
         """See `RetentionStore`."""
