@@ -119,7 +119,7 @@ class Session:
         self._settings = settings
         if self._served is None:
             ensure_configured(settings.log_level)
-            self._store = store_from(settings, store) if isinstance(store, str | None) else store
+            self._store = store_from(settings, store)
             self._bus_of = store if isinstance(store, str | None) else capabilities(store).shared.bus_url
         self._use: _Use | None = None
         self._blocks: list[_Use] = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 
 from agui_gate.bus import open_bus
 from agui_gate.core.approvals import Decision, State
+from agui_gate.core.principals import owner_key
 from agui_gate.core.transcript import Output
 from agui_gate.stores.base import Store
 from agui_gate.stores.postgres import PostgresStore
@@ -309,3 +311,70 @@ async def test_the_same_on_postgresql(cli: Cli, tables: str) -> None:
     ]
     migrated = await asyncio.to_thread(cli, "migrate", "--restored", *place)
     assert (migrated.exit_code, "up to date" in migrated.stdout, "Epoch 2" in migrated.stdout) == (0, True, True)
+
+
+def test_what_happened_is_listed_newest_first(gate: Path, cli: Cli) -> None:
+    result = cli("audit", "ls", *STORE, "--limit", "2")
+    assert result.exit_code == 0
+    head, *rows = result.stdout.splitlines()
+    assert head.split() == ["TIME", "(UTC)", "WHAT", "APPROVAL"]
+    assert [re.split("  +", row)[1:] for row in rows] == [
+        ["It ran, and ended.", "a2"],
+        ["refund was about to run.", "a2"],
+    ]
+
+    def ids(*arguments: str) -> set[str]:
+        lines = cli("audit", "ls", *STORE, "--json", *arguments).stdout.splitlines()
+        return {json.loads(line)["approval_id"] for line in lines}
+
+    assert ids() == {"a0", "a1", "a2"}
+    assert ids("--person", "bob") == ids("--thread", "t2") == ids("--since", "2026-11-03") == {"a2"}
+    assert ids("--until", "2026-11-02") == {"a0"}
+    assert ids("--tenant", "") == ids("--tool", "refund", "--agent", "support", "--decision", "done")
+    assert cli("audit", "ls", *STORE, "--tenant", "acme").stdout == "There is no such entry.\n"
+    assert cli("audit", "ls", *STORE, "--since", "yesterday").exit_code == 1
+
+
+def test_the_story_of_one_approval(gate: Path, cli: Cli) -> None:
+    result = cli("audit", "show", "a0", *STORE)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "2026-11-01 00:00:00  support asked whether it may run refund, for alice.",
+        '                     arguments: {"amount": 50}',
+        "2026-11-01 00:00:00  alice approved it on a card: “s3cret”",
+        "2026-11-01 00:00:00  refund was about to run.",
+        '                     with: {"amount": 50}',
+        "2026-11-01 00:00:00  It ran, and ended.",
+        "                     result: s3cret",
+    ]
+    kinds = [json.loads(line)["kind"] for line in cli("audit", "show", "a0", "--json", *STORE).stdout.splitlines()]
+    assert kinds == ["asked", "approved", "claimed", "done"]
+    missing = cli("audit", "show", "none", *STORE)
+    assert (missing.exit_code, missing.stderr) == (1, "There is no approval none in this store.\n")
+
+
+def test_an_owner_in_a_tenant_is_named_as_people_do(gate: Path, cli: Cli) -> None:
+    async def more() -> None:
+        store = SQLiteStore(str(gate))
+        await store.start()
+        owner = owner_key("acme", "alice")
+        await ask(store, gated("a9", principal=owner, thread_id="t9"), principal=owner, thread_id="t9")
+        await store.aclose()
+
+    asyncio.run(more())
+    lines = cli("audit", "export", *STORE, "--tenant", "acme", "--principal", "alice").stdout.splitlines()
+    assert [json.loads(line)["approval_id"] for line in lines] == ["a9"]
+    assert cli("audit", "export", *STORE, "--tenant", "acme").exit_code == 2
+    assert "alice." in cli("audit", "ls", *STORE, "--tenant", "acme").stdout
+    assert "\x1f" not in cli("audit", "ls", *STORE).stdout
+
+
+def test_one_head_that_was_kept(gate: Path, cli: Cli, events: list[dict[str, Any]]) -> None:
+    last = events[3]
+    head = f"{last['thread']}:{last['seq']}:{last['hash']}"
+    assert cli("audit", "verify", *STORE, "--head", head).exit_code == 0
+    changed(gate, f"DELETE FROM approval_events WHERE thread = {last['thread']}")
+    changed(gate, f"DELETE FROM approvals WHERE thread = {last['thread']}")
+    assert cli("audit", "verify", *STORE).exit_code == 0
+    assert "it is missing" in cli("audit", "verify", *STORE, "--head", head).stdout
+    assert cli("audit", "verify", *STORE, "--head", "4").exit_code == 2

@@ -12,7 +12,7 @@ from tests.cli.support import Running, running
 from tests.cli.test_serve import run_input
 
 ENDS = [*((name,) for name in COMMANDS), *(("approvals", name) for name in ("ls", "watch", "approve", "reject"))]
-ENDS += [("audit", name) for name in ("verify", "export", "heads")]
+ENDS += [("audit", name) for name in ("verify", "export", "heads", "ls", "show")]
 WIDTHS = pytest.mark.parametrize("width", [46, 80])
 
 

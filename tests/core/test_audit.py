@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agui_gate.core import audit, deletion_events
 from agui_gate.core.approvals import MOVES, Approval, Decision, State
-from agui_gate.core.audit import KINDS, Event, Happened, Head, chained
-from agui_gate.core.audit_verification import Break, Chains
+from agui_gate.core.audit import Event, Happened, Head, chained
+from agui_gate.core.audit_verification import KINDS, Break, Chains
 from agui_gate.core.json_text import canonical
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused

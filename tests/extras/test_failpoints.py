@@ -24,7 +24,7 @@ from tests.support.house import DONE, LOOKS, House
 
 pytestmark = pytest.mark.anyio
 
-OTHERS = {*vars(StoreLifecycle), "bus_url", "neighbours", "operators"}
+OTHERS = {*vars(StoreLifecycle), "bus_url", "neighbours", "operators", "trail"}
 PROTOCOLS = [base for base in FullStore.__mro__ if base.__module__.startswith("agui_gate")]
 READS = {
     "approval",

@@ -24,6 +24,8 @@ from agui_gate.core.grants import Grant, Limits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, Unreadable
+from agui_gate.extras.audit.keys import Keys
+from agui_gate.stores.audit import Link, Part
 from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, Named, StopRequest, Thread, Which
 from agui_gate.stores.deliveries import Delivery, Step
 from agui_gate.stores.lease import DECIDES
@@ -278,6 +280,15 @@ async def _trail(store: Used) -> None:
                 await store.read_events(
                     limit=1, principal=principal, thread_id=thread_id, since=since, cursor=events.next_cursor
                 )
+    newest = Link(2**63 - 1, 2**63 - 1, 2**31 - 1)
+    for part in (Part(), Part(tenant=""), Part(tenant="", by="bob"), Part(owner="alice"), Part(approval_id="a1")):
+        await store.trail.read(part, newest, 2)
+    store.trail.keys = Keys([b"k" * 32])
+    await store.trail.begin_keys()
+    store.trail.keys = None
+    await store.trail.begin_keys()
+    assert not await store.trail.strays()
+    await store.trail.unread("1")
     heads = await store.read_heads(limit=1)
     await store.read_heads(limit=1, cursor=heads.next_cursor)
     thread = await store.read_thread("alice", "t")

@@ -25,6 +25,8 @@ async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool
     if not may_be_new and not await schema_of(settings.store):
         raise ConfigurationError(f"There is no store at {settings.shown('store')}. Name another one with --store.")
     store = open_store(settings.store, any_past=any_past)
+    if settings.audit_key or settings.audit_key_file:
+        store = load("audit.keys").keyed(store, settings)
     if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes
         store = load("failpoints").armed_store(store)
     try:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus
+from agui_gate.extra_loader import load
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Bounds, Store
 from agui_gate.threads.limits import Limits
@@ -12,12 +13,15 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
 
 
-def store_from(settings: "Settings", url: str | None = None) -> Store:
-    """Returns the store at ``url``, or the one that the settings name, within their bounds. Raises
-    `ConfigurationError`.
+def store_from(settings: "Settings", store: str | Store | None = None) -> Store:
+    """Returns the store at a URL, or the one that the settings name, within their bounds; or ``store`` itself, which
+    has limits of its own. Its audit trail is signed by the keys of the settings. Raises `ConfigurationError`.
     """
-    readable = Limits.from_settings(settings).readable_bytes
-    return open_store(url or settings.store, Bounds(readable, settings.principal_bytes, settings.principal_threads))
+    if store is None or isinstance(store, str):
+        readable = Limits.from_settings(settings).readable_bytes
+        bounds = Bounds(readable, settings.principal_bytes, settings.principal_threads)
+        store = open_store(store or settings.store, bounds)
+    return load("audit.keys").keyed(store, settings) if settings.audit_key or settings.audit_key_file else store
 
 
 def bus_from(settings: "Settings", url: str | None = None, store: str | None = None) -> Bus:

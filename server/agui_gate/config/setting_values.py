@@ -58,6 +58,14 @@ def _names(value: Any) -> tuple[str, ...]:
     return names
 
 
+def _keys(value: Any) -> tuple[str, ...]:
+    """Secrets of 32 characters or more, several with commas."""
+    keys = tuple(_items(value))
+    if any(len(key) < 32 or not key.isprintable() for key in keys):
+        raise ValueError("must be secrets of 32 characters or more, separated by commas")
+    return keys
+
+
 SIGNATURES = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """The algorithms by which a token may be signed: those that need a public key."""
 
@@ -222,6 +230,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "jwt_person": _claim,
     "jwt_acts_for": _claim,
     "jwt_revoked": _path,
+    "audit_key": _keys,
+    "audit_key_file": _path,
     "cors_origins": _origins,
     "allowed_hosts": _hosts,
     "dialect": _dialect,

@@ -78,6 +78,12 @@ class Settings:
     """A file with the ids (`jti`) of tokens that are refused though they are not over, one a line. It is read again
     when it has changed. Set: a token without an id is refused.
     """
+    audit_key: tuple[str, ...] = field(default=(), repr=False)
+    """The keys by which the audit trail is signed ([audit.md](audit.md#keys)): the first one signs, all of them verify.
+    Not set: it is a chain of hashes.
+    """
+    audit_key_file: str = ""
+    """A file with these keys, one a line, in place of `audit_key`. A file that can't be read stops the start."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call this server. Without authentication, loopback origins are allowed."""
     allowed_hosts: tuple[str, ...] = ()
@@ -202,7 +208,7 @@ class Settings:
         if name == "tokens":
             return ", ".join(f"{principal}:{MASK}" for principal in value)
         if isinstance(value, tuple | Mapping):
-            return ", ".join(value)
+            return ", ".join(MASK if name == "audit_key" else one for one in value)
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):

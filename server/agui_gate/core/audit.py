@@ -7,6 +7,8 @@ only added. Those of one thread are a chain: each has the hash of the one before
 
     hash = SHA-256 of prev, followed by the event without prev and hash as canonical JSON (`core.json_text`)
 
+With keys, it is an HMAC by one of them (`extras/audit/keys.py`), and the event names it: ``key_id``.
+
 So an event that is changed, left out, added in between or put elsewhere is found (`core/audit_verification.py`), and
 everybody can check an exported line by three lines of code. A chain alone proves nothing against who can write all of
 it anew, or cut off its end. Against that its `Head` is kept elsewhere, and held against the chain later.
@@ -19,9 +21,10 @@ is not in it; one that an operator gave is.
 newer version may have written them.
 """
 
+import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -30,46 +33,24 @@ from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError
 
-Kind = Literal[
-    "asked",
-    "shown",
-    "approved",
-    "agreed",
-    "refused",
-    "claimed",
-    "passed",
-    "given_back",
-    "done",
-    "failed",
-    "unknown",
-    "rejected",
-    "superseded",
-    "cancelled",
-    "expired",
-    "replaced",
-    "deleted",
-    "restored",
-    "revoked",
-    "settled",
-    "stopped",
-    "handed_on",
-    "frozen",
-    "lifted",
-    "escalated",
-]
+Told = Literal["asked", "shown", "approved", "agreed", "refused", "replaced", "deleted", "restored", "revoked"]
+Moved = Literal["claimed", "passed", "given_back", "done", "failed", "unknown", "rejected", "superseded", "cancelled"]
+Kind = Literal[Told, Moved, "expired", "settled", "stopped", "handed_on", "frozen", "lifted", "escalated", "keyed"]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
 ``refused``: an answer that was not taken.
 
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
 in which it was not settled. ``revoked``: the grant that came with its yes was revoked. ``escalated``: more people may
-decide it from then on. Each of the others is the move to that state.
+decide it from then on. ``keyed``: from there on events are signed by another key. Each of the others is the move to
+that state.
 
 Of operators, with their reason: ``settled``: what came of it was found out, which the next event says; ``stopped`` and
 ``handed_on``: its thread was, and there may be no approval; ``frozen`` and ``lifted``: calls are, and there is no
 thread.
 """
 
-KINDS: frozenset[str] = frozenset(get_args(Kind))
+STORE_CHAIN = 0
+"""The key of the chain that belongs to no thread. Threads have larger keys."""
 
 MAX_WHY = 200
 """Characters of why an answer was refused."""
@@ -114,10 +95,11 @@ class Head(msgspec.Struct, frozen=True):
     tenant: str = ""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A link of a chain: what a store keeps, and an export says. ``at``: ms since the epoch, by the store's clock.
 
-    ``seq`` counts the events of the thread from 1. The other members: see `Happened` and `Head`.
+    ``seq`` counts the events of the thread from 1. ``key_id``: the key by which ``hash`` was made; "" for none. The
+    other members: see `Happened` and `Head`.
     """
 
     tenant: str
@@ -134,6 +116,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     body: str
     prev: str
     hash: str
+    key_id: str = ""
 
     @property
     def head(self) -> Head:
@@ -281,10 +264,12 @@ def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode
-_HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash"))
+_HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash", "key_id"))
 
 
-def event_hash(event: Event) -> str:
-    """Returns the hash of an event behind the one whose hash is its `prev`."""
+def event_hash(event: Event, key: bytes = b"") -> str:
+    """Returns the hash of an event behind the one whose hash is its `prev`: an HMAC, if there is a ``key``."""
     members: dict[str, object] = {name: getattr(event, name) for name in _HASHED}
-    return sha256(event.prev.encode() + _encode(members | {"body": msgspec.Raw(event.body.encode())})).hexdigest()
+    members |= {"key_id": event.key_id} if event.key_id else {}
+    text = event.prev.encode() + _encode(members | {"body": msgspec.Raw(event.body.encode())})
+    return (hmac.new(key, text, "sha256") if key else sha256(text)).hexdigest()

@@ -4,22 +4,27 @@ The trail alone can be whole while the ledger says something else: other argumen
 Somebody who can write to the one may have.
 """
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Literal, get_args
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.audit import Event, Head, digest, event_hash
+from agui_gate.core.audit import STORE_CHAIN, Event, Head, Kind, digest, event_hash
 from agui_gate.core.json_text import parse_object
 
-Why = Literal["missing", "added", "changed", "not_the_head"]
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+"""The kinds of events that this version knows."""
+
+Why = Literal["missing", "added", "changed", "not_the_head", "no_key", "unsigned", "no_keyed"]
 
 
 class Break(msgspec.Struct, frozen=True):
     """A place where a chain is broken: events before ``seq`` are ``missing``, or that one was ``added`` or ``changed``.
 
     ``not_the_head``: it is not the event that the head of the chain was, which was kept elsewhere; or there is none.
+    ``no_key``: it is signed by a key that isn't given. ``unsigned``: it isn't signed, and events before it are.
+    ``no_keyed``: events are signed, and the trail doesn't say since when.
     """
 
     thread: str
@@ -28,40 +33,75 @@ class Break(msgspec.Struct, frozen=True):
     tenant: str = ""
 
 
+HashOf = Callable[[Event], str | None]
+"""Returns the hash that an event has to have; None where its key isn't there."""
+
+
+def unsigned_hash(event: Event) -> str | None:
+    """Returns the hash of an event that isn't signed; None for one that is."""
+    return None if event.key_id else event_hash(event)
+
+
 class Chains:
     """Checks chains, whose events come thread by thread and in order. ``heads`` were kept elsewhere, at any time.
 
     Keeps one event, and the heads.
     """
 
-    def __init__(self, heads: Iterable[Head] = ()) -> None:
+    def __init__(self, heads: Iterable[Head] = (), hash_of: HashOf = unsigned_hash) -> None:
         self._heads = {(head.tenant, head.thread, head.seq): head.hash for head in heads if head.seq}
         self._last = Head("")
+        self._hash_of = hash_of
+        self._is_signed = self._any_signed = False
+        self._keyed_at: int | None = None
 
     def check(self, event: Event) -> list[Break]:
         """Returns what is wrong with the next event. The chain is then followed from it on."""
         if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
-            self._last = Head(event.thread, tenant=event.tenant)
+            self._last, self._is_signed = Head(event.thread, tenant=event.tenant), False
         found: list[Why] = []
         if event.seq != self._last.seq + 1:
             found = ["missing" if event.seq > self._last.seq else "added"]
         elif event.prev != self._last.hash:
             found = ["changed"]
-        if event.hash != event_hash(event):
-            found = ["changed"]
+        meant = self._hash_of(event)
+        if event.hash != meant:
+            found = ["no_key" if meant is None else "changed"]
+        found += self._unsigned(event)
         kept = self._heads.pop((event.tenant, event.thread, event.seq), event.hash)
         if kept != event.hash:
             found = [*found, "not_the_head"]
         self._last = event.head
         return [Break(event.thread, event.seq, why, event.tenant) for why in found]
 
+    def _unsigned(self, event: Event) -> list[Why]:
+        """Returns whether an event isn't signed that comes after one that is, in its chain or by the time from which on
+        events of this store are.
+        """
+        was_signed, self._is_signed = self._is_signed, bool(event.key_id)
+        if event.key_id:
+            self._any_signed = True
+            if event.kind == "keyed" and event.thread == str(STORE_CHAIN) and self._keyed_at is None:
+                self._keyed_at = event.at
+            return []
+        return ["unsigned"] if was_signed or (self._keyed_at is not None and event.at > self._keyed_at) else []
+
     def missing(self) -> list[Break]:
-        """Returns what is missing after the last event: the heads that were kept, and whose events were not there."""
-        return [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]
+        """Returns what is missing after the last event: the heads that were kept, and whose events were not there; and
+        the event since which others are signed.
+        """
+        lost = [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]
+        keyless = self._any_signed and self._keyed_at is None
+        return [*lost, *([Break(str(STORE_CHAIN), 1, "no_keyed")] if keyless else [])]
 
 
-Differs = Literal["arguments", "decision", "state", "output", "not_asked", "no_record"]
-"""The part of a record that differs from what the trail says of it. ``no_record``: there is none."""
+Differs = Literal["arguments", "decision", "state", "output", "record", "no_decision", "not_asked", "no_record"]
+"""The part of a record that differs from what the trail says of it. ``record``: something else of it, which a signed
+event says. ``no_decision``: nobody let it go. ``no_record``: there is none.
+"""
+
+Seal = Callable[[Approval], str]
+"""Returns the digest of a record, as signed events have it."""
 
 _STATES: frozenset[str] = frozenset(State)
 
@@ -76,10 +116,18 @@ class Account(msgspec.Struct):
     state: str = State.PENDING.value
     output: object = None
     is_gone: bool = False
+    seal: object = None
+    replaced: bool = False
+    claimed: bool = False
 
     def apply(self, event: Event) -> None:
         """Takes its next event."""
         self.seq, body = event.seq, parse_object(event.body) or {}
+        self.seal = body.get("record", self.seal)
+        self.replaced, self.claimed = (
+            self.replaced or event.kind == "replaced",
+            self.claimed or event.kind == "claimed",
+        )
         if event.kind == "asked":
             self.arguments = body.get("arguments")
         elif event.kind == "approved":
@@ -91,8 +139,8 @@ class Account(msgspec.Struct):
             if event.by:
                 self.decision = (event.by, event.way)
 
-    def contradictions(self, approval: Approval) -> list[Differs]:
-        """Returns the parts of the record that say otherwise."""
+    def contradictions(self, approval: Approval, seal: Seal | None, was: str = "") -> list[Differs]:
+        """Returns the parts of the record that say otherwise. ``was``: the id under which it was asked at first."""
         decision, output = approval.decision, approval.output
         said = ("", "") if decision is None else (decision.by, decision.way or "")
         equal: dict[Differs, bool] = {
@@ -102,18 +150,29 @@ class Account(msgspec.Struct):
             "state": self.state == approval.state.value,
             "output": self.output == (None if output is None else digest(output.content)),
         }
+        if seal is not None and self.seal is not None:
+            known = was or ("" if not approval.opens_task or approval.state is not State.DONE else approval.was)
+            whole = (self.seal, self.replaced, known) == (seal(approval), approval.replaced, approval.was)
+            equal |= {"record": whole, "no_decision": self.agreed is not None or not self.claimed}
         return [name for name, is_equal in equal.items() if not is_equal]
 
 
 class Ledger:
     """Holds the records of one thread against its chain, whose events come in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, seal: Seal | None = None) -> None:
         self._accounts: dict[str, Account] = {}
+        self._seal = seal
+        self._was: dict[str, str] = {}
 
     def apply(self, event: Event) -> None:
         """Takes the next event."""
+        if event.kind == "restored" and (again := (parse_object(event.body) or {}).get("again")):
+            self._was[str(again)] = self._was.get(event.approval_id, event.approval_id)
         self._accounts.setdefault(event.approval_id, Account(event.seq)).apply(event)
+        seals = (parse_object(event.body) or {}).get("records") if event.kind == "handed_on" else None
+        for name, seal in seals.items() if isinstance(seals, dict) else ():
+            self._accounts.setdefault(str(name), Account(event.seq)).seal = seal
 
     def differences(self, approvals: Iterable[Approval]) -> list[tuple[str, int, Differs]]:
         """Returns each approval of which ledger and trail differ, its last event, and in what."""
@@ -124,7 +183,8 @@ class Ledger:
             if account is None:
                 found.append((approval.id, 0, "not_asked"))
             else:
-                found += ((approval.id, account.seq, why) for why in account.contradictions(approval))
+                was = self._was.get(approval.id, "")
+                found += ((approval.id, account.seq, why) for why in account.contradictions(approval, self._seal, was))
         # One without a question was asked before there was a trail.
         left = ((name, account) for name, account in open_accounts.items() if account.arguments is not None)
         return found + [(name, account.seq, "no_record") for name, account in left]

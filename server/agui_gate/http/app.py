@@ -56,7 +56,7 @@ def create_app(
     settings name one, it is the database of a PostgreSQL store, and else memory. ``auth``: a sync or async
     callable ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``,
     and those from the environment. ``extensions``: see `agui_gate.extension`. ``on_notice``: a sync or async callable
-    that gets each `Notice`. Serve it, or mount it in another application (then it starts with its first request).
+    that gets each `Notice`. Mounted in another application, it starts with its first request.
 
     Raises `ConfigurationError` if there are no agents, something else is passed as one, two have the same name, or the
     settings are wrong.
@@ -67,7 +67,9 @@ def create_app(
         settings = load_settings()
     ensure_configured(settings.log_level)
     _check(agents, extensions)
-    opened = store_from(settings, store) if isinstance(store, str | None) else store
+    opened = store_from(settings, store)
+    if settings.audit_key or settings.audit_key_file:
+        extensions = (*extensions, load("audit.heads").Heads())
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
     live = bus

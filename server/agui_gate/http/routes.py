@@ -48,6 +48,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         Route("/threads/{id:path}", later(lambda: of.threads.change), methods=["PATCH"]),
         Route("/threads/{id:path}", later(lambda: of.threads.delete), methods=["DELETE"]),
         ExtraRoutes(server, "people.grant_routes", "/grants"),
+        ExtraRoutes(server, "audit.routes", "/audit"),
         ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
         ExtraRoutes(server, "components.assets", "/components"),
         ExtraRoutes(server, "metrics.routes", "/metrics"),

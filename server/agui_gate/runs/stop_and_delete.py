@@ -20,7 +20,7 @@ import structlog
 
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
 from agui_gate.concurrency import to_the_end
-from agui_gate.core.approvals import State
+from agui_gate.core.approvals import SEPARATOR, State
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.live_run import LiveRun
@@ -161,7 +161,12 @@ class Endings:
         try:
             await self._on_deleted(thread.principal, thread.id)
         except AguiGateError as error:  # what its runs said goes by itself, after a while
-            log.warning("events_not_forgotten", thread=thread.id, principal=thread.principal, error=error.message)
+            log.warning(
+                "events_not_forgotten",
+                thread=thread.id,
+                principal=thread.principal.replace(SEPARATOR, "/"),
+                error=error.message,
+            )
         return True
 
     async def _make_way(self, thread: Thread) -> None:
@@ -178,10 +183,17 @@ class Endings:
         try:
             left = await tombstones.tombstones(thread.principal, thread_id=thread.id) if tombstones else []
         except AguiGateError as error:  # it is deleted all the same
-            log.warning("thread_deleted", thread=thread.id, principal=thread.principal, error=error.message)
+            log.warning(
+                "thread_deleted",
+                thread=thread.id,
+                principal=thread.principal.replace(SEPARATOR, "/"),
+                error=error.message,
+            )
             return
         unknown = [tomb.id for tomb in left if tomb.state is State.UNKNOWN]
-        log.info("thread_deleted", thread=thread.id, principal=thread.principal, tombstones=len(left))
+        log.info(
+            "thread_deleted", thread=thread.id, principal=thread.principal.replace(SEPARATOR, "/"), tombstones=len(left)
+        )
         if unknown:
             log.warning("deleted_with_unknown_outcome", thread=thread.id, approvals=unknown)
 

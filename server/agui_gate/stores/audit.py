@@ -7,13 +7,14 @@ A read is in the order of chains: thread by thread (by the store's key), and in 
 event that was read, and stays right while events are added.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head
+from agui_gate.stores.tombstones import Tombstone
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -28,6 +29,87 @@ class HeadPage(msgspec.Struct, frozen=True):
 
     heads: list[Head]
     next_cursor: str | None
+
+
+class Keys(Protocol):
+    """Signs the events of a trail; see `agui_gate.extras.audit.keys`."""
+
+    @property
+    def current(self) -> str:
+        """The id of the key by which new events are signed."""
+        ...
+
+    def chained(self, head: Head, at: int, happened: Iterable[Happened], records: Iterable[Approval]) -> list[Event]:
+        """Returns the next events of a chain. ``records``: those that were changed, as they are then."""
+        ...
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose part of the trail is read: all of it, a ``tenant``'s, an ``owner``'s (a key), or of one approval. ``by``:
+    only what somebody of that tenant did.
+    """
+
+    tenant: str | None = None
+    owner: str | None = None
+    by: str | None = None
+    approval_id: str | None = None
+
+
+class Link(msgspec.Struct, frozen=True, order=True):
+    """An event's place in the trail as people read it: newest first."""
+
+    at: int
+    thread: int
+    seq: int
+
+
+class TrailEntry(msgspec.Struct, frozen=True):
+    """An event, with the record that it is about as it is now; or what is left of that, where its thread is gone."""
+
+    event: Event
+    record: Approval | None = None
+    left: Tombstone | None = None
+
+    @property
+    def link(self) -> Link:
+        """Its place."""
+        return Link(self.event.at, int(self.event.thread), self.event.seq)
+
+
+class ReadableTrail(Protocol):
+    """The trail as people read it, and as it is signed."""
+
+    keys: Keys | None
+    """The keys by which what is added from now on is signed."""
+
+    async def read(self, part: Part, before: Link, limit: int) -> Sequence[TrailEntry]:
+        """Returns up to ``limit`` events of a part, newest first, from behind that place. Of long results the record
+        has the beginning.
+        """
+        ...
+
+    async def unread(self, thread: str) -> Sequence[str]:
+        """Returns the ids of records of the thread with that key in which something can't be read, or is said that this
+        version doesn't know. Elsewhere they are read as far as they can be.
+        """
+        ...
+
+    async def strays(self) -> bool:
+        """Returns whether there are events that nobody reads, since their row says that they are another store's."""
+        ...
+
+    async def begin_keys(self) -> None:
+        """Says in the trail that events are signed from here on, once a key."""
+        ...
+
+
+class TrailStore(Protocol):
+    """A store whose trail people read, and that can be signed."""
+
+    @property
+    def trail(self) -> ReadableTrail:
+        """The trail."""
+        ...
 
 
 class AuditStore(Protocol):

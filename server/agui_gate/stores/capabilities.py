@@ -13,7 +13,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant, Whose
 from agui_gate.core.terms import Numbers, Sum, Terms
 from agui_gate.core.transcript import Output
-from agui_gate.stores.audit import AuditStore
+from agui_gate.stores.audit import AuditStore, TrailStore
 from agui_gate.stores.backlog import BacklogStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.deliveries import DeliveringStore
@@ -213,6 +213,7 @@ class FullStore(
     GrantingStore,
     OperatedStore,
     DeliveringStore,
+    TrailStore,
     Protocol,
 ):
     """A store with every capability, as those of this package."""

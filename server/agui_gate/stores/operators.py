@@ -10,14 +10,15 @@ from typing import Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.audit import STORE_CHAIN
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.transcript import Output
 from agui_gate.stores.base import Thread
 
 T = TypeVar("T")
 
-NO_THREAD = 0
-"""The key of the chain of events that are about no thread. No thread has it: keys are random."""
+NO_THREAD = STORE_CHAIN
+"""The key of the chain of events that are about no thread."""
 
 WhichCalls = Literal["pending", "claimed", "orphaned", "unknown"]
 """``orphaned``: at work, with nobody who holds the lease of their thread. ``claimed``: at work, these left out."""

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -14,29 +14,30 @@ import msgspec
 from agui_gate.cli.interrupts import run as run_interruptible
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.store_access import opened
-from agui_gate.cli.terminal.console import dim
+from agui_gate.cli.terminal.console import dim, short, table
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings, load_settings
 from agui_gate.core.audit import Event, Head
-from agui_gate.core.audit_verification import Break, Chains, Ledger
-from agui_gate.errors import ConfigurationError
-from agui_gate.stores.audit import AuditStore
-from agui_gate.stores.capabilities import FullStore
-from agui_gate.stores.cursor import Place as After
-from agui_gate.stores.cursor import to_cursor
+from agui_gate.core.principals import owner_key
+from agui_gate.core.visible_text import visible
+from agui_gate.extra_loader import load
+from agui_gate.protocol.approval_records import record
+from agui_gate.stores.audit import AuditStore, Part
 
 PAGE = 500
 EVERY_SECONDS = 2.0
 """Seconds after which a command that takes long says again how far it is, on a terminal."""
 
-HELP = """Verify and export the audit trail: what happened to each approval, and who decided it, where.
+HELP = """Read, verify and export the audit trail: what happened to each approval, who decided it, and where.
 
 Each thread's events are a chain: each has the hash of the one before it. `verify` finds events that were
 changed, removed or added. The owner of the database could rewrite a whole chain. To detect that, export the heads of
-the chains regularly, keep them elsewhere, and pass them to `verify`.
+the chains regularly, keep them elsewhere, and pass them to `verify`; or sign the events (AGUI_GATE_AUDIT_KEY).
 
 \b
 Examples:
+  agui-gate audit ls --tool refund --since 2026-11-01
+  agui-gate audit show apr_1f0c
   agui-gate audit verify
   agui-gate audit heads > heads-monday.jsonl
   agui-gate audit verify --heads heads-monday.jsonl
@@ -59,15 +60,24 @@ def command() -> None:
 
 
 @command.command("verify", short_help="Verify every chain, and print where one is broken.")
-@click.option("--heads", "kept", type=click.File("r"), help="Heads exported earlier, as JSON lines.")
+@click.option("--heads", "kept", type=click.File("r"), help="Heads that were kept: printed by `heads`, or a log.")
+@click.option("--head", "given", metavar="KEY:SEQ:HASH", multiple=True, help="A head, as in the log (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @store_option
 @config_option
 @debug_option
 @click.pass_context
-def verify(ctx: click.Context, kept: IO[str] | None, as_json: bool, store: str | None, config: Path | None) -> None:
+def verify(
+    ctx: click.Context,
+    kept: IO[str] | None,
+    given: Sequence[str],
+    as_json: bool,
+    store: str | None,
+    config: Path | None,
+) -> None:
     """Check every chain; name the thread and the event where one is broken."""
-    heads = _read_heads(kept) if kept else []
+    reader = load("audit.verification")
+    heads = [*(reader.read_heads(kept) if kept else ()), *map(reader.read_head, given)]
     checked = run_interruptible(_verify(load_settings(config, options={"store": store}), heads))
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(checked)))
@@ -89,20 +99,31 @@ def verify(ctx: click.Context, kept: IO[str] | None, as_json: bool, store: str |
     help="Only events from this time on, in UTC.",
 )
 @principal_option
+@click.option("--tenant", default="", metavar="NAME", help="The tenant of that principal.")
 @thread_option
 @store_option
 @config_option
 @debug_option
 def export(
-    since: datetime | None, principal: str | None, thread: str | None, store: str | None, config: Path | None
+    since: datetime | None,
+    principal: str | None,
+    tenant: str,
+    thread: str | None,
+    store: str | None,
+    config: Path | None,
 ) -> None:
     """Print events as JSON lines, chain by chain. `body` is an object; the hash is over it as canonical JSON."""
+    if tenant and not principal:
+        raise click.UsageError("--tenant goes with --principal.")
+    principal = principal and owner_key(tenant, principal)
     at = int(since.replace(tzinfo=UTC).timestamp() * 1000) if since else 0
     settings = load_settings(config, options={"store": store})
 
     async def run() -> None:
         async with opened(settings, any_past=True) as kept:
-            async for event in _events(kept, principal=principal, thread_id=thread, since=at):
+            async for event in load("audit.verification").all_events(
+                kept, principal=principal, thread_id=thread, since=at
+            ):
                 click.echo(_line(event))
 
     run_interruptible(run())
@@ -124,102 +145,11 @@ def heads(store: str | None, config: Path | None) -> None:
     run_interruptible(run())
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A place where a chain is broken. ``thread`` is the store's key of it, and ``thread_id`` the client's."""
-
-    principal: str
-    thread_id: str
-    thread: str
-    seq: int
-    why: str
-
-
-class Checked(msgspec.Struct):
-    """The findings of `verify`."""
-
-    events: int = 0
-    chains: int = 0
-    broken: list[Place] = []
-
-
-_WORDS = {
-    "missing": "events before it are missing",
-    "added": "it is a duplicate, or was added",
-    "changed": "it was changed",
-    "not_the_head": "it differs from the exported head",
-}
-_NOT_THERE = "it is missing: truncated, removed, or expired with its chain"
-
-
-_DIFFERS = {
-    "arguments": "its record has arguments that were not asked about or approved",
-    "decision": "its record has another decision, or a decision of another person",
-    "state": "its record is in another state",
-    "output": "its record has another result",
-    "not_asked": "it has a record, but the trail has no question about it",
-    "no_record": "it has no record, and the trail has no deletion of it",
-}
-
-
-async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
-    checked, chains, ledger = Checked(), Chains(heads), Ledger()
-    last: Event | None = None
+async def _verify(settings: Settings, heads: Sequence[Head]) -> Any:
+    """Verifies the store that settings name, by their keys."""
+    keys = load("audit.keys").read_keys(settings)
     async with opened(settings, any_past=True) as store:
-        async for event in _events(store):
-            if last is None or event.thread != last.thread:
-                await _hold(checked, ledger, last, store)
-                ledger = Ledger()
-                checked.chains += 1
-            checked.events += 1
-            last = event
-            ledger.apply(event)
-            checked.broken += [_place(broken, event) for broken in chains.check(event)]
-        await _hold(checked, ledger, last, store)
-        checked.broken += [
-            Place(one.principal, one.thread_id, "", 0, f"approval {one.id}: {_DIFFERS['not_asked']}")
-            for one in await store.read_ledger(None)
-        ]
-    checked.broken += [_place(broken, None) for broken in chains.missing()]
-    return checked
-
-
-async def _hold(checked: Checked, ledger: Ledger, last: Event | None, store: FullStore) -> None:
-    """Holds the records of a thread against its chain up to ``last``. What happens meanwhile is no finding."""
-    if last is None:
-        return
-    found = ledger.differences(await store.read_ledger(last.thread))
-    now = (
-        (await store.read_events(limit=PAGE, cursor=to_cursor(After(int(last.thread), last.seq)))).events
-        if found
-        else []
-    )
-    busy = {event.approval_id for event in now if event.thread == last.thread}
-    checked.broken += [
-        Place(last.principal, last.thread_id, last.thread, seq, f"approval {name}: {_DIFFERS[why]}")
-        for name, seq, why in found
-        if name not in busy
-    ]
-
-
-def _place(broken: Break, event: Event | None) -> Place:
-    if event is None:
-        return Place("", "", broken.thread, broken.seq, _NOT_THERE)
-    return Place(event.principal, event.thread_id, broken.thread, broken.seq, _WORDS[broken.why])
-
-
-async def _events(
-    store: AuditStore, *, principal: str | None = None, thread_id: str | None = None, since: int = 0
-) -> AsyncIterator[Event]:
-    """Yields all of them, in pages; says on a terminal how far it is."""
-    progress, cursor, number = Progress(), None, 0
-    while True:
-        page = await store.read_events(limit=PAGE, cursor=cursor, principal=principal, thread_id=thread_id, since=since)
-        for event in page.events:
-            yield event
-        number, cursor = number + len(page.events), page.next_cursor
-        if cursor is None:
-            return
-        progress(number)
+        return await load("audit.verification").verify(store, heads, keys, Progress())
 
 
 async def _heads(store: AuditStore) -> AsyncIterator[Head]:
@@ -251,8 +181,99 @@ def _line(event: Event) -> str:
     return msgspec.json.encode(said | {"body": msgspec.Raw(event.body.encode())}).decode()
 
 
-def _read_heads(lines: IO[str]) -> list[Head]:
-    try:
-        return [msgspec.json.decode(line, type=Head) for line in lines if line.strip()]
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ConfigurationError("The file with the heads is not what `agui-gate audit heads` prints.") from None
+# --- for people
+
+
+def filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options that say which entries are wanted."""
+    told = {
+        "since": ("TIME", "Only from this time on, in UTC."),
+        "until": ("TIME", "Only before this time, in UTC."),
+        "tool": ("NAME", "Only calls of this tool."),
+        "agent": ("NAME", "Only calls of this agent."),
+        "person": ("NAME", "Only what this person, or principal, asked for or did."),
+        "thread": ("ID", "Only of threads with this id."),
+        "decision": ("KIND", "Only events of this kind, such as approved or rejected."),
+    }
+    for name, (metavar, text) in reversed(told.items()):
+        command = click.option(f"--{name}", metavar=metavar, help=text)(command)
+    return command
+
+
+@command.command("ls", short_help="List what happened, newest first.")
+@filters
+@click.option("--tenant", metavar="NAME", help='Only of this tenant; "" for owners without one.')
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many entries.")
+@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
+@store_option
+@config_option
+@debug_option
+def ls(
+    tenant: str | None, limit: int, as_json: bool, store: str | None, config: Path | None, **given: str | None
+) -> None:
+    """List what happened to calls, newest first."""
+    settings = load_settings(config, options={"store": store})
+    entries = run_interruptible(_entries(settings, given, limit, tenant=tenant))
+    if as_json:
+        for entry in entries:
+            click.echo(msgspec.json.encode(entry))
+    elif not entries:
+        click.echo("There is no such entry.")
+    else:
+        rows = [
+            (entry["at"][:19].replace("T", " "), short(entry["text"], 90), short(entry["approval_id"], 40))
+            for entry in entries
+        ]
+        click.echo(table(rows, ("TIME (UTC)", "WHAT", "APPROVAL")))
+
+
+@command.command("show", short_help="Tell the story of one approval.")
+@click.argument("approval_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
+@store_option
+@config_option
+@debug_option
+@click.pass_context
+def show(ctx: click.Context, approval_id: str, as_json: bool, store: str | None, config: Path | None) -> None:
+    """Tell the story of one approval, oldest first: who asked, who decided, what ran."""
+    settings = load_settings(config, options={"store": store})
+    entries = run_interruptible(_entries(settings, {"approval": approval_id}, 10_000, approval_id=approval_id))
+    if not entries:
+        click.echo(fit(f"There is no approval {short(approval_id, 80)} in this store.", sys.stderr), err=True)
+        ctx.exit(FAILED)
+    for entry in reversed(entries):
+        if as_json:
+            click.echo(msgspec.json.encode(entry))
+            continue
+        click.echo(fit(f"{entry['at'][:19].replace('T', ' ')}  {visible(entry['text'])}", sys.stdout, hang=21))
+        for name, text in _details(entry):
+            dim(f"                     {name}: {short(text, 2_000)}")
+
+
+def _details(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields what else an entry says, for one who reads the story."""
+    if entry["kind"] == "asked":
+        yield "arguments", json.dumps(entry["arguments"], ensure_ascii=False)
+    if entry["kind"] in ("approved", "agreed") and entry["edited"]:
+        yield "changed to", json.dumps(entry["effective_arguments"], ensure_ascii=False)
+    if entry["kind"] == "claimed":
+        yield "with", json.dumps(entry["effective_arguments"], ensure_ascii=False)
+    if entry["result"] is not None:
+        yield "result", entry["result"]
+    for name in ("acr", "jti", "response_id"):
+        if entry[name] and (name != "response_id" or entry["kind"] == "asked"):
+            yield name.replace("_", " "), entry[name]
+
+
+async def _entries(settings: Settings, given: Mapping[str, str | None], limit: int, **part: str | None) -> list[Any]:
+    """Returns entries, newest first."""
+    entries = load("audit.entries")
+    wanted = entries.read_wanted({name: value for name, value in given.items() if value})
+    async with opened(settings, any_past=True) as store:
+        trail = entries.Trail(store, (Part(**part),), wanted, record)
+        found: list[Any] = []
+        before = entries.END
+        while before is not None and len(found) < limit:
+            more, before = await trail.page(limit - len(found), before)
+            found += more
+    return found

@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -189,12 +190,13 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
 
     What doesn't exist yet is not created.
     """
-    from agui_gate.stores import open_store, schema_of
+    from agui_gate.config.backends import store_from
+    from agui_gate.stores import schema_of
 
     where = f" in {os.getcwd()}" if settings.source("store") == DEFAULT else ""
     shown = f"{settings.shown('store')}{where}"
     try:
-        store = open_store(settings.store)
+        store: Any = store_from(settings)
         if not settings.store.startswith("memory:") and not await schema_of(settings.store):
             _check_place(settings.store)
             yield Finding("store", True, f"{shown} is empty; a server creates its tables when it starts")

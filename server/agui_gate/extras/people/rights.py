@@ -16,7 +16,7 @@ from agui_gate.errors import Forbidden
 Role = Literal["user", "approver", "auditor", "operator"]
 """``user``: works with agents, on its owner's threads. ``approver``: decides calls: its owner's, and those that gates
 let it decide. ``operator``: sees what everybody of its tenant does, stops and settles it, sees and revokes the grants.
-``auditor`` and ``operator``: read what there is to be read of a server, for now.
+``auditor`` and ``operator``: read the audit trail of their tenant.
 """
 
 ROLES: frozenset[str] = frozenset(get_args(Role))
@@ -43,6 +43,7 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("POST", "/approvals/{id}"): _DECIDES,
     ("GET", "/grants"): _GIVES,
     ("DELETE", "/grants/{id}"): _GIVES,
+    ("GET", "/audit"): _ANYONE,
     ("GET", "/threads"): _USER,
     ("GET", "/threads/{id:path}"): _USER,
     ("PATCH", "/threads/{id:path}"): _USER,

@@ -77,7 +77,7 @@ class Changes:
         if change.replaced:
             batch.append(self._ledger.mark_replaced(key, change.replaced))
             happened += [audit.replaced(approval, run_key) for approval in self._ledger.approvals(found[0])]
-        batch += self._trail.added(key, tenant, end, now, happened)
+        batch += self._trail.added(key, tenant, end, now, happened, approvals)
         return seq, batch, grown + sum(len(approval.arguments.encode()) for approval in approvals)
 
     def _change(self, held: Mapping[str, object], change: Change, seq: int | None, grown: int) -> Statement:

@@ -86,8 +86,8 @@ class _Do(Protocol):
 class Deliveries:
     """The deliveries and steps of one store: see `DeliveryStore`."""
 
-    def __init__(self, do: _Do, ledger: Ledger) -> None:
-        self._do, self._sql = do, _Operations(ledger)
+    def __init__(self, do: _Do, ledger: Ledger, trail: Trail) -> None:
+        self._do, self._sql = do, _Operations(ledger, trail)
 
     async def add(self, deliveries: Sequence[Delivery]) -> None:
         """See `DeliveryStore`."""
@@ -202,9 +202,9 @@ def _decode(who: str) -> dict[str, Any]:
 class _Operations:
     """The operations that need the ledger."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, trail: Trail) -> None:
         variant: Variant = ledger.variant
-        self._ledger = ledger
+        self._ledger, self._trail = ledger, trail
         lock = (
             "SELECT key, tenant, :now, run_status, lease_owner, lease_until, :ticks FROM threads "  # noqa: S608 our names
             f"WHERE tenant = :tenant AND key = {_ITS_THREAD}{variant.lock}"
@@ -239,7 +239,8 @@ class _Operations:
                 return None
             row = {"id": approval.id, "people": msgspec.json.encode(people).decode()}
             happened = audit.about(approval, "escalated", body={"after": step.after, "to": _names(step.who)})
-            batch += [Statement(_ADD_PEOPLE, row), *Trail.added(key, tenant, end, now, [happened])]
+            after = msgspec.structs.replace(approval, people=people)
+            batch += [Statement(_ADD_PEOPLE, row), *self._trail.added(key, tenant, end, now, [happened], [after])]
         if tell or step.kind == "escalated":
             batch.append(_notice(approval, step.kind, {"after": step.after, "to": _names(step.who)}))
         yield Last(batch)

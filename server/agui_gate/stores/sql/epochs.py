@@ -5,7 +5,7 @@ pages, and each statement is for many rows.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -21,7 +21,7 @@ from agui_gate.stores.sql.grants import FORGET_ALL
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Statement, Steps
 from agui_gate.stores.sql.rows import many, read_ref
-from agui_gate.stores.sql.trail import EVENT, TELLING, ended, telling_end
+from agui_gate.stores.sql.trail import EVENT, TELLING, Trail, ended, telling_end
 from agui_gate.stores.sql.variant import Variant
 
 PAGE = 200
@@ -81,6 +81,8 @@ class _Work:
         self.settled: list[dict[str, object]] = []
         self._sizes: Counter[int] = Counter()
         self.happened: dict[int, list[audit.Happened]] = {}
+        self.records: list[Approval] = []
+        """The records, as they are then."""
 
     def take(self, thread: int, approval: Approval) -> None:
         """Takes one more record."""
@@ -89,12 +91,14 @@ class _Work:
             again = _asked_again(approval, self._number)
             self.again.append({"before": approval.id, "id": again.id, "was": again.was})
             told += deletion_events.restored(approval, self._number, again.id), audit.asked(again)
+            self.records.append(again)
             return
         to, output = _OUTCOMES[approval.state]
         text = msgspec.json.encode(output).decode()
         self.settled.append({"id": approval.id, "to": to.value, "output": text})
         self._sizes[thread] += len(text)
         told += deletion_events.restored(approval, self._number), *audit.moved(approval, to, output=output)
+        self.records.append(msgspec.structs.replace(approval, state=to, output=output))
 
     def statements(self) -> Iterator[Statement]:
         """Yields the statements that change the rows."""
@@ -106,8 +110,8 @@ class _Work:
 class Epochs:
     """The statements and steps of epochs."""
 
-    def __init__(self, variant: Variant, ledger: Ledger) -> None:
-        self._variant, self._ledger = variant, ledger
+    def __init__(self, variant: Variant, ledger: Ledger, trail: Trail) -> None:
+        self._variant, self._ledger, self._trail = variant, ledger, trail
         open_ones = f"{variant.among('thread', 'keys')} AND {_OPEN}"
         lock = (
             f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND {variant.among('key', 'keys')}{variant.lock}"  # noqa: S608 ours
@@ -144,7 +148,7 @@ class Epochs:
             thread, state = places[approval.id]
             work.take(thread, msgspec.structs.replace(approval, state=state))
         if work.happened:
-            yield [*work.statements(), *_added_to(heads, now, work.happened)]
+            yield [*work.statements(), *_added_to(self._trail, heads, now, work)]
         return len(work.again), len(work.settled)
 
     @staticmethod
@@ -176,12 +180,14 @@ def _pages(concerned: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
         yield page
 
 
-def _added_to(heads: Mapping[int, Head], at: int, happened: Mapping[int, Sequence[audit.Happened]]) -> list[Statement]:
+def _added_to(trail: Trail, heads: Mapping[int, Head], at: int, work: _Work) -> list[Statement]:
     """Returns what `Trail.added` does, for many threads, by their keys."""
     rows: dict[str, list[dict[str, Any]]] = {_ADD_MANY: [], _TELL_MANY: []}
-    for key, some in happened.items():
+    for key, some in work.happened.items():
         head = heads[key]
-        events = audit.chained(head, at, some)
+        events = (
+            audit.chained(head, at, some) if trail.keys is None else trail.keys.chained(head, at, some, work.records)
+        )
         rows[_ADD_MANY] += (msgspec.structs.asdict(event) | {"thread": key} for event in events)
         more = {"tenant": head.tenant, "created_at": at}
         rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))

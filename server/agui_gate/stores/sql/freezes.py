@@ -1,16 +1,23 @@
 """Freezes in SQL: see `core/freezes.py` and `FreezingStore`."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from agui_gate.core.approvals import Approval
+from agui_gate.core.audit import Happened
 from agui_gate.core.freezes import Freeze
+from agui_gate.core.json_text import canonical
+from agui_gate.core.principals import owner_key
 from agui_gate.errors import Frozen
 from agui_gate.stores.sql.ledger import FREEZES
 from agui_gate.stores.sql.operations import Last, Statement, Steps
-from agui_gate.stores.sql.variant import FREEZE, Variant
+from agui_gate.stores.sql.store_chain import add
+from agui_gate.stores.sql.variant import FREEZE
+
+if TYPE_CHECKING:
+    from agui_gate.stores.sql.store import Operations
 
 _FREEZE = (
     "INSERT INTO freezes (tenant, id, tool, agent, of_tenant, reason, at) "
@@ -20,17 +27,31 @@ _FREEZE = (
 _LIFT = "DELETE FROM freezes WHERE tenant = :tenant AND id = :id"
 
 
-def freeze(variant: Variant, wanted: Freeze) -> Steps[bool]:
-    """Freezes calls, after all claims that are under way. Returns True."""
-    yield [Statement(variant.alone, {"name": FREEZE})]
-    yield Last([freezing(wanted)])
+def freeze(operations: "Operations", wanted: Freeze, lift: bool) -> Steps[bool]:
+    """Freezes calls, after all claims that are under way; or ends a freeze. Says so in the trail. Returns whether there
+    was something to do.
+    """
+    variant = operations.ledger.variant
+    if not lift:
+        yield [Statement(variant.alone, {"name": FREEZE})]
+    (done,) = yield [lifting(wanted) if lift else freezing(wanted)]
+    if not done.changed:
+        return False
+    happened = Happened(
+        kind="lifted" if lift else "frozen",
+        principal=owner_key(wanted.of_tenant or "", ""),
+        thread_id="",
+        approval_id="",
+        way="shell",
+        body=canonical({name: value for name, value in about(wanted).items() if value is not None}),
+    )
+    yield from add(variant, operations.trail, happened)
     return True
 
 
-def lift(wanted: Freeze) -> Steps[bool]:
-    """Ends a freeze. Returns whether there was one."""
-    (found,) = yield Last([lifting(wanted)])
-    return found.changed > 0
+def about(wanted: Freeze) -> dict[str, str | None]:
+    """Returns what a freeze is about, as the trail says it."""
+    return {"tool": wanted.tool, "agent": wanted.agent, "tenant": wanted.of_tenant}
 
 
 def freezing(wanted: Freeze) -> Statement:

@@ -13,6 +13,7 @@ from agui_gate.core.grants import MAX_STANDING, Grant, Use, Whose, used
 from agui_gate.core.principals import owner_key, tenant_of
 from agui_gate.errors import ApprovalRefused
 from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.store_chain import add
 from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Variant
 
@@ -69,7 +70,7 @@ def give(given: Grant, at: int) -> list[Statement]:
     ]
 
 
-def revoke(variant: Variant, grant_id: str, by: str) -> Steps[bool]:
+def revoke(variant: Variant, trail: Trail, grant_id: str, by: str) -> Steps[bool]:
     """Removes a grant, and says so in the trail. Returns whether there was one."""
     (found,) = yield [Statement(_LOOK, {"id": grant_id})]
     if not found.rows:
@@ -79,8 +80,10 @@ def revoke(variant: Variant, grant_id: str, by: str) -> Steps[bool]:
     values = {"approval_id": grant.approval_id}
     locked, end = yield [Statement(lock, values), Statement(head_of(_ITS_THREAD), values)]
     (gone,) = yield [Statement(_REVOKE, {"id": grant_id})]
+    if gone.changed and not locked.rows:
+        yield from add(variant, trail, _revoked(grant, by))
     for key, tenant, now in locked.rows if gone.changed else ():
-        yield Last(Trail.added(key, tenant, end, now, [_revoked(grant, by)]))
+        yield Last(trail.added(key, tenant, end, now, [_revoked(grant, by)]))
     return gone.changed > 0
 
 

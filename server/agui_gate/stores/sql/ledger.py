@@ -205,7 +205,8 @@ class Ledger:
         expired = sorted(self.approvals(overdue), key=lambda approval: approval.expires_at or 0)
         for *_, tenant in lock.rows:
             happened = [one for approval in expired for one in audit.moved(approval, State.EXPIRED)]
-            yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end, at, happened)])
+            after = [msgspec.structs.replace(one, state=State.EXPIRED, decided_at=at) for one in expired]
+            yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end, at, happened, after)])
         return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:
@@ -236,7 +237,7 @@ class Ledger:
             row |= {"to": after.state.value, "people": _to_json(after.people), "decided_at": after.decided_at}
             if not is_last:
                 row["decision"], happened = None, (audit.agreed(approval, move.decision, move.run_key or ""),)
-        batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, happened)]
+        batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, happened, [after])]
         if move.terms is not None and after.state is State.CLAIMED:
             from agui_gate.stores.sql.counted_calls import CountedCalls
 

@@ -15,7 +15,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import Happened, Kind, about, digest
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.json_text import canonical
-from agui_gate.core.principals import tenant_of
+from agui_gate.core.principals import owner_key, tenant_of
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, InvalidRequest, LeaseLost, NotFound
 from agui_gate.stores.base import StopRequest, Thread
@@ -27,7 +27,8 @@ from agui_gate.stores.sql.leases import BY_EITHER, ROW
 from agui_gate.stores.sql.operations import Conflict, Last, Result, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
 from agui_gate.stores.sql.rows import ThreadRow
-from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.sql.store_chain import LOCK
+from agui_gate.stores.sql.trail import head_of
 from agui_gate.stores.sql.variant import FREEZE
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class SqlOperators:
         (end,) = yield [Statement(head_of(":key"), {"key": row.key})]
         happened = _happened("stopped", act, row.principal, row.id, {}, run_key=row.run_key or "")
         asked = {"key": row.key, "run_key": row.run_key, "stop": msgspec.json.encode(StopRequest()).decode()}
-        yield Last([Statement(_ASK, asked), *Trail.added(row.key, "", end, row.now, [happened])])
+        yield Last([Statement(_ASK, asked), *self._sql.trail.added(row.key, "", end, row.now, [happened])])
         return row.run_key
 
     async def settle(self, approval_id: str, to: State, output: Output, act: Act, run_key: str) -> Approval:
@@ -199,16 +200,17 @@ class SqlOperators:
         body = {"output": digest(output.content)}
         by = _happened("settled", act, approval.principal, approval.thread_id, {"to": to.value}, approval.id, run_key)
         outcome = about(approval, to.value, run_key=run_key, body=body)
+        after = msgspec.structs.replace(approval, state=to, output=output)
         results = yield Last(
             [
                 Statement(_SETTLE, {"id": approval_id, "to": to.value, "output": text}),
                 Statement(_FORGET_REF, {"key": key, "size": len(text.encode())}),
-                *Trail.added(key, tenant, end, now, [by, outcome]),
+                *self._sql.trail.added(key, tenant, end, now, [by, outcome], [after]),
             ]
         )
         if not results[0].changed:
             raise IllegalMove(f"approval {approval_id} was changed meanwhile")
-        return msgspec.structs.replace(approval, state=to, output=output)
+        return after
 
     async def hand_on(self, thread: Thread, to: str, act: Act, run_key: str) -> None:
         """See `Operators`."""
@@ -223,27 +225,36 @@ class SqlOperators:
         body = {"from": thread.principal, "to": to}
         happened = _happened("handed_on", act, to, thread.id, body, run_key=run_key)
         batch = [Statement(_GIVE, values), Statement(_GIVE_CALLS, values)]
+        after = yield from self._handed_on(values)
         try:
-            yield Last([*batch, *Trail.added(int(thread.key), tenant, end, now, [happened])])
+            yield Last([*batch, *self._sql.trail.added(int(thread.key), tenant, end, now, [happened], after)])
         except Conflict:
             raise InvalidRequest(
                 f"The new owner has a thread {thread.id!r} already, so it stays where it is.", well_formed=True
             ) from None
+
+    def _handed_on(self, values: Mapping[str, object]) -> Steps[list[Approval]]:
+        """Returns the records of a thread as they are when it was handed on, where the trail is signed."""
+        if self._sql.trail.keys is None:
+            return []
+        (found,) = yield [Statement(self._sql.ledger.reading("thread = :key"), values)]
+        to = str(values["to"])
+        return [msgspec.structs.replace(one, principal=to) for one in self._sql.ledger.approvals(found)]
 
     async def freeze(self, wanted: Freeze, act: Act, *, lift: bool = False) -> bool:
         """See `Operators`."""
         return await self._store._do("durable", lambda: self._freeze(wanted, act, lift))
 
     def _freeze(self, wanted: Freeze, act: Act, lift: bool) -> Steps[bool]:
-        names = (FREEZE, "operators")
+        names = (FREEZE, LOCK)
         yield [Statement(self._variant.alone, {"name": name}) for name in names]
         end, now = yield [Statement(head_of(":key"), {"key": NO_THREAD}), Statement(_NOW)]
         changed: Sequence[Result] = yield [freezes.lifting(wanted) if lift else freezes.freezing(wanted)]
         if lift and not changed[0].changed:
             return False
-        body = {"tool": wanted.tool, "agent": wanted.agent, "tenant": wanted.of_tenant}
-        happened = _happened("lifted" if lift else "frozen", act, "", "", body)
-        yield Last(Trail.added(NO_THREAD, "", end, now.rows[0][0], [happened]))
+        whose = owner_key(wanted.of_tenant or "", "")
+        happened = _happened("lifted" if lift else "frozen", act, whose, "", freezes.about(wanted))
+        yield Last(self._sql.trail.added(NO_THREAD, "", end, now.rows[0][0], [happened]))
         return True
 
 

@@ -1,11 +1,14 @@
 """Forgetting what is old, in SQL."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 
 from agui_gate.core import journal as core_journal
 from agui_gate.core.approvals import UNFINISHED, State
+from agui_gate.core.audit import STORE_CHAIN
 from agui_gate.errors import Unreadable
 from agui_gate.stores.base import Bounds
 from agui_gate.stores.lease import lapsed
@@ -170,7 +173,7 @@ class Retention:
         (found,) = yield Last([Statement(self._chains, {"after": after, "limit": LOOK})])
         ((body, now),) = found.rows
         seen = _decode_chains(body)
-        old = [thread for thread, last in seen if last <= now - age]
+        old = [thread for thread, last in seen if last <= now - age and thread != STORE_CHAIN]
         text = (
             f"DELETE FROM approval_events WHERE tenant = :tenant AND {self._variant.among('thread', 'old')} "  # noqa: S608 ours
             "AND NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND key = approval_events.thread)"
@@ -207,9 +210,14 @@ class Retention:
         at: int | None = found.rows[0][0]
         return at
 
-    @staticmethod
-    def tally(counted: Mapping[str, Sequence[Sequence[int | None]]], oldest_event: int | None) -> Tally:
-        """Returns what all steps have counted."""
+    async def tally(self, do: Callable[..., Any]) -> Tally:
+        """Returns what all steps have counted. ``do`` runs an operation in a transaction."""
+        counted: dict[str, list[Sequence[int | None]]] = {table: [] for table in self.counted}
+        for table, after in self.counted.items():
+            place: object | None = after
+            while place is not None:
+                count, place = await do("read", partial(self.count, table, place))
+                counted[table].append(count)
 
         def total(table: str, column: int) -> int:
             return sum(step[column] or 0 for step in counted[table])
@@ -223,5 +231,5 @@ class Retention:
             events=total("approval_events", 1),
             notices=total("outbox", 0),
             oldest_thread=min((step[2] for step in counted["threads"] if step[2] is not None), default=None),
-            oldest_event=oldest_event,
+            oldest_event=await do("read", self.oldest_event),
         )

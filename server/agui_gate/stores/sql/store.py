@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from agui_gate.stores.sql.operators import SqlOperators
     from agui_gate.stores.sql.retention import Retention
     from agui_gate.stores.sql.threads import Threads
+    from agui_gate.stores.sql.trail_reader import TrailReader
     from agui_gate.stores.tombstones import Tombstone
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ class Operations:
         """Begins epochs."""
         from agui_gate.stores.sql.epochs import Epochs
 
-        return Epochs(self._variant, self.ledger)
+        return Epochs(self._variant, self.ledger, self.trail)
 
     @cached_property
     def lists(self) -> "Lists":
@@ -322,8 +323,7 @@ class SQLStore(ABC):
         """See `FreezingStore`."""
         from agui_gate.stores.sql import freezes
 
-        steps = partial(freezes.lift, wanted) if lift else partial(freezes.freeze, self._sql.ledger.variant, wanted)
-        return await self._do("durable", steps)
+        return await self._do("durable", lambda: freezes.freeze(self._sql, wanted, lift))
 
     async def freezes(self) -> "Sequence[Freeze]":
         """See `FreezingStore`."""
@@ -348,13 +348,13 @@ class SQLStore(ABC):
         """See `GrantingStore`."""
         from agui_gate.stores.sql.grants import revoke
 
-        return await self._do("durable", lambda: revoke(self._sql.ledger.variant, grant_id, by))
+        return await self._do("durable", lambda: revoke(self._sql.ledger.variant, self._sql.trail, grant_id, by))
 
     def deliveries(self) -> "Deliveries":
         """See `DeliveringStore`."""
         from agui_gate.stores.sql.deliveries import Deliveries
 
-        return Deliveries(self._do, self._sql.ledger)
+        return Deliveries(self._do, self._sql.ledger, self._sql.trail)
 
     async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
         """See `PeopleStore`."""
@@ -414,6 +414,13 @@ class SQLStore(ABC):
         """See `AuditStore`."""
         return await self._do("read", lambda: self._sql.ledger.is_agreed(approval))
 
+    @cached_property
+    def trail(self) -> "TrailReader":
+        """See `TrailStore`."""
+        from agui_gate.stores.sql.trail_reader import TrailReader
+
+        return TrailReader(self._do, self._sql)
+
     async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
         """See `OutboxStore`."""
         if limit and not told and not await self._do("read", self._sql.trail.has_notices):
@@ -431,16 +438,7 @@ class SQLStore(ABC):
 
     async def tally(self) -> "Tally":
         """See `RetentionStore`."""
-        retention = self._sql.retention
-        counted = {}
-        for table, after in retention.counted.items():
-            place: object | None = after
-            counts = []
-            while place is not None:
-                count, place = await self._do("read", partial(retention.count, table, place))
-                counts.append(count)
-            counted[table] = counts
-        return retention.tally(counted, await self._do("read", retention.oldest_event))
+        return await self._sql.retention.tally(self._do)
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

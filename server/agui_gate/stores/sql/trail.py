@@ -5,16 +5,20 @@ The end of a thread's chain is read after the row of the thread was locked, so n
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.journal import AS_KNOWN
 from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
 from agui_gate.stores.sql.variant import Variant
+
+if TYPE_CHECKING:
+    from agui_gate.stores.audit import Keys
 
 EVENT = Event.__struct_fields__
 """The columns of ``approval_events``."""
@@ -91,14 +95,19 @@ class Trail:
 
     def __init__(self, variant: Variant) -> None:
         self._variant = variant
+        self.keys: Keys | None = None
         self._tell_end = telling_end(f"{AS_KNOWN}{variant.lock}")
 
-    @staticmethod
-    def added(key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened]) -> list[Statement]:
-        """Returns the statements that add to the chain that has this ``end``, and to the outbox."""
+    def added(
+        self, key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened], after: Iterable[Approval] = ()
+    ) -> list[Statement]:
+        """Returns the statements that add to the chain that has this ``end``, and to the outbox. ``after``: the records
+        that were changed, as they are then.
+        """
         happened = list(happened)
         seq, last = end.rows[0] if end.rows else (0, "")
-        events = chained(Head(str(key), seq, last, tenant), at, happened)
+        head = Head(str(key), seq, last, tenant)
+        events = chained(head, at, happened) if self.keys is None else self.keys.chained(head, at, happened, after)
         statements = [Statement(_ADD, msgspec.structs.asdict(event) | {"thread": key}) for event in events]
         return statements + [Statement(TELL, msgspec.structs.asdict(telling)) for telling in tellings(happened)]
 

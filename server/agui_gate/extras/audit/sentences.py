@@ -1,0 +1,116 @@
+"""Says what happened to a call in sentences: one for each event of the audit trail."""
+
+from collections.abc import Callable
+from typing import Any
+
+Entry = dict[str, Any]
+
+
+def sentence(entry: Entry) -> str:
+    """Returns what happened, for people. ``entry``: see `entries.view`."""
+    says = _SENTENCES.get(entry["kind"])
+    return says(entry) if says else f"{entry['kind']}."
+
+
+def who(entry: Entry) -> str:
+    """Returns who did it: the person, the principal if that is another name, and the roles that counted."""
+    by, person = entry["by"], entry["person"]
+    name = f"{person} (as {by})" if person and by and person != by else person or by or "Somebody"
+    return f"{name}, {' and '.join(entry['roles'])}," if entry["roles"] else name
+
+
+_WAYS = {
+    "card": "on a card",
+    "resume": "in the conversation",
+    "interrupt": "in the conversation",
+    "message": "by a message",
+    "http": "over HTTP",
+    "shell": "from a shell",
+}
+
+
+def _way(entry: Entry) -> str:
+    way = _WAYS.get(entry["way"], "")
+    return (f" {way}" if way else "") + (f" from {entry['address']}" if entry["address"] else "")
+
+
+def _because(entry: Entry) -> str:
+    return f": “{entry['reason']}”" if entry["reason"] else "."
+
+
+def _tool(entry: Entry) -> str:
+    return entry["tool"] or "the call"
+
+
+def _asked(entry: Entry) -> str:
+    agent = entry["agent"] or "An agent"
+    return f"{agent} asked whether it may run {_tool(entry)}, for {entry['asker'] or entry['owner'] or 'its user'}."
+
+
+def _shown(entry: Entry) -> str:
+    return f"It was shown to {entry['by'] or 'its user'}{_way(entry)}."
+
+
+def _approved(entry: Entry) -> str:
+    if entry["way"] == "rule":
+        return f"The rule of {_tool(entry)} let it go."
+    if entry["way"] == "grant":
+        return f"It was let go by grant {entry['grant']}, which {who(entry)} gave."
+    names = ", ".join(path.lstrip("/") for path in entry["edited"])
+    edited = f", and changed {names}" if names else ""
+    if names and entry["editor"] not in ("", entry["person"], entry["by"]):
+        edited = f", with {names} as {entry['editor']} changed it"
+    verb = "agreed" if entry["kind"] == "agreed" else "approved it"
+    more = f", and gave grant {entry['grant']} for calls like it" if entry["grant"] else ""
+    return f"{who(entry)} {verb}{_way(entry)}{edited}{more}{_because(entry)}"
+
+
+def _rejected(entry: Entry) -> str:
+    if entry["way"] == "rule":
+        return f"The rule of {_tool(entry)} refused it{_because(entry)}"
+    return f"{who(entry)} rejected it{_way(entry)}{_because(entry)}"
+
+
+def _refused(entry: Entry) -> str:
+    why = entry["why"].rstrip(".") or "refused"
+    return f"The answer of {entry['by'] or 'somebody'}{_way(entry)} was not taken: {why}."
+
+
+def _frozen(entry: Entry) -> str:
+    about = entry["about"]
+    what = " and ".join(f"of {name} {value}" for name, value in about.items())
+    verb = "were frozen" if entry["kind"] == "frozen" else "are no longer frozen"
+    by = f" by {entry['by']}" if entry["by"] else ""
+    return (f"Gated calls {what} {verb}" if what else f"All gated calls {verb}") + by + _because(entry)
+
+
+_SENTENCES: dict[str, Callable[[Entry], str]] = {
+    "asked": _asked,
+    "shown": _shown,
+    "approved": _approved,
+    "agreed": _approved,
+    "refused": _refused,
+    "rejected": _rejected,
+    "claimed": lambda entry: f"{_tool(entry)} was about to run.",
+    "passed": lambda entry: "The provider was told that it may run it.",
+    "given_back": lambda entry: "The provider did not act on that. It may be told again.",
+    "done": lambda entry: "It ran, and ended.",
+    "failed": lambda entry: "It ran, and failed.",
+    "unknown": lambda entry: "It may have run: its process ended before it could say so.",
+    "superseded": lambda entry: "The user went on without an answer. It did not run.",
+    "cancelled": lambda entry: "The run was stopped. It did not run.",
+    "expired": lambda entry: "Nobody answered in time. It did not run.",
+    "replaced": lambda entry: "The answer that it belongs to was replaced.",
+    "deleted": lambda entry: "Its thread was deleted.",
+    "restored": lambda entry: "A backup was restored in which it was not settled.",
+    "revoked": lambda entry: f"{entry['by'] or 'Somebody'} revoked grant {entry['grant']}.",
+    "escalated": lambda entry: f"Nobody had decided it, so {' and '.join(entry['to'])} may, too.",
+    "settled": lambda entry: f"{entry['by']} said what came of it{_because(entry)}",
+    "stopped": lambda entry: f"{entry['by']} stopped its run{_because(entry)}",
+    "handed_on": lambda entry: (
+        f"{entry['by']} handed its thread on from {entry['from']} to {entry['owner']}{_because(entry)}"
+    ),
+    "frozen": _frozen,
+    "lifted": _frozen,
+    "keyed": lambda entry: f"From here on, events are signed by key {entry['key_id']}.",
+}

@@ -1,0 +1,111 @@
+"""The trail as people read it, in SQL: newest first, with the records that its events are about."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agui_gate.core.approvals import Approval
+from agui_gate.stores.audit import Keys, Link, Part, TrailEntry
+from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.store_chain import begin_keys
+from agui_gate.stores.sql.trail import EVENT, event_of
+from agui_gate.stores.tombstones import Tombstone
+
+if TYPE_CHECKING:
+    from agui_gate.stores.sql.store import Operations
+
+_NEWEST = "ORDER BY at DESC, thread DESC, seq DESC LIMIT :most"
+_TOMBSTONE = Tombstone.__struct_fields__
+_OF_CALL = (
+    "thread = coalesce((SELECT thread FROM approvals WHERE tenant = :tenant AND id = :approval_id), "
+    "(SELECT thread FROM approval_events WHERE tenant = :tenant "
+    "AND principal = (SELECT principal FROM tombstones WHERE tenant = :tenant AND id = :approval_id) "
+    "AND thread_id = (SELECT thread_id FROM tombstones WHERE tenant = :tenant AND id = :approval_id) "
+    "AND approval_id = :approval_id LIMIT 1)) AND approval_id = :approval_id"
+)
+"""The SQL for what happened to one call, also where its thread is gone."""
+
+
+def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[TrailEntry]]:
+    """Returns events of a part, newest first, with their records. See `ReadableTrail.read`."""
+    wanted = _OF_CALL
+    if part.approval_id is None:
+        tenant = f"({ledger.variant.owners_tenant}) = :of"
+        named = {"principal = :owner": part.owner, "by = :by AND by <> ''": part.by, tenant: part.tenant}
+        wanted = " AND ".join(text for text, value in named.items() if value is not None) or "1 = 1"
+    where = " AND ".join(("tenant = :tenant", wanted, "(at, thread, seq) < (:at, :thread, :seq)"))
+    text = f"SELECT {', '.join(EVENT)} FROM approval_events WHERE {where} {_NEWEST}"  # noqa: S608 our names
+    values = {**msgspec.structs.asdict(part), **msgspec.structs.asdict(before), "of": part.tenant, "most": limit}
+    (found,) = yield [Statement(text, values)]
+    events = [event_of(row) for row in found.rows]
+    ids = {"ids": ledger.variant.listed(sorted({event.approval_id for event in events if event.approval_id}))}
+    among = ledger.variant.among("id", "ids")
+    graves = f"SELECT {', '.join(_TOMBSTONE)} FROM tombstones WHERE tenant = :tenant AND {among}"  # noqa: S608 our names
+    read, left = yield Last([Statement(ledger.reading(among, listed=True), ids), Statement(graves, ids)])
+    records = {record.id: record for record in ledger.approvals(read)}
+    rows = [dict(zip(_TOMBSTONE, row, strict=True)) for row in left.rows]
+    buried = {one.id: one for one in msgspec.convert(rows, list[Tombstone], strict=False)}
+    return [TrailEntry(event, records.get(event.approval_id), buried.get(event.approval_id)) for event in events]
+
+
+def unread(ledger: Ledger, key: int) -> Steps[list[str]]:
+    """See `ReadableTrail.unread`."""
+    (found,) = yield Last([Statement(ledger.reading("thread = :key"), {"key": key})])
+    records: list[dict[str, Any]] = msgspec.json.decode(found.rows[0][0])
+    return [str(record.get("id")) for record in records if not _is_whole(record)]
+
+
+def _is_whole(record: dict[str, Any]) -> bool:
+    try:
+        approval = msgspec.convert(record, Approval)
+    except msgspec.ValidationError:
+        return False
+    parts = ("asker", "decision", "output", "people")
+    return all(record.get(name) == _again(getattr(approval, name)) for name in parts)
+
+
+def _again(value: object) -> Any:
+    """Returns a part of a record as this version would have written it."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def strays() -> Steps[bool]:
+    """See `ReadableTrail.strays`."""
+    (found,) = yield Last([Statement("SELECT 1 FROM approval_events WHERE tenant > :tenant LIMIT 1")])
+    return bool(found.rows)
+
+
+class TrailReader:
+    """See `ReadableTrail`. ``do`` runs an operation in a transaction."""
+
+    def __init__(self, do: Callable[..., Any], operations: "Operations") -> None:
+        self._do, self._sql = do, operations
+
+    @property
+    def keys(self) -> Keys | None:
+        """The keys by which what is added from now on is signed."""
+        return self._sql.trail.keys
+
+    @keys.setter
+    def keys(self, keys: Keys | None) -> None:
+        self._sql.trail.keys = keys
+
+    async def read(self, part: Part, before: Link, limit: int) -> Sequence[TrailEntry]:
+        """See `ReadableTrail`."""
+        found: Sequence[TrailEntry] = await self._do("read", lambda: entries(self._sql.ledger, part, before, limit))
+        return found
+
+    async def unread(self, thread: str) -> Sequence[str]:
+        """See `ReadableTrail`."""
+        found: Sequence[str] = await self._do("read", lambda: unread(self._sql.ledger, int(thread)))
+        return found
+
+    async def strays(self) -> bool:
+        """See `ReadableTrail`."""
+        return bool(await self._do("read", strays))
+
+    async def begin_keys(self) -> None:
+        """See `ReadableTrail`."""
+        await self._do("write", lambda: begin_keys(self._sql.ledger.variant, self._sql.trail))
