@@ -52,14 +52,12 @@ def create_app(
     """Returns a Starlette application that serves ``agents``; the first one also answers `POST /`.
 
     ``store``: a URL (`memory://`, `sqlite:///file.db`, `postgresql://…`) or a store object. ``bus``: a URL
-    (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). If neither this nor the
-    settings name one, it is the database of a PostgreSQL store, and else memory. ``auth``: a sync or async
-    callable ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``,
-    and those from the environment. ``extensions``: see `agui_gate.extension`. ``on_notice``: a sync or async callable
-    that gets each `Notice`. Mounted in another application, it starts with its first request.
+    (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). If none is named, it is the
+    database of a PostgreSQL store, and else memory. ``auth``: a sync or async callable ``(request) -> str | None``, the
+    principal's id or None for 401. What is not given comes from ``settings``, and those from the environment.
+    ``extensions``: see `agui_gate.extension`. ``on_notice`` gets each `Notice`. Mounted, it starts with a request.
 
-    Raises `ConfigurationError` if there are no agents, something else is passed as one, two have the same name, or the
-    settings are wrong.
+    Raises `ConfigurationError` if there are no agents, for what is none, two of one name, and for wrong settings.
     """
     if settings is None:
         from agui_gate.config.settings import load_settings
