@@ -7,7 +7,7 @@ import { humanize } from "./values.js";
  * @import { Ask, Offer, People, Strings } from "./types.js"
  */
 
-const NAMES = ["asker", "approvers", "needs", "approvals", "grants", "frozen", "edited_by", "you"];
+const NAMES = ["asker", "approvers", "needs", "approvals", "escalated", "grants", "frozen", "edited_by", "you"];
 
 /**
  * What `said` (a record, a card's arguments, an interrupt's metadata) tells of people.
@@ -27,6 +27,7 @@ export function withPeople(ask, record) {
   const [known, told] = [ask.people ?? {}, peopleOf(record)];
   const people = { ...told, ...known };
   if ((told.approvals?.length ?? 0) > (known.approvals?.length ?? 0)) people.approvals = told.approvals;
+  if ((told.escalated?.length ?? 0) > (known.escalated?.length ?? 0)) people.escalated = told.escalated;
   return { ...ask, people };
 }
 
@@ -56,12 +57,13 @@ export function whyBarred({ people: { frozen, you } = {} }, strings = ENGLISH) {
  * @param {People | undefined} people
  * @param {Strings} [strings]
  */
-export function peopleText({ asker, edited_by, approvers, needs, approvals = [] } = {}, strings = ENGLISH) {
+export function peopleText({ asker, edited_by, approvers, needs, approvals = [], escalated = [], you } = {}, strings = ENGLISH) {
   const parts = [];
   if (asker) parts.push(fill(strings, "personAsks", { name: asker }));
   if (edited_by) parts.push(fill(strings, "editedBy", { name: edited_by }));
-  if (needs) {
-    const who = Array.isArray(approvers) ? approvers.join(", ") : approvers || fill(strings, "somebodyElse");
+  if (needs && (approvers || needs > 1 || !you?.may.includes("approve"))) {
+    const named = approvers ? [approvers].flat() : [fill(strings, "somebodyElse")];
+    const who = [...named, ...escalated.flat()].join(", ");
     parts.push(fill(strings, needs > 1 ? "waitsForMany" : "waitsFor", { who, count: needs }));
   }
   if (approvals.length > 0) parts.push(fill(strings, "agreed", { names: approvals.map(({ by }) => by).join(", ") }));

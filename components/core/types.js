@@ -71,6 +71,7 @@
  * @typedef {object} People What is known of who asks, and of who may decide; each part may be missing.
  * @property {string} [asker]
  * @property {string | string[] | null} [approvers] A role, or ids; null: whoever the gate's own code says.
+ * @property {(string | string[])[]} [escalated] Roles, or ids, of those who were added since.
  * @property {number} [needs] How many persons have to agree.
  * @property {{by: string, at?: string}[]} [approvals] Who has.
  * @property {Offer[]} [grants] What a yes may let go besides.

@@ -19,6 +19,9 @@ test("who asks, who is waited for and who has agreed is the same by card, interr
   assert.equal(peopleText(fromApproval(row()).people), "");
   assert.equal(peopleText({ approvers: ["ben", "cat"], needs: 1 }), "Waits for ben, cat");
   assert.equal(peopleText({ approvers: null, needs: 1 }, GERMAN), "Wartet auf eine andere Person");
+  const escalated = ["team-lead", ["ann", "bob"]];
+  assert.equal(peopleText({ approvers: "finance", needs: 1, escalated }), "Waits for finance, team-lead, ann, bob");
+  assert.equal(peopleText({ approvers: null, needs: 1, escalated, you: { may: ["approve"], agreed: false, why: null } }), "");
 });
 
 test("who can't approve is told why, and has no such buttons", () => {

@@ -19,6 +19,7 @@ from agui_gate.extras.notices.delivery import targets
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.deliveries import Delivery
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk
 from tests.people.receivers import SECRET, Receiver, receiving
@@ -104,7 +105,7 @@ def findings(config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
     monkeypatch.chdir(tmp_path)
     (tmp_path / "settings.toml").write_text(config)
     output = shell("doctor", "--config", "settings.toml", "--store", "memory://").output
-    return [line for line in output.splitlines() if "webhook" in line or "AGUI_GATE_PUBLIC_URL" in line]
+    return [line for line in output.splitlines() if "webhook" in line]
 
 
 def test_doctor_says_what_is_wrong_with_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +118,7 @@ def test_doctor_says_what_is_wrong_with_an_endpoint(tmp_path: Path, monkeypatch:
     assert any(line.startswith("✗ webhook away: 127.0.0.1: no connection") for line in said)
     assert any(line.startswith("✗ webhook inside: 127.0.0.1: its address is not public") for line in said)
     assert not any(SECRET in line or "token" in line for line in said)
-    (line,) = findings('[webhooks.desk]\nurl = "https://example.com/"\n', tmp_path, monkeypatch)
+    line, *_ = findings('[webhooks.desk]\nurl = "https://example.com/"\n', tmp_path, monkeypatch)
     assert line.startswith("✗ webhooks: The webhook 'desk' (AGUI_GATE_WEBHOOKS) needs secrets")
 
 
@@ -172,13 +173,14 @@ async def test_a_call_that_nobody_works_on_is_told_once() -> None:
 @anyio
 @pytest.mark.usefixtures("quick")
 async def test_the_feed_tells_again_what_was_escalated() -> None:
-    async with served("memory://", escalate=[(0.05, "team-lead")]) as desk:
+    async with served("memory://", escalate=[(0.5, "team-lead")]) as desk:
         inbox = inbox_of(desk.app.state.engine)
         watching = inbox.watch("acme\x1fada")
         assert await anext(watching) == Waiting([])
+        asked = asyncio.ensure_future(anext(watching))
         approval_id = await desk.ask("ada")
         async with asyncio.timeout(20):
-            first, second = await anext(watching), await anext(watching)
+            first, second = await asked, await anext(watching)
         await watching.aclose()
     assert getattr(first, "id", "") == getattr(second, "id", "") == approval_id
     people = [getattr(one, "people", None) for one in (first, second)]
@@ -198,10 +200,20 @@ async def test_attempts_are_counted() -> None:
             meter = next(one for one in desk.app.state.engine.extensions.all if hasattr(one, "families"))
             counted = meter.families.webhook_attempts
             async with asyncio.timeout(20):
-                while not list(counted.collect())[0].samples:
+                while not next(iter(counted.collect())).samples:
                     await desk.get("ada", "/approvals")
-            samples = [one for one in list(counted.collect())[0].samples if one.name.endswith("_total")]
+            samples = [one for one in next(iter(counted.collect())).samples if one.name.endswith("_total")]
     assert [(one.labels, one.value) for one in samples] == [({"endpoint": "desk", "outcome": "delivered"}, 1.0)]
+
+
+@anyio
+async def test_a_store_in_memory_keeps_so_many() -> None:
+    store = MemoryStore()
+    await store.start()
+    await store.deliveries().add([delivery("first"), delivery("second")])
+    store._database.execute("UPDATE sqlite_sequence SET seq = 10001 WHERE name = 'deliveries'")
+    await store.deliveries().add([delivery("last")])
+    assert [one.notice for one in await store.deliveries().listed(limit=10)] == ["last"]
 
 
 def test_without_the_package_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,3 +224,21 @@ def test_without_the_package_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     table = {"desk": {"url": "https://example.com/", "secrets": [SECRET]}}
     with pytest.raises(ConfigurationError, match=r'pip install "agui-gate\[webhooks\]"'):
         targets(read_endpoints(table), None)
+
+
+@anyio
+@pytest.mark.usefixtures("quick")
+async def test_two_replicas_tell_each_notice_once_and_in_order(tables: str) -> None:
+    async with receiving(Receiver()) as receiver:
+        table: dict[str, Any] = {"desk": receiver.table()}
+        async with (
+            served(PostgresStore(tables), webhooks=table) as one,
+            served(PostgresStore(tables), webhooks=table) as other,
+        ):
+            desks = [one, other]
+            asked = [await desks[number % 2].ask("ada", thread=f"t{number}") for number in range(6)]
+            for number, approval_id in enumerate(asked):
+                await desks[number // 2 % 2].decide("ada", approval_id)
+            await receiver.until(lambda: len(receiver.got) >= 12)
+    assert [receiver.kinds(approval_id) for approval_id in asked] == [["asked", "decided"]] * 6
+    assert len({one.headers["webhook-id"] for one in receiver.got}) == len(receiver.got) == 12

@@ -30,7 +30,7 @@ MAX_PENDING = 1000
 MAX_EVENTS, MAX_ALL = 10_000, 50_000
 """Events kept of one principal, and of all. When there are more, a chain goes as a whole: the one that began first."""
 MAX_NOTICES = 10_000
-"""Notices kept of all that nobody has taken: the latest ones."""
+"""Notices kept of all that nobody has taken, and deliveries: the latest ones."""
 MAX_TOMBS = 1000
 """Tombstones kept of one principal: the latest ones."""
 
@@ -69,6 +69,9 @@ END;
 _LATEST = f"""
 CREATE TRIGGER notice_added AFTER INSERT ON outbox BEGIN
     DELETE FROM outbox WHERE id <= new.id - {MAX_NOTICES};
+END;
+CREATE TRIGGER delivery_added AFTER INSERT ON deliveries BEGIN
+    DELETE FROM deliveries WHERE id <= new.id - {MAX_NOTICES};
 END;
 CREATE TRIGGER tombstone_added AFTER INSERT ON tombstones BEGIN
     DELETE FROM tombstones WHERE id IN (

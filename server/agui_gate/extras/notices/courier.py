@@ -25,6 +25,8 @@ from agui_gate.stores.outbox import NoticeKind
 if TYPE_CHECKING:
     from agui_gate.http.server import HttpServer
 
+AT_ONCE = 20
+"""Notices whose records are read at the same time."""
 _NO_STORE = "This store keeps no deliveries: leave out on_notice, AGUI_GATE_WEBHOOKS and Gate(remind=…, escalate=…)."
 
 
@@ -73,8 +75,10 @@ class Notices(Extension):
         assert self._server is not None  # it has started
         assert self._deliveries is not None
         added: list[Delivery] = []
-        for row in batch:
-            added += await self._taken(self._server.store, self._deliveries, row)
+        taken = partial(self._taken, self._server.store, self._deliveries)
+        for place in range(0, len(batch), AT_ONCE):  # it has a few seconds, and a store may be far away
+            for some in await asyncio.gather(*map(taken, batch[place : place + AT_ONCE])):
+                added += some
         await self._deliveries.add(added)
         for worker in self._workers:
             if any(delivery.endpoint == worker.target.name for delivery in added):

@@ -186,7 +186,9 @@ class Worker:
         first: dict[str, Waiting] = {}
         for delivery in taken.deliveries:
             first.setdefault(delivery.approval_id, delivery)
-        await asyncio.gather(*map(self._attempt, first.values()))
+        for failure in await asyncio.gather(*map(self._attempt, first.values()), return_exceptions=True):
+            if failure is not None:
+                raise failure
         return 0
 
     async def _leave(self) -> None:

@@ -15,6 +15,7 @@ from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, Decision, People
 from agui_gate.core.principals import By
 from agui_gate.errors import MayNotDecide
+from agui_gate.extras.people.gates import current_terms
 
 Json = dict[str, Any]
 
@@ -33,7 +34,7 @@ def add_people(
 
 def _people_view(approval: Approval, people: People, agents: Mapping[str, Agent], by: By, now: int) -> Json:
     tool = tool_of(agents.get(approval.agent), approval)
-    current = tool.gate.people if tool is not None and tool.gate is not None else None
+    current = current_terms(tool, people)
     terms = [people, *([current] if current else [])]
     roles = () if by is None else by.principal.roles
     decision = Decision(True, approval.principal, edited_arguments=people.edited, roles=roles)

@@ -150,7 +150,7 @@ async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> 
     if decision.edited_arguments is None and people.edited is not None:  # a yes is to what is shown
         decision = msgspec.structs.replace(decision, edited_arguments=people.edited)
     agreement.check(approval, people, decision, now)
-    current = _current(tool_of(approval), people)
+    current = current_terms(tool_of(approval), people)
     if current is not None:
         if current.needs > people.needs:
             raise MayNotDecide("More persons have to agree by now than when this was asked. Reject it and ask again.")
@@ -165,7 +165,7 @@ async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> 
 
 async def _check_said(approval: Approval, people: People, tool: Tool | None) -> None:
     """Raises `MayNotDecide` if the gate that is there now wouldn't take a yes that was said before."""
-    current, tenant = _current(tool, people), tenant_of(approval.principal)
+    current, tenant = current_terms(tool, people), tenant_of(approval.principal)
     for yes in people.said:
         if yes.of != approval.id:  # of before a restored backup: it counts no more
             continue
@@ -183,7 +183,7 @@ async def _check_said(approval: Approval, people: People, tool: Tool | None) -> 
             raise MayNotDecide(f"{said.by} agreed and may no longer do so. Reject it and ask again.")
 
 
-def _current(tool: Tool | None, people: People) -> People | None:
+def current_terms(tool: Tool | None, people: People) -> People | None:
     """Returns the terms of the gate that is there now; of those whom an escalation has added, with whom it names."""
     if tool is None or tool.gate is None or tool.gate.people is None:
         return None
@@ -204,7 +204,7 @@ async def is_approver(approval: Approval, tool: Tool | None, by: By, arguments: 
     roles = () if by is None else by.principal.roles
     if not agreement.is_approver(people, name, roles):
         return False
-    current = _current(tool, people)
+    current = current_terms(tool, people)
     if current is not None and not agreement.is_approver(current, name, roles):
         return False
     if agreement.is_among((people if current is None else current).added, name, roles):
