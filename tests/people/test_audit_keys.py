@@ -14,15 +14,26 @@ from structlog.testing import capture_logs
 
 from agui_gate import ConfigurationError, Principal, create_app
 from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import Decision, State
 from agui_gate.core.audit import Event, event_hash
+from agui_gate.core.freezes import Freeze
+from agui_gate.core.transcript import Output
+from agui_gate.extras.audit.entries import END, view
 from agui_gate.extras.audit.heads import Heads
 from agui_gate.extras.audit.keys import Keys, key_id, keyed
 from agui_gate.extras.audit.verification import Checked, read_head, read_heads, verify
+from agui_gate.protocol.approval_records import record
 from agui_gate.stores import open_store
+from agui_gate.stores.audit import Part
+from agui_gate.stores.base import Change
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.deliveries import Step
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.operators import Act
 from tests.people.desk import Desk
 from tests.product.inprocess import started
 from tests.requirements import shows
+from tests.stores.support import ask, gated
 from tests.support.chance import some
 
 pytestmark = [pytest.mark.anyio, shows("K1")]
@@ -195,10 +206,10 @@ async def test_an_end_that_was_cut_off_is_found_by_a_head_of_the_log(place: Path
     heads = Heads()
     await heads.start(type("Server", (), {"store": store})())
     thread = (await store.read_events(limit=100)).events[-1]
-    record = (await store.read_ledger(thread.thread))[0]
+    asked = (await store.read_ledger(thread.thread))[0]
     from agui_gate.core.audit import shown
 
-    await store.note([shown(record, "ada", "card", "")])
+    await store.note([shown(asked, "ada", "card", "")])
     with capture_logs() as lines:
         told = await heads.log_heads()
         await heads.stop()
@@ -291,3 +302,43 @@ def test_settings_mask_keys() -> None:
     with pytest.raises(ConfigurationError, match="32 characters"):
         Settings(audit_key=("short",))
     assert msgspec.json.encode({"id": key_id(KEY.encode())}) != KEY.encode()
+
+
+async def test_every_change_of_a_record_is_signed(store: FullStore) -> None:
+    """Those of operators, of the clock, of escalations and of restored backups, too, on every store."""
+    keyed(store, Settings(audit_key=(KEY,)))
+    await store.start()
+    act, found = Act("olga", "why not"), Output("found out")
+    yes = Decision(True, "bob", "s3cret", edited_arguments='{"amount":20}', way="http")
+    await ask(store, *(gated(name) for name in ("done", "unknown", "no", "waits", "step")))
+    await ask(store, gated("expires", expires_at=1), thread_id="late")
+    await store.move("done", State.CLAIMED, decision=yes)
+    await store.move("done", State.DONE, output=Output("refunded", is_error=True))
+    await store.move("unknown", State.CLAIMED, decision=yes)
+    await store.move("unknown", State.UNKNOWN, output=Output("?"))
+    await store.move("no", State.REJECTED, decision=Decision(False, "bob", way="http"))
+    steps = [Step("step", "escalated", 2, "lead")]
+    await store.deliveries().plan(steps, 0)
+    assert await store.deliveries().take_step(steps[0], tell=True) is not None
+    thread = await store.lease_thread("alice", "t", "support", "decide_1", whole=False)
+    await store.operators.settle("unknown", State.DONE, found, act, "decide_1")
+    await store.operators.hand_on(thread, "bob", act, "decide_1")
+    await store.commit(thread, Change(replaced=["no"], status="waiting"), "decide_1")
+    for lift in (False, True):
+        await store.operators.freeze(Freeze(tool="x", reason="why not"), act, lift=lift)
+    await store.expire()
+
+    async def differences() -> list[str]:
+        checked: Checked = await verify(store, [], Keys([KEY.encode()]))
+        return [place.why for place in checked.broken if "not in the thread's journal" not in place.why]
+
+    assert await differences() == []
+    if not isinstance(store, MemoryStore):
+        await store.begin_epoch()
+        assert await differences() == []
+    told = {one.event.kind for one in await store.trail.read(Part(), END, 100)}
+    assert told >= {"settled", "handed_on", "escalated", "expired", "replaced", "frozen", "lifted", "keyed"}
+    sentences = [view(one, record, True)["text"] for one in await store.trail.read(Part(), END, 100)]
+    assert "olga handed its thread on from alice to bob: “why not”" in sentences
+    assert "Gated calls of tool x were frozen by olga: “why not”" in sentences
+    assert "Nobody had decided it, so lead may, too." in sentences
