@@ -122,7 +122,9 @@ async def _operators(store: Used) -> None:
     thread = await store.lease_thread("alice", "operated", "support", "operates")
     await operators.ask_to_stop("alice", "operated", act)
     await operators.settle("o1", State.DONE, Output("done"), act, "operates")
+    store.trail.keys = Keys([b"k" * 32])
     await operators.hand_on(thread, "carl", act, "operates")
+    store.trail.keys = None
     await store.commit(thread, Change(status="finished"), "operates")
     for lift in (False, True):
         await operators.freeze(Freeze(agent="nobody"), act, lift=lift)
