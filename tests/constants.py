@@ -127,6 +127,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.notices.delivery.LEAVE_SECONDS": (1.0, "One statement. Without it, the next worker waits for `WORK_MS`."),
     "agui_gate.extras.notices.delivery.LONGEST_MS": (3600000, "Who repairs a receiver doesn't want to wait longer than an hour, and may retry by hand."),
     "agui_gate.extras.notices.delivery.LOOK_SECONDS": (3.0, "A read of one row for each endpoint and replica. What this process adds is delivered at once; this is for what a dead one has left."),
+    "agui_gate.extras.notices.delivery.UNASKED_SECONDS": (0.8, "A rule without I/O answers within milliseconds, and a healthy endpoint is told within a second."),
     "agui_gate.extras.notices.endpoints.LONGEST_SECRET": (64, "The most that Standard Webhooks allows."),
     "agui_gate.extras.notices.endpoints.MAX_ENDPOINTS": (50, "Each has a worker and a look every few seconds. Ten times as many are a load on the store for nothing."),
     "agui_gate.extras.notices.endpoints.MAX_SECRETS": (2, "An old one and a new one. Each is a signature in a header."),

@@ -32,6 +32,8 @@ ADA, BEN = (
     {"authorization": f"Bearer {token(sub=sub, org=None, realm={'roles': roles})}"}
     for sub, roles in (("ada", ["user"]), ("ben", ["approver", "finance"]))
 )
+
+
 class Room:
     """A chat room that is told: what was signed for it."""
 
@@ -110,9 +112,7 @@ async def test_a_day_at_the_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         chat = AGUIClient(client, url, headers=dict(ADA))
         first = await chat.say("Find Ben's orders and send a voucher of 30 €")
         assert first.text == "Sent.", list(first)
-        assert await payments(client, url) == [("voucher", "Ben Okafor", 30.0)], (
-            "by the rule: nobody was asked"
-        )
+        assert await payments(client, url) == [("voucher", "Ben Okafor", 30.0)], "by the rule: nobody was asked"
 
         asked = await AGUIClient(client, url, headers=dict(ADA)).say("And one more")
         (approval,) = (await client.get(f"{url.rstrip('/')}/approvals", headers=BEN)).json()["approvals"]
@@ -133,12 +133,12 @@ async def test_a_day_at_the_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         assert ("refund", "1003", 64.9) in await payments(client, url)
 
         async with asyncio.timeout(60):
-            told = [await room.told.get() for _ in range(6)]
-    print([(o["type"], o["data"]["tool"], o["data"]["approval_id"], o["data"].get("by")) for o in told])
+            told = [await room.told.get() for _ in range(4)]
     assert [one["type"] for one in told if one["data"]["approval_id"] == waiting] == [
         "approval.asked",
         "approval.decided",
     ]
+    # Of the voucher that the rule let go, nobody was told.
     assert {one["data"]["link"] for one in told} == {
         f"https://desk.example/inbox#{one}" for one in (approval["id"], waiting)
     }

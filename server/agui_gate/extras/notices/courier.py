@@ -49,9 +49,10 @@ class Notices(Extension):
         self._server = cast("HttpServer", server)
         self._deliveries = cast(DeliveringStore, server.store).deliveries()
         name = uuid4().hex
-        work = (server.store, self._deliveries, name, self._attempted)
-        self._workers = [Worker(target, *work) for target in self._targets]
         engine = self._server.engine
+        may_go = partial(steps.may_go_unasked, engine.members)
+        work = (server.store, self._deliveries, name, self._attempted, may_go)
+        self._workers = [Worker(target, *work) for target in self._targets]
         job = steps.StepJob(
             self._deliveries,
             partial(engine.written, what="approvals"),
@@ -94,6 +95,8 @@ class Notices(Extension):
         approval = await store.approval(row.principal, row.about)
         if said.kind == "asked" and approval is not None:
             await self._plan(deliveries, approval)
+        if approval is not None and steps.went_unasked(approval):
+            return ()
         if said.state == "deleted" and await self._was_decided(store, row):
             return ()
         notice = make_notice(row, said, approval, self._public_url)

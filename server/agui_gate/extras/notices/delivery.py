@@ -19,10 +19,12 @@ import msgspec
 import structlog
 
 from agui_gate.concurrency import bounded
+from agui_gate.core.approvals import Approval
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extras.notices.connection import Connection, Undelivered
 from agui_gate.extras.notices.endpoints import CODE, Endpoint
 from agui_gate.extras.notices.notice import KINDS, Notice, notice_of, payload, with_arguments
+from agui_gate.extras.notices.steps import went_unasked
 from agui_gate.stores.base import Store
 from agui_gate.stores.deliveries import DeliveryStore, Waiting
 
@@ -36,16 +38,25 @@ CALL_SECONDS = 10.0
 """Seconds that a function may take. Less than an endpoint is left to its worker."""
 CALLS = 8
 """Sync functions that run at the same time, in threads of their own."""
+UNASKED_SECONDS = 0.8
+"""Seconds after its question in which a rule or a grant lets a call go, if it does: until then nobody is told."""
 LEAVE_SECONDS = 1.0
 """Seconds that a worker which ends may take to say so."""
 
 OnNotice = Callable[[Notice], Any]
 """A function of the application: sync or async."""
 
+MayGo = Callable[[Approval], Awaitable[bool]]
+"""Says whether a rule or a grant may let a call go."""
+
 Attempted = Callable[[str, str], None]
 """Is told the endpoint and the outcome of each attempt."""
 
 log = structlog.get_logger("agui_gate.notices")
+
+
+async def _never(_: Approval) -> bool:
+    return False
 
 
 class Target(Protocol):
@@ -134,9 +145,15 @@ class Worker:
     """Delivers to one target, as ``name``, which no other process has."""
 
     def __init__(
-        self, target: Target, store: Store, deliveries: DeliveryStore, name: str, attempted: Attempted | None = None
+        self,
+        target: Target,
+        store: Store,
+        deliveries: DeliveryStore,
+        name: str,
+        attempted: Attempted | None = None,
+        may_go: MayGo = _never,
     ) -> None:
-        self.target = target
+        self.target, self._may_go = target, may_go
         self._store, self._deliveries, self._name = store, deliveries, name
         self._attempted = attempted
         self._added = asyncio.Event()
@@ -199,6 +216,9 @@ class Worker:
     async def _attempt(self, delivery: Waiting) -> None:
         try:
             notice = notice_of(delivery)
+            if notice.kind == "asked" and await self._went_unasked(notice):
+                await self._deliveries.delivered(delivery)
+                return
             if self.target.with_arguments:
                 notice = with_arguments(notice, await self._store.approval(notice.owner_key, notice.approval_id))
             await self.target.send(notice)
@@ -209,6 +229,16 @@ class Worker:
         else:
             self._count("delivered")
             await self._deliveries.delivered(delivery)
+
+    async def _went_unasked(self, notice: Notice) -> bool:
+        """Returns whether a rule or a grant has let the call go. It waits a moment where one may do so."""
+        approval = await self._store.approval(notice.owner_key, notice.approval_id)
+        if approval is not None and approval.is_pending and await self._may_go(approval):
+            left = UNASKED_SECONDS - (self._store.now() - approval.asked_at) / 1000
+            if left > 0:
+                await asyncio.sleep(left)
+                approval = await self._store.approval(notice.owner_key, notice.approval_id)
+        return approval is not None and went_unasked(approval)
 
     async def _failed(self, delivery: Waiting, error: Undelivered) -> None:
         self._count(error.outcome)

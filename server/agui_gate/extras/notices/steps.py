@@ -5,7 +5,7 @@ call are written down when its question is told (`plan`); each replica looks for
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import structlog
@@ -75,6 +75,17 @@ async def gate_of(agent: Agent | None, approval: Approval) -> Gate | None:
         agent = await agent.ready()
     tool = agent.by_name.get(approval.tool)
     return None if tool is None else tool.gate
+
+
+async def may_go_unasked(agents: Mapping[str, Agent], approval: Approval) -> bool:
+    """Returns whether a rule or a grant may let the call go, so that nobody is asked."""
+    gate = await gate_of(agents.get(approval.agent), approval)
+    return gate is not None and gate.has_rule
+
+
+def went_unasked(approval: Approval) -> bool:
+    """Returns whether a rule or a grant has decided the call: nobody was asked, so nobody is told."""
+    return approval.decision is not None and approval.decision.way in ("rule", "grant")
 
 
 def steps_of(approval: Approval, gate: Gate) -> list[Step]:
