@@ -133,7 +133,7 @@ def described() -> set[tuple[str, str]]:
 
 
 def test_every_route_is_described() -> None:
-    app = create_app(Agent(name="one", model=Parrot()), store="memory://", settings=Settings())
+    app = create_app(Agent(name="one", model=Parrot()), store="memory://", settings=Settings(usage=True))
     served = {
         (method, re.sub(r"\{\w+(:path)?\}", "{}", route.path.rstrip("/")))
         for one in app.routes

@@ -55,7 +55,7 @@ class AguiGateError(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"
-    retry_after: ClassVar[int | None] = None
+    retry_after: int | None = None
     """Seconds after which to try again, where the answer says so (`Retry-After`)."""
 
     def __init__(self, message: str) -> None:

@@ -8,7 +8,8 @@ Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all 
 delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing``
 (it stops its own process right before it claims a call), ``claimed`` (right after that), ``passed`` (right after it
 has saved that the provider is about to be told of a yes), ``impatient`` (who deletes
-waits as long as in life, and no longer), and the name of a file with the ms by which the boot clock is ahead.
+waits as long as in life, and no longer), ``usage`` (what models use is kept), ``budget`` (of 10,000 tokens), and the
+name of a file with the ms by which the boot clock is ahead.
 
 What a dead process left is not looked for here (`tests/crash/test_orphans.py` does): when would be a matter of chance.
 """
@@ -133,7 +134,11 @@ async def run(store: str, provider: str, mode: Any, sock: socket.socket) -> None
         agent = Agent(name="boss", model=boss, tools=[clerk.as_tool(gate="gate" in options)])
     if "remote" in options:
         agent = RemoteAgent(provider, name="desk", tools=tools)
-    app = create_app(agent, store=opened, settings=Settings())
+    app = create_app(
+        agent,
+        store=opened,
+        settings=Settings(usage="usage" in options, budgets=("all:10000",) if "budget" in options else ()),
+    )
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
     await server.serve(sockets=[sock])
 

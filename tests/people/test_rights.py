@@ -67,7 +67,7 @@ def app_of(**more: Any) -> Any:
         return TOKENS.get(request.headers.get("authorization", ""))
 
     agent = Agent(name="support", model=Model(), tools=[refund])
-    return create_app(agent, store="memory://", auth=auth, settings=Settings(), **more)
+    return create_app(agent, store="memory://", auth=auth, settings=Settings(usage=True), **more)
 
 
 def test_every_route_has_an_entry_and_every_entry_a_route() -> None:

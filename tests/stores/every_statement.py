@@ -33,13 +33,16 @@ from agui_gate.stores.operators import Act, WhichCalls
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages
 from agui_gate.stores.sql import operations
+from agui_gate.stores.sql.usage import ledger_of
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.usage import DAY_MS, ModelRequest, Spent, Want
 from tests.stores.support import Clock, ask, gated, said
 
 FOLDER = Path(agui_gate.stores.__file__).parent
 
 TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls", "grants"}
 TABLES |= {"deliveries", "approval_steps"}
+TABLES |= {"model_requests", "usage_days", "budgets"}
 """Those that grow."""
 USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
 EPOCH = (
@@ -211,6 +214,7 @@ async def _approvals(store: Used, clock: Clock) -> None:
         await store.people_waiting(tenant, 0, 10)
     await store.people_approval("a1")
     await _counted(store)
+    await _usage(store)
     await store.read_approvals("alice", ["b2", "b3"])
     await _delivered(store)
 
@@ -259,6 +263,22 @@ async def _delivered(store: Used) -> None:
     await store.move("orphan", State.CLAIMED)
     orphan = Named(seq=0, id="orphan", tool="refund", state=State.CLAIMED, principal="alice", thread_id="steps")
     assert [await deliveries.report_orphan(orphan) is not None for _ in range(2)] == [True, False]
+
+
+async def _usage(store: Used) -> None:
+    ledger = ledger_of(store)
+    assert ledger is not None
+    used = ModelRequest(
+        id="q1", of_tenant="", owner="alice", principal="alice", thread_id="used", run_key="used", agent="support",
+        provider="p", model="m", at=DAY_MS, first_ms=1, ms=2, outcome="ok", spent=[Spent("b", 1, 1)],
+    )  # fmt: skip
+    thread = await store.lease_thread("alice", "used", "support", "used")
+    await ledger.commit(thread, Change(status="finished"), "used", [used])
+    await ledger.reserve([Want("b", 10, None)], 1, 1)
+    assert await ledger.spent("b") == (2, 2)
+    for whose, value in (("owner", "alice"), ("of_tenant", "")):
+        assert len((await ledger.days(whose, value, 0, 2))[0]) == len((await ledger.requests(whose, value))[0]) == 1
+    assert len((await ledger.requests("owner", "alice", thread_id="used"))[0]) == 1
 
 
 async def _lists(store: Used) -> None:

@@ -52,6 +52,7 @@ _EMPTY = b"""
     DELETE FROM outbox_taker; DELETE FROM outbox_kinds; DELETE FROM run_heads; DELETE FROM run_events;
     DELETE FROM counted_calls; DELETE FROM freezes; DELETE FROM grants;
     DELETE FROM deliveries; DELETE FROM delivery_workers; DELETE FROM approval_steps;
+    DELETE FROM model_requests; DELETE FROM usage_days; DELETE FROM budgets;
     DELETE FROM run_openings;
     UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
 """

@@ -114,12 +114,10 @@ class Agent:
         self._check_sources()
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
-        if isinstance(self.model, str):
-            from agui_gate.agents.model_names import adapter_for
+        if isinstance(self.model, str | list | tuple):
+            from agui_gate.agents.model_names import adapter_of
 
-            object.__setattr__(self, "model", adapter_for(self.model))
-        elif isinstance(self.model, list | tuple):
-            object.__setattr__(self, "model", load("model_fallback").adapter_of(self.name, self.model))
+            object.__setattr__(self, "model", adapter_of(self.name, self.model))
         if not (isinstance(self.instructions, str) or callable(self.instructions)):
             raise ConfigurationError(
                 f"agent {self.name}: instructions must be a string, or a function that returns one"

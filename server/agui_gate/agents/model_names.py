@@ -6,13 +6,26 @@ An adapter of your own is found the same way once your distribution says so:
     mine = "my_package:MyAdapter"        # called with the model's name
 """
 
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from agui_gate.adapter import Adapter
 from agui_gate.errors import ConfigurationError
+from agui_gate.extra_loader import load
 
 GROUP = "agui_gate.adapters"
 """The entry points that name adapters; each is called with a model's name and returns an `Adapter`."""
+
+
+def adapter_of(agent: str, model: str | Sequence[Any]) -> Adapter:
+    """Returns the adapter for the model of ``agent``: a name, or a list of names and adapters. Raises
+    `ConfigurationError`.
+    """
+    if isinstance(model, str):
+        return adapter_for(model)
+    several: Adapter = load("model_fallback").adapter_of(agent, model)
+    return several
 
 
 def adapter_for(name: str) -> Adapter:

@@ -216,6 +216,27 @@ def _public_url(value: Any) -> str:
     return url
 
 
+BUDGETS = ("run", "principal", "tenant", "all")
+"""What a budget may be of."""
+
+
+def _budgets(value: Any) -> tuple[str, ...]:
+    """`scope:amount`, several with commas. Scopes: `run`, `principal`, `tenant`, `all`. Amounts: tokens, or dollars as
+    in `$5`.
+    """
+    given = [f"{scope}:{amount}" for scope, amount in value.items()] if isinstance(value, Mapping) else _items(value)
+    scopes = [_pair(item)[0] for item in given]
+    for scope, amount in map(_pair, given):
+        money = amount.removeprefix("$")
+        is_whole = money.isascii() and money.isdigit() and len(money) <= 15
+        is_money = amount != money and money.isascii() and money.count(".") <= 1 and money.replace(".", "").isdigit()
+        if scope not in BUDGETS or not (is_whole or (is_money and len(money) <= 12)):
+            raise ValueError(f"must be {', '.join(BUDGETS)} with tokens or dollars each, such as run:50000,all:$20")
+    if len(set(scopes)) < len(scopes):
+        raise ValueError("must give each scope one budget")
+    return tuple(":".join(_pair(item)) for item in given)
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
@@ -263,6 +284,9 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "body_seconds": _seconds(0.1, 3600),
     "keep_alive_seconds": _seconds(0, 3600),
     "log_level": _level,
+    "usage": _switch,
+    "prices": _path,
+    "budgets": _budgets,
     "metrics": _metrics,
     "traces": _switch,
     "webhooks": _webhooks,

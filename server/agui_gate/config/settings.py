@@ -158,6 +158,14 @@ class Settings:
     """Seconds for which a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
     log_level: str = "info"
     """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
+    usage: bool = False
+    """True: the store keeps what each request to a model uses, and `GET /usage` tells it ([usage.md](usage.md))."""
+    prices: str = ""
+    """A file with prices of models, which count before those of the package `genai-prices`."""
+    budgets: tuple[str, ...] = ()
+    """What may be spent: `run`, and each day `principal`, `tenant` and `all`, in tokens or dollars, such as
+    `run:50000,principal:$2.50`. Above: 429 `rate_limited`, before a model is asked; within a run `limit_reached`.
+    """
     metrics: str = ""
     """The metrics that Prometheus reads: `on` at `GET /metrics`, an address also on a port of its own, without
     authentication. Not set: nothing is counted, and `GET /metrics` tells only what the store knows.

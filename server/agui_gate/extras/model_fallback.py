@@ -170,13 +170,17 @@ class FallbackModels:
         for adapter in self.adapters:
             await adapter.aclose()
 
-    def pop_attempts(self) -> Sequence[Attempt]:
-        """Returns the requests that the last turn of this task has made, and forgets them. The last one answered, or
-        failed last.
-        """
+    @property
+    def attempts(self) -> Sequence[Attempt]:
+        """The requests that the last turn of this task has made. The last one answered, or failed last."""
         found = _attempts.get()
-        _attempts.set(None)
         return found[1] if found is not None and found[0] is self else ()
+
+    def pop_attempts(self) -> Sequence[Attempt]:
+        """Returns `attempts`, and forgets them."""
+        found = self.attempts
+        _attempts.set(None)
+        return found
 
     async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
         """Runs one turn: see `Adapter.stream`. Raises `RateLimited` if all are, and `ProviderUnavailable` if none can

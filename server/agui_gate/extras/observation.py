@@ -1,4 +1,4 @@
-"""The meter of an engine, of what the settings ask for: metrics, traces, or both."""
+"""The meter of an engine, of what the settings ask for: metrics, traces, usage, or some of these."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,4 +23,8 @@ def meter_of(settings: "Settings") -> Any:
                 raise
             raise ConfigurationError('AGUI_GATE_TRACES needs a package: pip install "agui-gate[telemetry]".') from None
         meter = Tracer(meter)
+    if settings.usage or settings.budgets:
+        from agui_gate.extras.usage.meter import UsageMeter
+
+        meter = UsageMeter(settings, meter)
     return meter

@@ -70,12 +70,12 @@ def create_app(
         extensions = (*extensions, load("audit.heads").Heads())
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
-    live = bus
-    meter = load("observation").meter_of(settings) if settings.metrics or settings.traces else None
+    watched = settings.metrics or settings.traces or settings.usage or settings.budgets
+    meter = load("observation").meter_of(settings) if watched else None
     if meter is not None:
         opened, extensions = meter.store(opened), (*extensions, meter)
-    if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes
-        opened, live = load("failpoints").armed(opened, bus)
+    is_armed = "_AGUI_GATE_FAILPOINT" in os.environ  # tests that kill processes
+    opened, live = load("failpoints").armed(opened, bus) if is_armed else (opened, bus)
     engine = Engine(
         agents,
         opened,

@@ -15,7 +15,6 @@ from agui_gate.concurrency import if_large, json_list
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
-from agui_gate.extra_loader import find
 from agui_gate.protocol.approval_records import record
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.snapshot import agui_messages
@@ -38,12 +37,6 @@ def unless_known(request: Request, response: Response) -> Response:
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return response
-
-
-async def compressed(request: Request, response: Response) -> Response:
-    """Returns ``response`` as small as the client takes it, where the page's files are installed, whose need it is."""
-    extra = find("page.compression")
-    return response if extra is None else await extra.compressed(request, response)
 
 
 Agents = Mapping[str, Agent]
@@ -124,9 +117,11 @@ def window_view(entries: Sequence[Entry]) -> dict[str, Any] | None:
     return {"from": window.start, "then": shown, "summary": window.summary or None}
 
 
-async def thread_response(thread: Thread, agents: Agents, reservation: Reservation) -> Response:
-    """`thread_view` as a JSON answer. A long thread keeps nobody waiting but who asks for it."""
-    return await large_response(thread, reservation, _thread_json, thread, agents)
+async def thread_response(
+    thread: Thread, agents: Agents, reservation: Reservation, more: Mapping[str, Any] | None = None
+) -> Response:
+    """`thread_view`, and ``more`` members, as a JSON answer. A long thread keeps nobody waiting but who asks for it."""
+    return await large_response(thread, reservation, _thread_json, thread, agents, more or {})
 
 
 async def large_response(
@@ -158,8 +153,8 @@ class LargeResponse(Response):
             self._reservation.release()
 
 
-def _thread_json(thread: Thread, agents: Agents) -> bytes:
-    view = thread_view(thread, agents)
+def _thread_json(thread: Thread, agents: Agents, more: Mapping[str, Any]) -> bytes:
+    view = {**thread_view(thread, agents), **more}
     return msgspec.json.encode({**view, "messages": json_list(view["messages"])})
 
 

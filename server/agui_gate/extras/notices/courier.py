@@ -129,4 +129,4 @@ def notices(settings: Settings, on_notice: OnNotice | None, meter: Any) -> Notic
     if on_notice is not None and not callable(on_notice):
         raise ConfigurationError("on_notice takes a function that gets a Notice")
     endpoints = read_endpoints(settings.webhooks) if settings.webhooks else ()
-    return Notices(targets(endpoints, on_notice), settings.public_url, None if meter is None else meter.attempted)
+    return Notices(targets(endpoints, on_notice), settings.public_url, getattr(meter, "attempted", None))

@@ -24,6 +24,7 @@ ROLES: frozenset[str] = frozenset(get_args(Role))
 _USER = frozenset[Role](("user",))
 _DECIDES = frozenset[Role](("user", "approver"))
 _OPERATES = frozenset[Role](("operator",))
+_LOOKS = frozenset[Role](("user", "operator"))
 _GIVES = frozenset[Role](("user", "approver", "operator"))
 _ANYONE = frozenset[Role](get_args(Role))
 PUBLIC = frozenset[Role]()
@@ -74,6 +75,7 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("GET", "/ops/freezes"): _OPERATES,
     ("POST", "/ops/freezes"): _OPERATES,
     ("GET", "/inbox"): PUBLIC,
+    ("GET", "/usage"): _LOOKS,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
 }

@@ -207,7 +207,6 @@ function go(threadId, agent) {
 }
 
 async function start() {
-  api.askEarly(threadInAddress()); // over a slow line the thread needn't wait for what is served
   try {
     agents = await api.listAgents();
   } catch (error) {
@@ -218,7 +217,9 @@ async function start() {
     void show(agent);
   });
   stream.update();
-  await Promise.all([chats.refresh(), show(session.state.agent || agents[0]?.name || "")]);
+  const listed = chats.refresh();
+  await show(session.state.agent || agents[0]?.name || "");
+  await listed;
 }
 
 const refreshList = () => void (isVisible() && chats.refresh());

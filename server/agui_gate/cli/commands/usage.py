@@ -1,0 +1,114 @@
+"""`agui-gate usage`: what requests to models have used and cost, as the store has it."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from agui_gate.cli.interrupts import run
+from agui_gate.cli.program import config_option, debug_option
+from agui_gate.cli.store_access import opened
+from agui_gate.config.settings import Settings, load_settings
+from agui_gate.errors import ConfigurationError, InvalidRequest
+from agui_gate.extra_loader import load
+
+HELP = """Tell what requests to models have used and cost, of one tenant.
+
+The store has it where a server ran with AGUI_GATE_USAGE=on. Costs are estimates in US dollars. Days begin at 00:00 UTC.
+
+\b
+Examples:
+  agui-gate usage
+  agui-gate usage --by principal,model --since 2026-11-01
+  agui-gate usage --tenant acme --by agent --csv > usage.csv
+
+Exit codes: 0 success; 1 the store is not available; 2 usage error.
+"""
+
+
+@click.command("usage", help=HELP)
+@click.option(
+    "--by",
+    default="day,provider,model",
+    metavar="LIST",
+    help="What to group by: day, tenant, principal, agent, provider, model, thread.",
+)
+@click.option("--since", default="", metavar="DAY", help="The first day.  [default: 30 days]")
+@click.option("--until", default="", metavar="DAY", help="The last day.  [default: today]")
+@click.option("--tenant", default="", metavar="NAME", help="The tenant.  [default: owners without one]")
+@click.option("--principal", metavar="ID", help="Only requests for this principal.")
+@click.option("--agent", metavar="NAME", help="Only requests of this agent.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
+@config_option
+@debug_option
+def command(
+    by: str,
+    since: str,
+    until: str,
+    tenant: str,
+    principal: str | None,
+    agent: str | None,
+    as_csv: bool,
+    as_json: bool,
+    store: str | None,
+    config: Path | None,
+) -> None:
+    """Print a report."""
+    if as_csv and as_json:
+        raise click.UsageError("Choose one of --csv and --json.")
+    days = (by, since, until)
+    report = run(_report(load_settings(config, options={"store": store}), days, tenant, principal, agent))
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    elif as_csv:
+        click.echo(load("usage.report").as_csv(report), nl=False)
+    else:
+        _print(report)
+
+
+async def _report(
+    settings: Settings, days: tuple[str, str, str], tenant: str, principal: str | None, agent: str | None
+) -> dict[str, Any]:
+    from agui_gate.stores.sql.usage import ledger_of
+
+    report = load("usage.report")
+    async with opened(settings) as store:
+        ledger = ledger_of(store)
+        if ledger is None:
+            raise ConfigurationError("This store keeps no usage.")
+        try:
+            asked = report.wanted(*days, {"principal": principal, "agent": agent}, store.now())
+            found: dict[str, Any] = await report.usage_report(ledger, asked, "of_tenant", tenant)
+        except InvalidRequest as error:
+            raise click.UsageError(error.message) from None
+        return found
+
+
+def _print(report: dict[str, Any]) -> None:
+    if not report["usage"]:
+        click.echo(f"Nothing was used from {report['since']} to {report['until']}.")
+        return
+    shown = ("requests", "failed", "input_tokens", "output_tokens", "cost")
+    rows = [[*report["by"], *shown]]
+    total = {**dict.fromkeys(report["by"], ""), report["by"][0]: "total", **report["total"]}
+    rows += [
+        [*(str(line[group]) for group in report["by"]), *(_figure(line[name]) for name in shown)]
+        for line in [*report["usage"], total]
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = len(report["by"])
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"${value:,.4f}" if isinstance(value, float) else f"{value:,}"

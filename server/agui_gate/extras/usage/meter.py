@@ -1,0 +1,328 @@
+"""Counts what each request to a model uses, for the store, around the meter that counts for Prometheus.
+
+A request is kept with the turn that it answered: in the same transaction (`UsageLedger.commit`). What is left when a
+run ends is kept by itself: requests of a run that lost its lease, and of one that nothing is kept of.
+"""
+
+import asyncio
+import re
+import secrets
+import sys
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, cast
+
+import structlog
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from agui_gate.adapter import Adapter, TurnDone, Usage
+from agui_gate.core.principals import tenant_of
+from agui_gate.core.transcript import Entry, TurnEntry
+from agui_gate.errors import AguiGateError, ConfigurationError, LeaseLost, ProviderError, ProviderUnavailable
+from agui_gate.extension import Extension, Server
+from agui_gate.extras.usage.budgets import BYTES_PER_TOKEN, OUTPUT_TOKENS, Budgets, Reservation
+from agui_gate.extras.usage.prices import Prices
+from agui_gate.extras.usage.report import thread_view
+from agui_gate.extras.usage.store import HeldStore
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.sql.usage import UsageLedger, ledger_of
+from agui_gate.stores.usage import KINDS, ModelRequest, Spent
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns import tool_execution
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
+
+if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
+
+MEMBERS = {kind: f"{kind}_tokens" for kind in KINDS}
+"""The members of `Usage`, by kind."""
+SAVE_SECONDS = 5.0
+"""Seconds for which the end of a server waits for what is left to be kept."""
+
+log = structlog.get_logger("agui_gate.usage")
+
+
+class UsageMeter(Extension):
+    """Keeps the usage of one engine; see `turns.meter.Meter`. ``inner``: the meter that counts as well."""
+
+    def __init__(self, settings: "Settings", inner: Any = None) -> None:
+        self.prices = Prices(settings.prices)
+        self._settings, self._inner = settings, inner
+        self._due: dict[str, list[ModelRequest]] = {}
+        self._saving: set[asyncio.Task[None]] = set()
+        self.ledger: UsageLedger
+        self.budgets: Budgets
+        self._store: Store
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or self._inner is None:
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    # --- the server's hooks -----------------------------------------------------------------------------------------
+    def store(self, store: Store) -> Store:
+        """Returns ``store``, whose commits write what their runs have used. It belongs to it from now on.
+
+        Raises `ConfigurationError` for a store that can't keep usage, and for budgets that make no sense.
+        """
+        ledger = ledger_of(store)
+        if ledger is None:
+            raise ConfigurationError("This store can't keep usage: leave AGUI_GATE_USAGE and AGUI_GATE_BUDGETS unset.")
+        self.ledger = ledger
+        self._store = store if self._inner is None else self._inner.store(store)
+        self.budgets = Budgets(self._settings.budgets, ledger, store)
+        if self.budgets.has_money and not self.prices.has_any:
+            raise ConfigurationError(
+                'AGUI_GATE_BUDGETS is in dollars, and there are no prices: pip install "agui-gate[prices]", '
+                "or name a file of your own with AGUI_GATE_PRICES."
+            )
+        return cast(Store, HeldStore(self._store, self.commit, self.budgets.check))
+
+    def around(self, app: Starlette) -> Starlette:
+        """Returns ``app`` as ``inner`` wants it."""
+        wrapped: Starlette = app if self._inner is None else self._inner.around(app)
+        return wrapped
+
+    def routes(self, server: Server) -> "Sequence[BaseRoute]":
+        """Returns `GET /usage`."""
+        from agui_gate.extras.usage.routes import routes
+
+        return routes(server, self.ledger)
+
+    async def start(self, server: Server) -> None:
+        """Loads the prices, beside the event loop."""
+        await asyncio.to_thread(self.prices.load)
+        if self._inner is not None:
+            await self._inner.start(server)
+
+    async def stop(self) -> None:
+        """Waits for what is being kept."""
+        if self._saving:
+            await asyncio.wait(self._saving, timeout=SAVE_SECONDS)
+        if self._inner is not None:
+            await self._inner.stop()
+
+    # --- the store ---------------------------------------------------------------------------------------------------
+    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+        """Commits, with what the run has used since the last time."""
+        requests = list(self._due.get(run_key, ()))
+        if not requests:
+            await self._store.commit(thread, change, run_key)
+        elif await self.ledger.commit(thread, change, run_key, requests, self._store.commit):
+            left = [one for one in self._due.get(run_key, ()) if one not in requests]
+            self._due[run_key] = left
+
+    async def usage_of(self, owner: str, thread_id: str) -> dict[str, Any]:
+        """Returns what a thread has used: the member ``usage`` of `GET /threads/{id}`."""
+        requests, is_whole = await self.ledger.requests("owner", owner, thread_id=thread_id)
+        return thread_view(requests, is_whole=is_whole)
+
+    # --- the trunk's meter -------------------------------------------------------------------------------------------
+    def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
+        """See `turns.meter.Meter`."""
+        assert live.task is not None
+        if self._inner is not None:
+            self._inner.run_begun(agent, live, thread)
+            if thread.meter not in (self, self._inner):  # the run has one of its own, such as one with a span
+                thread.meter, of_run = copy(self), thread.meter
+                thread.meter._inner = of_run
+        live.task.add_done_callback(partial(self._run_over, thread.run_key))
+
+    def _run_over(self, run_key: str, _: "asyncio.Task[None]") -> None:
+        self.budgets.forget(run_key)
+        if left := self._due.pop(run_key, None):
+            self._save(left)
+
+    def give_back(self, spent: Sequence[Spent]) -> None:
+        """Gives back what was reserved for a request that was never made."""
+        self._save((), spent)
+
+    def _save(self, requests: Sequence[ModelRequest], spent: Sequence[Spent] = ()) -> None:
+        task = asyncio.create_task(self._saved(requests, spent), name="agui-gate usage")
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+
+    async def _saved(self, requests: Sequence[ModelRequest], spent: Sequence[Spent]) -> None:
+        try:
+            await self.ledger.save(requests, spent)
+        except AguiGateError as error:
+            log.warning("usage_not_kept", requests=len(requests), code=error.code, why=error.message)
+
+    def counting(self, speaker: Speaker) -> Speaker:
+        """See `turns.meter.Meter`."""
+        spent = (speaker if self._inner is None else self._inner.counting(speaker)).spent
+        adapter = speaker.member.agent.adapter
+
+        def counted(done: TurnDone) -> None:
+            self.requested(speaker, adapter, done.usage, "ok", begun=perf_counter())
+            spent(done)
+            _forget_attempts(adapter)
+
+        return speaker._replace(spent=counted)
+
+    def turn_step(self, speaker: Speaker) -> TurnStep:
+        """See `turns.meter.Meter`."""
+        return _KeptTurns(self, speaker, None if self._inner is None else self._inner.turn_step(speaker))
+
+    async def run_tool(self, *args: Any, **more: Any) -> Any:
+        """See `turns.meter.Meter`."""
+        run = tool_execution.run_tool if self._inner is None else self._inner.run_tool
+        return await run(*args, **more)
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+    async def reserve(self, speaker: Speaker, prompt: str) -> Reservation | None:
+        """Reserves for the next request. Raises `LimitReached`."""
+        if not self.budgets:
+            return None
+        thread, adapter = speaker.thread, speaker.member.agent.adapter
+        tokens = (thread.capacity.size + len(prompt)) // BYTES_PER_TOKEN
+        cost, _ = self.prices.cost(*_names(adapter, None), {"input": tokens, "output": OUTPUT_TOKENS})
+        return await self.budgets.reserve(thread.thread.principal, thread.run_key, tokens + OUTPUT_TOKENS, cost or 0)
+
+    def requested(
+        self,
+        speaker: Speaker,
+        adapter: Adapter,
+        usage: Usage | None,
+        outcome: str,
+        *,
+        begun: float,
+        first: float | None = None,
+        reservation: Reservation | None = None,
+        is_known: bool = True,
+    ) -> None:
+        """Keeps a request with the next commit of its run, and those to the models of a list before it.
+
+        ``begun`` and ``first`` are seconds by `time.perf_counter`. ``is_known`` False: it broke off, and what was
+        reserved counts as used.
+        """
+        *failed, last = getattr(adapter, "attempts", ()) or (None,)
+        for attempt in failed:
+            self._keep(speaker, attempt.adapter, None, attempt.code, attempt.begun, attempt.begun + attempt.seconds)
+        if last is not None:
+            adapter, begun = last.adapter, last.begun
+        self._keep(speaker, adapter, usage, outcome, begun, perf_counter(), first, reservation, is_known=is_known)
+
+    def _keep(
+        self,
+        speaker: Speaker,
+        adapter: Adapter,
+        usage: Usage | None,
+        outcome: str,
+        begun: float,
+        ended: float,
+        first: float | None = None,
+        reservation: Reservation | None = None,
+        *,
+        is_known: bool = True,
+    ) -> None:
+        thread, owner = speaker.thread, speaker.thread.thread.principal
+        provider, model = _names(adapter, usage)
+        tokens = {kind: getattr(usage, member, None) for kind, member in MEMBERS.items()}
+        cost, priced = self.prices.cost(provider, model, tokens)
+        used = (tokens["input"] or 0) + (tokens["output"] or 0), cost or 0
+        if not is_known and reservation is not None:
+            used = reservation.tokens, reservation.cost
+        request = ModelRequest(
+            id=secrets.token_hex(12),
+            of_tenant=tenant_of(owner),
+            owner=owner,
+            principal=owner.rpartition("\x1f")[2] if thread.by is None else thread.by.principal.id,
+            thread_id=thread.thread.id,
+            run_key=thread.run_key,
+            agent=speaker.member.agent.name,
+            provider=provider,
+            model=model,
+            at=self._store.now(),
+            first_ms=None if first is None else round(max(0.0, first - begun) * 1000),
+            ms=round(max(0.0, ended - begun) * 1000),
+            outcome=outcome,
+            cost=cost,
+            priced=priced,
+            spent=self.budgets.replace(reservation, owner, thread.run_key, *used) if usage or reservation else (),
+            **tokens,
+        )
+        self._due.setdefault(thread.run_key, []).append(request)
+
+
+class _KeptTurns(TurnStep):
+    """The last step of a member's turns: what it begins with is the request itself."""
+
+    def __init__(self, meter: UsageMeter, speaker: Speaker, inner: Any) -> None:
+        self._meter, self._speaker, self._inner = meter, speaker, inner
+        self._adapter = speaker.member.agent.adapter
+        self._clock: Callable[[], float] = perf_counter
+        self._begun: float | None = None
+        self._first: float | None = None
+        self._reservation: Reservation | None = None
+
+    async def request(self, draft: Draft) -> None:
+        """Reserves, and begins to time a request."""
+        if self._reservation is not None:  # the request before was never made
+            thread = self._speaker.thread
+            owner, run_key = thread.thread.principal, thread.run_key
+            self._meter.give_back(self._meter.budgets.replace(self._reservation, owner, run_key, 0, 0))
+            self._reservation = None
+        self._reservation = await self._meter.reserve(self._speaker, draft.prompt)
+        self._begun, self._first = self._clock(), None
+        if self._inner is not None:
+            await self._inner.request(draft)
+
+    async def accepted(self) -> None:
+        """Times the first events of its answer."""
+        self._first = self._clock()
+        if self._inner is not None:
+            await self._inner.accepted()
+
+    def refused(self, error: ProviderError) -> bool:
+        """Has the other meter learn of it."""
+        return self._inner is not None and bool(self._inner.refused(error))
+
+    def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
+        """Keeps it. An answer that broke off is recorded while the error is handled that broke it."""
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            reservation, self._reservation = self._reservation, None
+            code = "ok" if done is not None else _code(sys.exception())
+            self._meter.requested(
+                self._speaker,
+                self._adapter,
+                None if done is None else done.usage,
+                code,
+                begun=begun,
+                first=self._first,
+                reservation=reservation,
+                is_known=done is not None or self._first is None,
+            )
+        after: tuple[TurnEntry, *tuple[Entry, ...]] = (turn,)
+        if self._inner is not None:
+            after = self._inner.recorded(turn, done)
+        _forget_attempts(self._adapter)
+        return after
+
+
+def _forget_attempts(adapter: Adapter) -> None:
+    """Forgets those to the models of a list, which every meter has counted now."""
+    pop = getattr(adapter, "pop_attempts", None)
+    if pop is not None:
+        pop()
+
+
+def _names(adapter: Adapter, usage: Usage | None) -> tuple[str, str]:
+    provider, model = (usage.provider, usage.model) if usage is not None else ("", "")
+    vendor, named = getattr(adapter, "vendor", ""), re.split("[:/]", adapter.origin)[-1]
+    return provider or vendor or "unknown", model or named
+
+
+def _code(error: BaseException | None) -> str:
+    if error is None:  # the answer ended early, and nothing was raised yet
+        return ProviderUnavailable.code
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    if isinstance(error, LeaseLost):
+        return "lease_lost"
+    return error.code if isinstance(error, AguiGateError) else "internal"

@@ -1,0 +1,150 @@
+"""What was used, added up by agent, principal, thread, model or day: as JSON, and as CSV."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from agui_gate.errors import InvalidRequest
+from agui_gate.stores.sql.usage import MOST_ROWS, UsageLedger
+from agui_gate.stores.usage import DAY_MS, KINDS, NANO, Line, ModelRequest, Sums, sums_of
+
+GROUPS = ("day", "tenant", "principal", "agent", "provider", "model", "thread")
+"""What usage may be grouped by."""
+USUAL = ("day", "provider", "model")
+DAYS = 30
+"""Days that are told where nobody says since when."""
+MOST_DAYS = 3_660
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is asked for: groups, days (both included), and what has to be equal, by group."""
+
+    by: Sequence[str]
+    since: int
+    until: int
+    only: Mapping[str, str]
+
+    @property
+    def of_threads(self) -> bool:
+        """True if single requests have to be read."""
+        return "thread" in self.by or "thread" in self.only
+
+
+def wanted(by: str, since: str, until: str, only: Mapping[str, str | None], now: int) -> Wanted:
+    """Reads what is asked for, as text. ``now``: ms since the epoch. Raises `InvalidRequest`."""
+    groups = tuple(dict.fromkeys(part.strip() for part in by.split(",") if part.strip())) or USUAL
+    if unknown := [group for group in groups if group not in GROUPS]:
+        raise InvalidRequest(f"by must be some of {', '.join(GROUPS)}; not {unknown[0][:50]}.", well_formed=True)
+    last = _day(until, "until") if until else now // DAY_MS
+    first = _day(since, "since") if since else last - DAYS + 1
+    if not 0 <= last - first < MOST_DAYS:
+        raise InvalidRequest(f"since must be a day before until, and at most {MOST_DAYS:,} days.", well_formed=True)
+    return Wanted(groups, first, last, {name: value for name, value in only.items() if value is not None})
+
+
+async def usage_report(ledger: UsageLedger, asked: Wanted, whose: str, value: str) -> dict[str, Any]:
+    """Returns the report: of an ``owner``, or of all of a tenant (``of_tenant``). Raises `InvalidRequest` where that is
+    too much to be read.
+    """
+    if asked.of_threads:
+        rows = await ledger.requests(whose, value, asked.since * DAY_MS, (asked.until + 1) * DAY_MS)
+        lines, is_whole = [_line(request) for request in rows[0]], rows[1]
+    else:
+        found, is_whole = await ledger.days(whose, value, asked.since, asked.until)
+        lines = list(found)
+    if not is_whole:
+        raise InvalidRequest(f"This is more than {MOST_ROWS:,} rows. Ask for fewer days.", well_formed=True)
+    return _report(asked, lines)
+
+
+def _report(asked: Wanted, lines: Iterable[Line]) -> dict[str, Any]:
+    groups: dict[tuple[str, ...], Sums] = {}
+    total = Sums()
+    for line in lines:
+        facts = _facts(line)
+        if all(facts[name] == value for name, value in asked.only.items()):
+            key = tuple(facts[group] for group in asked.by)
+            groups[key] = groups.get(key, Sums()).plus(line.sums)
+            total = total.plus(line.sums)
+    usage = [{**dict(zip(asked.by, key, strict=True)), **sums_view(groups[key])} for key in sorted(groups)]
+    return {
+        "since": _date(asked.since),
+        "until": _date(asked.until),
+        "by": list(asked.by),
+        "usage": usage,
+        "total": sums_view(total),
+    }
+
+
+def sums_view(sums: Sums) -> dict[str, Any]:
+    """Returns sums as JSON. ``cost``: US dollars, an estimate; None where no request has a price."""
+    has_price = sums.cost > 0 or not sums.unpriced
+    return {
+        "requests": sums.requests,
+        "failed": sums.failed,
+        **{f"{kind}_tokens": getattr(sums, kind) for kind in KINDS},
+        "cost": sums.cost / NANO if has_price else None,
+        "unpriced": sums.unpriced,
+    }
+
+
+def thread_view(requests: Sequence[ModelRequest], *, is_whole: bool) -> dict[str, Any]:
+    """Returns what a thread has used: together, and by provider and model."""
+    asked = Wanted(("provider", "model"), 0, 0, {})
+    report = _report(asked, map(_line, requests))
+    return {"total": report["total"], "by_model": report["usage"], "complete": is_whole}
+
+
+def as_csv(report: Mapping[str, Any]) -> str:
+    """Returns the lines of a report as CSV. What a spreadsheet would take for a formula has a quote before it."""
+    out = io.StringIO()
+    columns = [*report["by"], *report["total"]]
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(columns)
+    for line in report["usage"]:
+        writer.writerow([_cell(line[column]) for column in columns])
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _line(request: ModelRequest) -> Line:
+    names = (request.owner, request.principal, request.agent, request.provider, request.model, request.thread_id)
+    return Line(request.at // DAY_MS, *names, sums_of(request))
+
+
+def _facts(line: Line) -> dict[str, str]:
+    return {
+        "day": _date(line.day),
+        "tenant": line.owner.rpartition("\x1f")[0],
+        "principal": line.principal,
+        "agent": line.agent,
+        "provider": line.provider,
+        "model": line.model,
+        "thread": line.thread_id,
+    }
+
+
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * 86_400, UTC).date().isoformat()
+
+
+def _day(text: str, name: str) -> int:
+    try:
+        if not _DATE.fullmatch(text):
+            raise ValueError
+        return int(datetime.fromisoformat(f"{text}T00:00:00+00:00").timestamp()) // 86_400
+    except ValueError:
+        raise InvalidRequest(f"{name} must be a day such as 2026-11-27.", well_formed=True) from None
