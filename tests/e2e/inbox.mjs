@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { eventually } from "./eventually.mjs";
+import { see } from "./browser.mjs";
 
 /** A chat of its own, begun without a page, in which the calls of `turn` wait. Returns its id. */
 export async function waiting(t, text, turn, { server = t.urls.server, headers = {} } = {}) {
@@ -16,7 +17,7 @@ export async function waiting(t, text, turn, { server = t.urls.server, headers =
 }
 
 /** The chat's line in the inbox, in the order in which its calls were made. */
-export const item = (page, thread, at = 0) => page.locator(`.inbox-item[data-thread="${thread}"]`).nth(at);
+export const item = (page, thread, at = 0) => page.locator(`#inbox .item[data-thread="${thread}"]`).nth(at);
 
 /** Open the inbox, and in it the calls of these chats. */
 export async function openInbox(page, ...threads) {
@@ -25,7 +26,7 @@ export async function openInbox(page, ...threads) {
 }
 
 export async function expand(item) {
-  const line = item.locator(".inbox-line");
+  const line = item.locator(".line-button");
   if ((await line.getAttribute("aria-expanded")) === "false") await line.click();
 }
 
@@ -37,12 +38,8 @@ export const wentOn = (t, thread, text) =>
     assert.ok(messages.at(-1).content?.includes(text), `it did not say: ${text}`);
   });
 
-/**
- * From here on the page is told that the same chats wait as now, whatever becomes of them: it can't notice. It is loaded
- * anew, so that nothing it asked before is still on its way.
- */
-export async function noticesNothing(t, page, { server = t.urls.server, headers = {} } = {}) {
-  const list = await (await fetch(`${server}/approvals?limit=100`, { headers })).json();
-  await page.route("**/approvals?limit=100", (route) => route.fulfill({ json: list }));
-  await page.reload();
-}
+/** What became of the call of an opened line. */
+export const ended = (item, text) => item.locator(".detail .line", text ? { hasText: text } : {});
+
+/** From here on nobody sees the page, so that it learns nothing until it is clicked. */
+export const noticesNothing = (page) => see(page, "hidden");

@@ -5,8 +5,7 @@ import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result
 const { restore, initialState, withoutHalf } = await page("state.js");
 const { toRows } = await page("rows.js");
 const { newsOf } = await page("announce.js");
-const { schemaOf, schemasOf, teamOf } = await page("team.js");
-const { toItem } = await page("inboxrows.js");
+const { schemasOf, teamOf } = await page("team.js");
 
 const refund = { name: "refund", parameters: { properties: { amount: { description: "In euros." } } } };
 const AGENTS = [
@@ -41,8 +40,6 @@ const reloaded = (state, more = {}) => restore(initialState({ threadId: "t1", ag
 test("who is who in a team, and whose tools have which schema", () => {
   assert.deepEqual(team.delegates.support, { ask_clerk: "clerk", scout: "scout" });
   assert.deepEqual(team.heirs.billing, ["support"]);
-  assert.equal(schemaOf(AGENTS, "clerk", "refund"), refund.parameters);
-  assert.deepEqual(schemaOf(AGENTS, "billing", "refund"), { title: "other" });
   assert.deepEqual(Object.keys(schemasOf(AGENTS, "support")).sort(), ["ask_clerk", "refund", "scout"]);
   assert.deepEqual([teamOf(AGENTS, "nobody"), schemasOf([], "support")], [{ delegates: {}, heirs: {} }, {}]);
 });
@@ -151,16 +148,6 @@ test("activities belong where they were shown, and one that replaces nothing is 
   const state = begun(...call("c1", "scout", task("look")), ...inside("c1", shown({ done: 1 }), shown({ done: 9 }, { replace: false })));
   assert.deepEqual(drawn(state), ["support says", ["scout:running", "activity"]]);
   assert.deepEqual(state.messages.at(-1).content, { done: 1 });
-});
-
-test("the inbox says who asks where that is not the chat's agent", () => {
-  const record = { id: "apr", call_id: "c9", tool: "refund", agent: "clerk", thread_id: "t1", arguments: { amount: 20 }, state: "pending" };
-  const entry = { record, calls: [], sending: null, said: "", problem: null, gone: false };
-  const about = { threads: [{ id: "t1", agent: "support", title: "Hi" }], current: null, agents: AGENTS };
-  const item = toItem(entry, about);
-  assert.deepEqual([item.asker, item.call.ask.agent, item.what, item.thread.agent], ["clerk", "clerk", "20 €", "support"]);
-  assert.equal(toItem({ ...entry, record: { ...record, agent: "support" } }, about).asker, null);
-  assert.equal(toItem(entry, { ...about, threads: [] }).asker, "clerk");
 });
 
 test("a task that was changed before it began is shown as it began", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { CLOCK, answer, decide, decision, done, focusIs, isPatient, open, say, threadOf, toolsAre, type, watched } from "../builtin.mjs";
 import { becomes, counts, eventually, shows, together } from "../eventually.mjs";
-import { item, noticesNothing, openInbox, waiting } from "../inbox.mjs";
+import { ended, item, noticesNothing, openInbox, waiting } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
@@ -119,14 +119,15 @@ export async function builtinNamed(t) {
   await shows(decision(page), new RegExp(`^Approved by alice at ${CLOCK}, in the chat$`));
   const headers = { authorization: "Bearer wonderland" };
   const thread = await waiting(t, "Refund once more", TURN, { server: t.urls.guarded, headers });
-  await noticesNothing(t, page, { server: t.urls.guarded, headers });
   await openInbox(page, thread);
+  await item(page, thread).locator(".card").waitFor();
+  await noticesNothing(page);
   page.allow(/409/);
   await decide(t, page, { approved: true }, { server: t.urls.guarded, headers, thread });
   await item(page, thread).getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
-  const late = new RegExp(`^Already approved by alice at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
-  await item(page, thread).locator(".tool-decision").filter({ hasText: late }).waitFor();
+  const late = new RegExp(`^Already approved by alice at ${CLOCK}, outside the chat · .*\\. Your answer came too late and changed nothing\\.$`);
+  await ended(item(page, thread), late).waitFor();
 }
 
 /** Another answer doesn't undo what ran: the page asks first, keeps it in sight, and the next card says so. */

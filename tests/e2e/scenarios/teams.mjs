@@ -303,7 +303,7 @@ export async function builtinTeamInbox(t) {
   await press(page, "Edit", ".inbox .card");
   await page.getByLabel("Amount (€)").fill("7");
   await press(page, "Approve with changes", ".inbox .card");
-  await shows(page.locator(".inbox .tool-decision"), /^Approved at .* · Amount 20 € → 7 €$/);
+  await shows(page.locator(".inbox .detail .line"), /^Approved at .* · Amount 20 € → 7 €$/);
   await page.getByRole("button", { name: "Open chat" }).click();
   await answer(page, "All done.");
   await looks(page, nested("done", ["All done."]));

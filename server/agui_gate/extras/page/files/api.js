@@ -83,31 +83,6 @@ export async function cancelRun(threadId) {
   await call(`threads/${encodeURIComponent(threadId)}/cancel`, { method: "POST" });
 }
 
-/** The approvals that wait for this person, on any thread, the oldest first: a hundred of them, `{approvals, more}`. */
-export async function listApprovals() {
-  const { approvals = [], next_cursor = null } = await (await call("approvals?limit=100")).json();
-  return { approvals, more: next_cursor !== null };
-}
-
-/**
- * What waits for this person, as it comes and goes: first a record for each, then `{ids}` of them all, then a record for
- * each change, or `{id}` where its chat was deleted. `heard()` is called at every sign of life.
- */
-export async function* followApprovals(signal, heard) {
-  const response = await call("approvals/events", { headers: { Accept: "text/event-stream" }, signal });
-  yield* readEvents(response, heard);
-}
-
-/** An approval's record. Gone where its thread was deleted: the error's `record` has what is kept of it. */
-export async function getApproval(id) {
-  return (await call(`approvals/${encodeURIComponent(id)}`)).json();
-}
-
-/** Decide an approval outside its chat: `{id, state, result?, run, not_continued?}`. Decided before: an error with its `record`. */
-export async function decide(id, decision) {
-  return (await call(`approvals/${encodeURIComponent(id)}`, withBody("POST", decision))).json();
-}
-
 /** What was decided, the latest first, a page at a time: `{rows, next}`. */
 export async function decidedPage(cursor = null) {
   const { approvals = [], next_cursor: next = null } = await (await call(`approvals?state=decided&view=card&limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`)).json();

@@ -10,8 +10,7 @@ import { humanize } from "./components/core/values.js";
 import { createComposer } from "./composer.js";
 import { createList, icon, perFrame, setText } from "./dom.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
-import { createInboxStream } from "./inboxstream.js";
-import { createInboxView } from "./inboxview.js";
+import { createInboxPanel } from "./inboxpanel.js";
 import { openCards, setUpEscape } from "./keys.js";
 import { createActivity, createCut, createFooter, createForm, createKept, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
 import { createNotice } from "./notices.js";
@@ -84,13 +83,13 @@ const batch = createBatch(
 );
 const news = createUnreadChats({ read: readNew, write: writeNew });
 const chats = createChats({
-  api,
+  api: { ...api, listApprovals: () => inbox.waiting() },
   news,
   current: threadInAddress,
   announce,
   onChange: (changes) => {
     sidebar.render(changes);
-    inbox.render(changes);
+    inbox.setCurrent(threadInAddress());
     drawHeader(session.state);
     lists.update();
   },
@@ -102,20 +101,16 @@ const sidebar = createSidebar(
   { list: element("threads"), drawer: element("sidebar"), toggle: element("menu"), scrim: element("scrim") },
   { open: (thread) => go(thread.id, thread.agent), rename: chats.rename, remove: chats.remove, older: chats.older, inbox: () => inbox.show() },
 );
-const inbox = createInboxView(
-  { panel: element("inbox"), list: element("inbox-list"), title: element("inbox-title"), close: element("inbox-close"), opener: element("inbox-open"), main: element("main") },
+const inbox = createInboxPanel(
+  { panel: element("inbox"), scroll: element("inbox-scroll"), title: element("inbox-title"), close: element("inbox-close"), opener: element("inbox-open"), main: element("main") },
   {
-    api,
     askToken,
-    current: threadInAddress,
-    agents: () => agents,
     openChat({ id, agent }) {
       const isHere = id === threadInAddress();
       go(id, agent);
       if (isHere) focusNextCard();
     },
-    announce,
-    onToggle: () => lists.update(),
+    onNews: () => lists.now(),
     onDecided(record, run) {
       void chats.decided(record, run);
       if (record.thread_id === session.state.threadId) watch.back();
@@ -124,8 +119,7 @@ const inbox = createInboxView(
 );
 const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), knownOf: (agent) => knownOf(agents, agent) });
 const watch = createPoller({ look: session.look, waits: session.waits, isVisible });
-const lists = createPoller({ look: lookAtList, waits: () => (inbox.isOpen() && !stream.isLive()) || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
-const stream = createInboxStream({ open: api.followApprovals, onNews: () => lists.now(), onLost: () => lists.update(), isWanted: () => isVisible() && agents.length > 0 });
+const lists = createPoller({ look: lookAtList, waits: () => news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
 
 let before = session.state;
 
@@ -216,23 +210,21 @@ async function start() {
     clearAddress();
     void show(agent);
   });
-  stream.update();
-  const listed = chats.refresh();
-  await show(session.state.agent || agents[0]?.name || "");
-  await listed;
+  inbox.begin();
+  await Promise.all([chats.refresh(), show(session.state.agent || agents[0]?.name || "")]);
 }
 
 const refreshList = () => void (isVisible() && chats.refresh());
 
 /** Nobody is asked before it is known what is served, and to whom. */
 async function lookAtList() {
-  if (agents.length > 0) await chats.look(!inbox.isOpen() || news.isBusy(threadInAddress()));
+  if (agents.length > 0) await chats.look();
 }
 
 setUpTheme();
 element("input").addEventListener("input", () => batch.draw(session.state));
 setUpToken(() => {
-  stream.renew();
+  if (agents.length > 0) inbox.begin();
   void (session.state.notice?.code === "unauthorized" ? session.retry() : start());
 });
 setUpEscape({ isFree: () => session.state.run === null, back: () => composer.focus() });
@@ -246,5 +238,5 @@ element("new-chat").addEventListener("click", () => {
 });
 addEventListener("popstate", () => void show());
 addEventListener("storage", () => chats.tell()); // another tab has read what was new
-setUpPresence({ watches: [watch, lists], stream });
+setUpPresence([watch, lists]);
 void start();

@@ -8,9 +8,8 @@ defineAguiGate();
  * A card for `ask`; `actions.decide(ask, decision | null)` hears what was decided, or taken back. `update(draft, earlier, people)`
  * shows what was decided so far, what the same tool already did in this chat, and who has agreed.
  */
-export function createCard(ask, { decide, density }) {
+export function createCard(ask, { decide }) {
   const node = document.createElement("agui-confirm-card");
-  if (density) node.density = density;
   node.addEventListener("agui-decide", ({ detail }) => decide(ask, detail.decision));
   node.addEventListener("agui-undo", () => decide(ask, null));
   let told = null;

@@ -3,7 +3,6 @@
 import { reveal } from "./components/core/reveal.js";
 import { confirm, inform, prompt } from "./dialogs.js";
 
-const idsOf = ({ approvals }) => approvals.map(({ id }) => id).join();
 const MAX_TITLE = 200; // characters, as the server has it
 
 /**
@@ -34,9 +33,8 @@ export function createChats({ api, news, current, onChange, onRemoved, announce 
     return listed !== null && open !== null;
   }
 
-  /** For who looks again and again: what waits; the chats too if that has changed, or if they are `wanted`. Throws where the server doesn't answer. */
-  async function look(wanted) {
-    if (!wanted && idsOf(await api.listApprovals()) === idsOf(waiting)) return tell();
+  /** For who looks again and again. Throws where the server doesn't answer. */
+  async function look() {
     if (!(await refresh())) throw new Error("The list of chats could not be loaded.");
   }
 

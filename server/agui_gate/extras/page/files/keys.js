@@ -1,16 +1,4 @@
-/**
- * Keys outside of the cards: what a card's buttons say works from its line in the inbox too, and Escape takes the focus to
- * the first card.
- */
-
-/** Make the keys of the card in `node` work while the focus is elsewhere in it. */
-export function withKeys(node) {
-  node.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
-    const card = node.querySelector("agui-confirm-card");
-    if (card?.offsetParent && !card.contains(event.target) && card.press(event.key)) event.preventDefault();
-  });
-}
+/** Escape outside of the cards takes the focus to the first of them. */
 
 /**
  * Escape, where nothing else takes it, goes to the first card that waits, from there to the next one, and after the last

@@ -1,11 +1,10 @@
-/** Whether somebody is at the page: told to what looks (poll.js) and follows (inboxstream.js) for them. */
+/** Whether somebody is at the page: told to what looks for them (poll.js). */
 
 export const isVisible = () => !document.hidden;
 
-export function setUpPresence({ watches, stream }) {
+export function setUpPresence(watches) {
   /** Somebody is back, and what happened meanwhile is shown at once; or nobody sees the page any more. */
   const turn = () => {
-    stream.back();
     if (isVisible()) for (const watch of watches) watch.back();
   };
   const stir = () => watches.forEach((watch) => watch.stir());

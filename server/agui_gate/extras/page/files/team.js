@@ -9,9 +9,6 @@ export function schemasOf(agents, name) {
   return Object.fromEntries(tools.reverse().map((tool) => [tool.name, tool.parameters]));
 }
 
-/** The JSON Schema of one agent's tool, be the agent served or a member of a team. */
-export const schemaOf = (agents, name, tool) => everyone(agents).find((agent) => agent.name === name)?.tools?.find((one) => one.name === tool)?.parameters;
-
 /**
  * The team of `name`: `delegates` has, by agent, the sub-agent behind each tool that delegates, and `heirs`, by agent,
  * those to whom it hands off.
@@ -25,12 +22,7 @@ export function teamOf(agents, name) {
   };
 }
 
-/** Whether chats are had with `name`, and not only with a team that it is in. */
-export const isServed = (agents, name) => agents.some((agent) => agent.name === name);
-
 function teamAround(agents, name) {
   const entry = agents.find((agent) => agent.name === name);
   return entry ? [entry, ...(entry.team ?? [])] : [];
 }
-
-const everyone = (agents) => [...agents, ...agents.flatMap((agent) => agent.team ?? [])];
