@@ -9,9 +9,9 @@ export default defineConfig({
   base: "./", // the built page works under any path
   plugins: [react()],
   server: { proxy: Object.fromEntries(routes.map((route) => [route, server])) },
-  resolve: { dedupe: ["lit"] }, // one copy, also beside the checkout's own
+  resolve: { dedupe: ["lit", "react", "react-dom", "zod", "@copilotkit/react-core", "agui-gate-components"] }, // one copy, also beside the checkout's own and for the example
   build: {
     chunkSizeWarningLimit: 4000, // the kit brings its diagram and highlight chunks, loaded on demand
-    rolldownOptions: { input: ["index.html", "plain.html"] },
+    rolldownOptions: { input: ["index.html", "plain.html", "example.html"] },
   },
 });

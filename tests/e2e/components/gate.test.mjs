@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { AXE, BUILT, SERVER, ask, card, decide, example, listen, open, proxy, record, remove } from "./site.mjs";
+import { AXE, BUILT, SERVER, ask, card, decide, example, listen, open, proxy, record, remove, rendered, visit } from "./site.mjs";
 
 const REFUND = "Refund 20 euros of order 1003";
 const gate = (inner, { base = SERVER, attributes = "send" } = {}) => `<agui-gate base="${base}" ${attributes}>${inner}</agui-gate>`;
@@ -254,3 +254,25 @@ test("the example: markup of one's own over the core", async () => {
   assert.deepEqual(page.problems, []);
   await done(page);
 });
+
+test("the example NextPage.jsx: rendered in Node, taken over in the browser", async () => {
+  const asked = await ask(REFUND);
+  const html = await rendered({ approval: asked.id });
+  assert.match(html, /^<agui-gate base="[^"]+" send="[^"]*"><agui-confirm-card approval="apr_[^"]+">This card needs JavaScript\.<\/agui-confirm-card><agui-inbox><\/agui-inbox><\/agui-gate>$/);
+  const page = await example("next.html", `?approval=${asked.id}`, BUILT, (text, file) => (file === "next.html" ? text.replace('<div id="root"></div>', `<div id="root">${html}</div>`) : text));
+  await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).click();
+  await page.locator("agui-confirm-card[approval][mode=closed]").waitFor();
+  assert.deepEqual(page.problems, [], "and nothing differs from what was rendered");
+  await done(page);
+});
+
+for (const hitl of ["interrupt", "card"])
+  test(`the example copilotkit.jsx: the card in CopilotKit's chat, asked by ${hitl}`, async () => {
+    const page = await visit(`${SERVER}copilot/example.html?hitl=${hitl}`);
+    await page.getByRole("textbox").fill(REFUND);
+    await page.keyboard.press("Enter");
+    await page.locator("agui-confirm-card").getByRole("button", { name: "Approve" }).click();
+    await page.getByText(/refunded|Done/i).last().waitFor();
+    assert.deepEqual(page.problems, []);
+    await done(page);
+  });

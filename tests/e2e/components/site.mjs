@@ -3,6 +3,7 @@
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { after } from "node:test";
+import { fileURLToPath } from "node:url";
 import { launch } from "../browser.mjs";
 
 export const SERVER = process.env.SERVER.replace(/\/?$/, "/");
@@ -67,20 +68,30 @@ export async function open(body, { script = "", base = SERVER, module = `${SERVE
 
 const EXAMPLES = new URL("../../../examples/pages/", import.meta.url);
 
-/** A page of `examples/pages`, or of what is built there, which takes this server for the one that it names. */
-export async function example(name, query = "", folder = EXAMPLES) {
+/** A page of `examples/pages`, or of what is built there, which takes this server for the one that it names. `change(text, file)` */
+export async function example(name, query = "", folder = EXAMPLES, change = (text) => text) {
   const site = await listen((request, response) => {
     const file = new URL(request.url, "http://localhost").pathname.slice(1);
     if (file === "favicon.ico") return response.writeHead(204).end();
     const text = readFileSync(new URL(file, folder), "utf8").replaceAll("http://127.0.0.1:8000/", SERVER);
-    response.writeHead(200, { "content-type": file.endsWith(".js") ? "text/javascript" : "text/html" }).end(text);
+    response.writeHead(200, { "content-type": file.endsWith(".js") ? "text/javascript" : "text/html" }).end(change(text, file));
   });
   return visit(`${site.url}${name}${query}`);
 }
 
 export const BUILT = new URL("dist/", EXAMPLES);
 
-async function visit(url, options = {}) {
+/** What `examples/pages/NextPage.jsx` is on a server: imported in Node, where there is no DOM, and rendered there. */
+export async function rendered(properties) {
+  const { build } = await import("../../../components/node_modules/esbuild/lib/main.js");
+  const outfile = fileURLToPath(new URL("node/page.mjs", BUILT));
+  const packages = ["react", "react-dom", "agui-gate-components"];
+  const contents = `import { createElement } from "react"; import { renderToString } from "react-dom/server"; import Page from "./NextPage.jsx"; export default (properties) => renderToString(createElement(Page, properties));`;
+  await build({ stdin: { contents, resolveDir: fileURLToPath(EXAMPLES) }, outfile, bundle: true, format: "esm", platform: "node", jsx: "automatic", external: packages.flatMap((name) => [name, `${name}/*`]), logLevel: "error" });
+  return (await import(outfile)).default(properties).replaceAll("http://127.0.0.1:8000/", SERVER);
+}
+
+export async function visit(url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, ...options });
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();

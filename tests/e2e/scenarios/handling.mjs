@@ -77,7 +77,7 @@ export async function builtinChats(t) {
   await page.click("#new-chat");
   await say(page, "Give some money back");
   await page.locator(".card").waitFor();
-  await page.getByText(/^Waiting for you \(\d+\)$/).waitFor();
+  await page.locator("#threads").getByText(/^Waiting for you \(\d+\)$/).waitFor();
   await shows(item("Give some money").locator(".thread-waits"), /^Refund 0\.10 € for order 1003\?$/);
   await t.shot(page, "list");
   await menu(page, "Give some money", "Delete…");
