@@ -32,6 +32,8 @@ interface Card {
 interface Gate {
   base: string;
   send?: boolean;
+  /** Seconds between looks for the calls of others that this person may decide. */
+  look?: number;
   getToken?: () => string;
   "onagui-count"?: (event: CustomEvent<{ count: number; more: boolean }>) => void;
   "onagui-decided"?: () => void;

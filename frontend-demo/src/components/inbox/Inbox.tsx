@@ -47,7 +47,7 @@ export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
   };
   const waiting = { count, more };
   return (
-    <agui-gate base={server} send getToken={getToken} onagui-count={told} onagui-decided={onNews}>
+    <agui-gate base={server} send look={20} getToken={getToken} onagui-count={told} onagui-decided={onNews}>
       {(count > 0 || isShown) && <button className="inbox-button" type="button" aria-haspopup="dialog" data-testid="inbox-button" onClick={show}><Icon name="gate" />{heading}</button>}
       <dialog
         ref={dialog}

@@ -13,9 +13,10 @@ import { reveal } from "./components/core/reveal.js";
 import { fill, stringsFor } from "./components/core/strings.js";
 import { humanize, summary } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
-import { confirm } from "./dialogs.js";
+import { confirm, show } from "./dialogs.js";
 import { h } from "./dom.js";
-import { readToken, writeTheme, writeToken } from "./storage.js";
+import { setUpToken } from "./frame.js";
+import { readToken, writeTheme } from "./storage.js";
 
 const lang = navigator.language.toLowerCase().startsWith("de") ? "de" : "en";
 document.documentElement.lang = lang;
@@ -206,13 +207,7 @@ function decided() {
 
 const askToken = () => element("#token-dialog").open || element("#token-dialog").showModal();
 
-function help() {
-  const rows = words.keysOf.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
-  const dialog = h("dialog", { class: "dialog", "aria-labelledby": "keys-title" }, h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, words.keys), h("dl", { class: "keys" }, rows), h("div", { class: "dialog-actions" }, h("button", { class: "button primary", autofocus: true }, words.close))));
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
+const help = () => void show({ title: words.keys, body: h("dl", { class: "keys" }, words.keysOf.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)])), close: words.close });
 
 function turn() {
   const isDark = (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
@@ -232,17 +227,10 @@ function pressed(event) {
   KEYS[event.key]();
 }
 
-function setUpToken() {
-  const dialog = element("#token-dialog");
+/** The dialog in the person's language. */
+function translate() {
   const names = { "#token-title": words.token, "#token-text": words.tokenText, "label[for=token]": words.tokenLabel, "[value=save]": words.go, "[value=cancel]": words.cancel };
-  for (const [selector, text] of Object.entries(names)) dialog.querySelector(selector).textContent = text;
-  dialog.addEventListener("close", () => {
-    if (dialog.returnValue !== "save") return;
-    writeToken(element("#token").value.trim());
-    element("#token").value = "";
-    gate().retry();
-    void load();
-  });
+  for (const [selector, text] of Object.entries(names)) element(`#token-dialog ${selector}`).textContent = text;
 }
 
 addEventListener("hashchange", () => {
@@ -251,7 +239,11 @@ addEventListener("hashchange", () => {
   void load();
 });
 document.addEventListener("keydown", pressed);
-setUpToken();
+translate();
+setUpToken(() => {
+  gate().retry();
+  void load();
+});
 draw();
 gate().updateComplete.then(() => gate().ledger.subscribe(draw));
 void load();

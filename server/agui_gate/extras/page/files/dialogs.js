@@ -16,6 +16,9 @@ export async function inform({ title, text }) {
   await open({ title, text, body: [], buttons: [button("Close", "plain", "no", { autofocus: true })] });
 }
 
+/** Show something to be read. */
+export const show = ({ title, body, close }) => open({ title, body, buttons: [button(close, "primary", "no", { autofocus: true })] });
+
 /** Ask for a line of text; resolves to it, or to null. */
 export async function prompt({ title, label, value, yes, maxLength }) {
   const input = h("input", { type: "text", id: "dialog-input", value, required: true, maxlength: String(maxLength), autocomplete: "off", autofocus: true });
