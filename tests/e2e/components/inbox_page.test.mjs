@@ -178,7 +178,7 @@ test("what begins to wait for others comes by itself; a thousand are there withi
   await post("cat", `approvals/${asked.id}`, { approved: false });
   await page.locator(`agui-inbox .item[data-id="${asked.id}"][data-state=rejected]`).waitFor();
   await done(page);
-  const row = (number) => ({ ...asked, id: `apr_${number}`, call_id: `c${number}`, thread: { title: `Chat ${number}`, agent: "support" }, schema: null, refused: null, already_ran: [] });
+  const row = (number) => ({ ...asked, id: `apr_${number}`, call_id: `c${number}`, effective_arguments: { order_id: `N${number}`, amount: 7 }, arguments: { order_id: `N${number}`, amount: 7 }, thread: null, schema: null, refused: null, already_ran: [] }); // of others: the stream doesn't tell of them
   const many = await open("cat", { before: (page) => page.route(/\/approvals\?/, (route) => {
     const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
     return route.fulfill({ json: { approvals: Array.from({ length: 100 }, (_, at) => row(from + at)), next_cursor: from + 100 < 1000 ? String(from + 100) : null } });
@@ -188,7 +188,7 @@ test("what begins to wait for others comes by itself; a thousand are there withi
   console.log(`# a thousand that wait: all read ${took.toFixed(0)} ms after the page was asked for`);
   assert.equal(await many.locator("agui-inbox .item").count(), 100);
   await many.keyboard.press("/");
-  await many.keyboard.type("chat 777");
+  await many.keyboard.type("n777");
   await many.locator("agui-inbox .item").nth(1).waitFor({ state: "detached" });
   await looksWell(many, "thousand");
   await done(many);
