@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 COME_ALONG = {"mcp-types": "mcp", "pydantic-core": "pydantic", "referencing": "jsonschema"}
 COME_ALONG |= {f"opentelemetry-{part}": "opentelemetry-api" for part in ("sdk", "semantic-conventions")}
 """What is imported and is a part of another package, or has modules beside those of another one, by its name."""
-UNNAMED = {"standardwebhooks", "uvloop"}
+UNNAMED = {"genai-prices", "standardwebhooks", "uvloop"}
 """What is used and imported by nobody here: uvicorn takes it by itself."""
 TARGETS = set(re.findall(r"^([a-z0-9]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 

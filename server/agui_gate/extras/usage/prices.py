@@ -6,6 +6,7 @@ A model that neither knows has no price. Its tokens are kept all the same.
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,7 +91,7 @@ class Prices:
 
 def _packaged(provider: str, model: str) -> Price | None:
     """Returns what the package says that a model costs now. Prices in steps count as their lowest one."""
-    import genai_prices
+    genai_prices: Any = import_module(PACKAGE)
 
     def dollars(**tokens: int) -> Decimal | None:
         for place in ({"provider_id": provider}, {}):
