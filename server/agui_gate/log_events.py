@@ -65,17 +65,11 @@ def foreign_file(thread_id: str, vendor: str) -> None:
 def provider_failed(error: AguiGateError, agent: str, thread_id: str, run_key: str) -> None:
     """Logs that a model's provider did not deliver, for good: retries have been made."""
     causes = list(_causes(error))
-    log.warning(
-        "provider_failed",
-        agent=agent,
-        thread=thread_id,
-        run=run_key,
-        code=error.code,
-        cause="/".join(type(cause).__name__ for cause in causes) or type(error).__name__,
-        status=_first(causes, "status_code", "status"),
-        provider_code=_first(causes, "code", "type"),
-        request_id=_first(causes, "request_id"),
-    )
+    names = "/".join(type(cause).__name__ for cause in causes) or type(error).__name__
+    about = {"agent": agent, "thread": thread_id, "run": run_key, "code": error.code, "cause": names}
+    status, code = _first(causes, "status_code", "status"), _first(causes, "code", "type")
+    request_id = _first(causes, "request_id")
+    log.warning("provider_failed", **about, status=status, provider_code=code, request_id=request_id)
 
 
 def failed(error: AguiGateError, thread_id: str, run_key: str) -> None:

@@ -85,7 +85,7 @@ async def test_a_store_that_is_away_is_asked_again_and_told_of_once() -> None:
         for _ in range(3):
             await job.step()
             now += LOOK_SECONDS
-    assert [log["event"] for log in logs] == ["nothing_expired"]
+    assert [log["event"] for log in logs] == ["nothing_expired", "expired"]
     assert written == [("alice", "t")]
 
 

@@ -136,7 +136,7 @@ def test_settings_made_in_code_are_checked_too() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("AGUI_GATE_TOKENS_FILE", "AGUI_GATE_TOKENS_FILE is not a setting; did you mean AGUI_GATE_TOKENS?"),
+        ("AGUI_GATE_TOKEN_FILE", "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS?"),
         ("AGUI_GATE_PROT", "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?"),
         ("agui_gate_tokens", "agui_gate_tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
         ("Agui_Gate_Tokens", "Agui_Gate_Tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
@@ -173,7 +173,7 @@ def test_variables_of_clients_and_of_tests_are_left_alone() -> None:
         "AGUI_GATE_URL": "http://127.0.0.1:8000",
         "AGUI_GATE_TOKEN": "TOKEN",
         "_AGUI_GATE_FAILPOINT": "after claim",
-        "AGUI_GATE_TOKENS_FILE": "",
+        "AGUI_GATE_TOKEN_FILE": "",
         "agui_gate_tokens": "",
         "AGUI_GATEWAY": "another program's",
     }
@@ -215,15 +215,15 @@ def test_what_kubernetes_sets_beside_a_service_of_our_name_is_no_setting() -> No
     ],
 )
 def test_no_command_goes_on_with_a_misspelt_setting(cli: Cli, command: str) -> None:
-    result = cli(*command.split(), env={"AGUI_GATE_TOKENS_FILE": SECRET})
+    result = cli(*command.split(), env={"AGUI_GATE_TOKEN_FILE": SECRET})
     assert result.exit_code == (1 if command == "doctor" else 2)
-    assert "AGUI_GATE_TOKENS_FILE is not a setting; did you mean AGUI_GATE_TOKENS?" in result.output
+    assert "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS?" in result.output
     assert SECRET not in result.output
 
 
 def test_an_application_does_not_start_with_a_misspelt_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever serves it: plain uvicorn, or another application."""
-    monkeypatch.setenv("AGUI_GATE_TOKENS_FILE", SECRET)
+    monkeypatch.setenv("AGUI_GATE_TOKEN_FILE", SECRET)
     with pytest.raises(ConfigurationError, match="did you mean AGUI_GATE_TOKENS"):
         create_app(Agent(name="a", model=Parrot()), store="memory://")
 

@@ -57,4 +57,5 @@ class ExpiryJob:
         self._due = now + (LOOK_SECONDS if expired.wait_ms is None else min(LOOK_SECONDS, expired.wait_ms / 1000))
         for principal, thread_id in expired.threads:
             self._written(principal, thread_id)
+            log.info("expired", thread=thread_id)
         return expired.wait_ms == 0

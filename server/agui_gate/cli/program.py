@@ -28,6 +28,10 @@ COMMANDS = {
     "chat": ("agui_gate.cli.commands.chat", "Talk to any AG-UI server."),
     "approvals": ("agui_gate.cli.commands.approvals", "List, approve and reject pending calls on a server."),
     "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider, and say what to fix."),
+    "support-bundle": (
+        "agui_gate.cli.commands.support_bundle",
+        "Write a file for whoever helps, without names and secrets.",
+    ),
     "check": ("agui_gate.cli.commands.check", "Check any AG-UI server against the specification."),
     "backup": ("agui_gate.cli.commands.backup", "Back up the store while it is in use."),
     "migrate": ("agui_gate.cli.commands.migrate", "Update the store's schema, or finish a restore."),

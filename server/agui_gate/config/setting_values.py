@@ -192,6 +192,13 @@ def _level(value: Any) -> str:
     return value.lower()
 
 
+def _principals(value: Any) -> str:
+    """`names` or `pseudonyms`."""
+    if value not in ("", "names", "pseudonyms"):
+        raise ValueError(f'must be "names" or "pseudonyms", not {value!r}')
+    return str(value)
+
+
 def _metrics(value: Any) -> str:
     """`on`, `:9090`, or `host:9090`."""
     text = _text(value) if value != "" else ""
@@ -287,6 +294,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "usage": _switch,
     "prices": _path,
     "budgets": _budgets,
+    "log_principals": _principals,
     "metrics": _metrics,
     "traces": _switch,
     "webhooks": _webhooks,

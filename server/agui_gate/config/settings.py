@@ -166,6 +166,10 @@ class Settings:
     """What may be spent: `run`, and each day `principal`, `tenant` and `all`, in tokens or dollars, such as
     `run:50000,principal:$2.50`. Above: 429 `rate_limited`, before a model is asked; within a run `limit_reached`.
     """
+    log_principals: Literal["", "names", "pseudonyms"] = ""
+    """Set: the begin and the end of each run are logged, with its principal's name, or with a pseudonym of it. Not set:
+    a run that goes well logs nothing.
+    """
     metrics: str = ""
     """The metrics that Prometheus reads: `on` at `GET /metrics`, an address also on a port of its own, without
     authentication. Not set: nothing is counted, and `GET /metrics` tells only what the store knows.

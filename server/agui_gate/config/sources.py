@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate.config.setting_values import READERS
-from agui_gate.config.settings import PREFIX
+from agui_gate.config.settings import DEFAULT, PREFIX
 from agui_gate.errors import ConfigurationError
 
 CLIENT_NAMES = frozenset({"url", "token"})
 """Variables that `agui-gate approvals` and the page of frontend-demo read as clients of some server; no settings of
 this one. With `READERS` and `_SERVICE_LINK` they are all that an ``AGUI_GATE_*`` variable may be.
 """
+
+SECRETS = ("store", "bus", "tokens")
+"""Settings that are, or may have in them, a secret: ``NAME_FILE`` names a file with the value."""
+
+MAX_SECRET = 1024 * 1024
+"""Bytes of the file of a secret."""
 
 _SERVICE_LINK = re.compile(r"(\w+_)?(service_host|service_port(_\w+)?|port_\d+_(tcp|udp|sctp)(_(proto|port|addr))?)")
 _LINKED_PORT = re.compile(r"(tcp|udp|sctp)://")
@@ -40,10 +46,50 @@ def read_sources(
     for name, source, value in found:
         if value is None or value == "":
             continue
+        secret = name.removesuffix("_file")
+        if name not in READERS and secret in SECRETS:
+            _check_alone(secret, source, sources)
+            values[secret], sources[secret] = _read_secret(secret, source, value), source
+            continue
         if name not in READERS:
             raise ConfigurationError(_unknown(name, source))
+        _check_alone(name, source, sources)
         values[name], sources[name] = value, source
     return values, sources
+
+
+def is_of_file(source: str) -> bool:
+    """Returns whether what has this source was read from a file, which may be read again."""
+    return source != DEFAULT and (source.endswith("_FILE") or not source.startswith((PREFIX, "--")))
+
+
+def _check_alone(name: str, source: str, sources: Mapping[str, str]) -> None:
+    """Raises `ConfigurationError` if a secret is given twice in one place: by itself, and by a file."""
+    before = sources.get(name, "")
+    if name in SECRETS and before and (before == source or (before + source).count(PREFIX) == 2):
+        raise ConfigurationError(f"Set {name} itself or {name}_file, not both.")
+
+
+def _read_secret(name: str, source: str, path: object) -> str:
+    """Returns what the file of a secret says: of tokens all of its lines, of others its one line. Raises
+    `ConfigurationError`, without the path: somebody may have put the secret itself there.
+    """
+    called = f"The file that {source} names"
+    try:
+        with Path(str(path)).open("rb") as file:
+            text = file.read(MAX_SECRET + 1).decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigurationError(f"{called} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{called} is not UTF-8 text.") from None
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines or len(text) > MAX_SECRET:
+        raise ConfigurationError(f"{called} is {'too long' if lines else 'empty'}.")
+    if name == "tokens":
+        return ",".join(lines)
+    if len(lines) > 1:
+        raise ConfigurationError(f"{called} has {len(lines)} lines. It needs one.")
+    return lines[0]
 
 
 def _plain(key: str) -> str:

@@ -1,4 +1,4 @@
-"""The meter of an engine, of what the settings ask for: metrics, traces, usage, or some of these."""
+"""The meter of an engine, of what the settings ask for: metrics, traces, usage, lines of the log, or some of these."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,4 +27,8 @@ def meter_of(settings: "Settings") -> Any:
         from agui_gate.extras.usage.meter import UsageMeter
 
         meter = UsageMeter(settings, meter)
+    if settings.log_principals:
+        from agui_gate.extras.operations.run_log import RunLog
+
+        meter = RunLog.around_meter(meter, settings.log_principals)
     return meter

@@ -70,7 +70,7 @@ def create_app(
         extensions = (*extensions, load("audit.heads").Heads())
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else capabilities(store).shared.bus_url)
-    watched = settings.metrics or settings.traces or settings.usage or settings.budgets
+    watched = settings.metrics or settings.traces or settings.usage or settings.budgets or settings.log_principals
     meter = load("observation").meter_of(settings) if watched else None
     if meter is not None:
         opened, extensions = meter.store(opened), (*extensions, meter)
@@ -110,9 +110,9 @@ def _auth_of(settings: "Settings") -> Auth | None:
         return signed
     if not settings.tokens:
         return None
-    from agui_gate.http.bearer import Bearer
+    from agui_gate.http.bearer import bearer_of
 
-    return Bearer(settings.tokens)
+    return bearer_of(settings)
 
 
 def _check(agents: Sequence[Any], extensions: Sequence[Any]) -> None:

@@ -68,7 +68,7 @@ class Guard:
     """Turns a request into a principal, or refuses it."""
 
     def __init__(self, auth: Auth | None, origins: Collection[str], hosts: Collection[str]) -> None:
-        self._auth = auth
+        self.auth = auth
         self._is_async = auth is not None and _is_async(auth)
         self._is_fixed = getattr(auth, "is_fixed", False) is True
         self._origins = frozenset(origins)
@@ -77,7 +77,7 @@ class Guard:
     @property
     def loopback_only(self) -> bool:
         """True if no auth is configured: loopback only."""
-        return self._auth is None
+        return self.auth is None
 
     def allows_origin(self, origin: str) -> bool:
         """Returns whether a page of ``origin`` may read our answers."""
@@ -98,7 +98,7 @@ class Guard:
         Raises `UnsupportedMediaType` for a change that a browser would send for any page without asking first.
         """
         origin = request.headers.get("origin")
-        if self._auth is None:
+        if self.auth is None:
             from agui_gate.http.local_requests import check_local
 
             check_local(request, self._hosts)
@@ -106,8 +106,8 @@ class Guard:
         if origin is not None and foreign and not self.allows_origin(origin):
             from agui_gate.http.local_requests import refused_origin
 
-            raise Forbidden(refused_origin(request, origin, is_open=self._auth is None))
-        principal = LOCAL if self._auth is None else await self._asked(self._auth, request)
+            raise Forbidden(refused_origin(request, origin, is_open=self.auth is None))
+        principal = LOCAL if self.auth is None else await self._asked(self.auth, request)
         if request.method in CHANGING:
             check_declared(request, preflighted=origin is not None and foreign and not self._names_origin(origin))
         return principal

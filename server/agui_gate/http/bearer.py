@@ -2,8 +2,12 @@
 
 import hmac
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
+
+if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
 
 
 class Bearer:
@@ -13,6 +17,10 @@ class Bearer:
     """It says the same of a request whenever it is asked."""
 
     def __init__(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
+        self.replace(tokens)
+
+    def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
+        """Accepts these tokens from now on, and no others."""
         every = ((name, (one,) if isinstance(one, str) else one) for name, one in tokens.items())
         self._known = [(name, token.encode()) for name, some in every for token in some]
 
@@ -26,6 +34,25 @@ class Bearer:
             if hmac.compare_digest(secret, offered):
                 found = principal
         return found
+
+
+class FileBearer:
+    """Auth by bearer tokens that may be read again: so open streams ask whether theirs is still there."""
+
+    def __init__(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
+        self._bearer = Bearer(tokens)
+        self.replace = self._bearer.replace
+
+    async def __call__(self, request: Request) -> str | None:
+        """See `Bearer`."""
+        return self._bearer(request)
+
+
+def bearer_of(settings: "Settings") -> Bearer | FileBearer:
+    """Returns the auth by the tokens of the settings."""
+    from agui_gate.config.sources import is_of_file
+
+    return (FileBearer if is_of_file(settings.source("tokens")) else Bearer)(settings.tokens)
 
 
 def bearer_token(request: Request) -> str | None:

@@ -16,11 +16,15 @@ from starlette.types import Receive, Scope, Send
 from agui_gate.extra_loader import find
 from agui_gate.http.runs import RunRoutes
 from agui_gate.http.server import HttpServer
+from agui_gate.threads.lease import patiently
 
 if TYPE_CHECKING:
     from agui_gate.http.agents import AgentRoutes
     from agui_gate.http.approvals import ApprovalRoutes
     from agui_gate.http.threads import ThreadRoutes
+
+READY_SECONDS = 1.0
+"""Seconds for which a check that failed is tried again, before the server says that it isn't ready."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -110,10 +114,12 @@ class HealthRoutes:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """`GET /readyz`: new runs are taken, and the store can be read and written. Raises `Unavailable` (503)."""
+        """`GET /readyz`: new runs are taken, and the store can be read and written, now or in a moment. Raises
+        `Unavailable` (503).
+        """
         await self._engine.start()
         self._engine.check_open()
-        await self._engine.store.check()
+        await patiently(self._engine.store.check, READY_SECONDS)
         return JSONResponse({"status": "ready"})
 
 

@@ -1,9 +1,11 @@
 """`agui-gate doctor`: one line and one fix per finding."""
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from agui_gate.stores.retention import DAY_MS, Tally
 
 MOST_LOOKED = 10_000
 """Calls at work that are looked at."""
+LATE_SECONDS = 60
+"""Seconds after which notices that nobody was told are a finding."""
 MOST_NAMED = 5
 """Calls of which nobody knows what came of them that are named."""
 
@@ -43,6 +47,9 @@ Examples:
   agui-gate doctor support:agent
   agui-gate doctor support:agent --ask                     send one short request
   agui-gate doctor --model anthropic:claude-sonnet-4-5
+  agui-gate doctor --json
+
+With --json: {"findings": [{"what", "ok", "detail", "fix"}], "problems"}; ok is null where something could not be told.
 
 Exit codes: 0 no problem (lines marked ! are advice, or could not be checked); 1 problems found (lines marked ✗).
 """
@@ -55,18 +62,36 @@ Exit codes: 0 no problem (lines marked ! are advice, or could not be checked); 1
     "--ask", is_flag=True, help="Also send each model one short request with all of its tools (a few tokens)."
 )
 @click.option("--store", metavar="URL", help="Check this store instead of the one in the settings.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @config_option
 @debug_option
 @click.pass_context
 def command(
-    ctx: click.Context, target: str | None, model: str | None, ask: bool, store: str | None, config: Path | None
+    ctx: click.Context,
+    target: str | None,
+    model: str | None,
+    ask: bool,
+    store: str | None,
+    as_json: bool,
+    config: Path | None,
 ) -> None:
     """Check everything and print what was found."""
     log_to_stderr(ctx)
-    broken = run(_print_all(_findings(target, model, store, config, ask=ask)))
-    if broken:
+    found = find_all(target, model, store, config, ask=ask)
+    broken = run(_print_json(found) if as_json else _print_all(found))
+    if broken and not as_json:
         click.echo(f"\n{broken} problem{'' if broken == 1 else 's'} found.")
+    if broken:
         ctx.exit(FAILED)
+
+
+async def _print_json(findings: AsyncIterator[Finding]) -> int:
+    """Prints all findings in the end; returns how many are broken."""
+    found = [finding async for finding in findings]
+    broken = sum(finding.ok is False for finding in found)
+    views = [{"what": one.what, "ok": one.ok, "detail": one.detail, "fix": one.fix} for one in found]
+    click.echo(json.dumps({"findings": views, "problems": broken}, indent=2))
+    return broken
 
 
 async def _print_all(findings: AsyncIterator[Finding]) -> int:
@@ -83,9 +108,10 @@ async def _print_all(findings: AsyncIterator[Finding]) -> int:
     return broken
 
 
-async def _findings(
+async def find_all(
     target: str | None, model: str | None, store: str | None, config: Path | None, *, ask: bool
 ) -> AsyncIterator[Finding]:
+    """Yields every finding, each as soon as it is known."""
     try:
         settings = load_settings(config, options={"store": store})
     except AguiGateError as error:
@@ -122,6 +148,8 @@ async def _about_settings(settings: Settings) -> AsyncIterator[Finding]:
     changed = len(settings.sources)
     yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
     yield _access(settings)
+    if settings.metrics and find_spec("prometheus_client") is None:
+        yield Finding("metrics", False, "prometheus-client is not installed", 'pip install "agui-gate[metrics]"')
     if settings.signed_tokens:
         yield await _keys(settings)
     if settings.webhooks:
@@ -206,6 +234,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
             await store.check()
             holds = _held(await store.tally(), store.now())
             left, unknown = await store.orphans(most=MOST_LOOKED), await store.unknown(MOST_NAMED)
+            notices, frozen, now = (await store.backlog()).notices, await store.freezes(), store.now()
         finally:
             await store.aclose()
     except AguiGateError as error:
@@ -219,8 +248,17 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         fix = "Start a server on this store: it settles them."
         yield Finding("approved, and not running", True, detail, fix)
     if unknown[0]:
-        fix = "Check whether they took effect before anybody tries again. `GET /approvals?state=unknown` lists them."
+        fix = (
+            "Check whether they took effect before anybody tries again. `agui-gate ops approvals --state unknown` "
+            "lists them, and `agui-gate ops settle` says what was found out."
+        )
         yield Finding("interrupted while they ran", True, _named(*unknown), fix)
+    if notices.since is not None and (late := (now - notices.since) // 1000) >= LATE_SECONDS:
+        fix = "Start a server on this store. If one runs, its log says `not_told_yet`, and why."
+        yield Finding("notices", True, f"{notices.number:,} are not delivered, the oldest for {late:,} s", fix)
+    if frozen:
+        fix = "`agui-gate freeze --list` shows what is frozen; --lift ends it."
+        yield Finding("frozen", True, f"{len(frozen)}: nobody can approve these calls", fix)
 
 
 def _check_place(url: str) -> None:

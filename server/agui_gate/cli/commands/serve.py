@@ -72,6 +72,7 @@ def command(
 
 def _serve(ctx: click.Context, plan: Plan) -> None:
     from agui_gate.cli.server.connections import limits_from, raise_descriptors
+    from agui_gate.cli.server.settings_files import SettingsFiles
     from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, serve_forever
 
     ready = prepare(plan)
@@ -82,4 +83,6 @@ def _serve(ctx: click.Context, plan: Plan) -> None:
         def announce() -> None:
             ready.announce(address_of(sock, ready.settings.host))
 
-        serve_forever(Server(configure(ready.app, limits=limits), announce), sock)
+        files = SettingsFiles(plan, ready)
+        on_hangup = files.read_again if files.are_some else None
+        serve_forever(Server(configure(ready.app, limits=limits), announce, on_hangup), sock)

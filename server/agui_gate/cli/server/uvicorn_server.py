@@ -8,7 +8,7 @@ Divergences from `uvicorn.run`, each for a reason:
   is no longer ready, and whoever asks gets a 503;
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
 * connections have bounds (`agui_gate.cli.server.connections`), and as many descriptors as the system gives;
-* SIGHUP stops it, too, unless it is ignored (`nohup`);
+* SIGHUP stops it, too, unless it is ignored (`nohup`), or has the settings' files read again (`SettingsFiles`);
 * these signals end in exit code 0: uvicorn raises them again after it has stopped;
 * what a second signal cuts off is not told in tracebacks.
 """
@@ -18,6 +18,7 @@ import errno
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -108,11 +109,19 @@ def address_of(sock: socket.socket, host: str) -> str:
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that ends runs first. ``on_started`` is called once it accepts connections."""
+    """A uvicorn server that ends runs first. ``on_started`` is called once it accepts connections; ``on_hangup`` when
+    there was a SIGHUP, which doesn't stop it then, unless a terminal has ended.
+    """
 
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        on_started: Callable[[], None] | None = None,
+        on_hangup: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(config)
-        self._on_started = on_started
+        self._on_started, self._on_hangup = on_started, None if sys.stderr.isatty() else on_hangup
+        self._hears: asyncio.AbstractEventLoop | None = None
         self._draining: asyncio.Future[Any] | None = None
         self._tells = False
 
@@ -124,6 +133,7 @@ class Server(uvicorn.Server):
         """Starts the engines, then listens. Raises `ConfigurationError` of a store that can't be opened."""
         if hasattr(signal, "pthread_sigmask"):  # `serve --reload` held it back while this process was loaded
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        self._hears = asyncio.get_running_loop()
         for state in self._states():
             await state.engine.start()
         await super().startup(sockets)
@@ -168,11 +178,16 @@ class Server(uvicorn.Server):
             if hangup is None or not is_ours(hangup):
                 yield
                 return
-            signal.signal(hangup, self.handle_exit)
+            signal.signal(hangup, self.handle_exit if self._on_hangup is None else self._hang_up)
             try:
                 yield
             finally:
                 signal.signal(hangup, signal.SIG_DFL)
+
+    def _hang_up(self, sig: int, frame: FrameType | None) -> None:
+        """Has the settings' files read again, outside of the signal's handler."""
+        if self._hears is not None and self._on_hangup is not None:
+            self._hears.call_soon_threadsafe(self._on_hangup)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stops; a second signal stops at once. It isn't raised again: being told to stop is no failure.

@@ -62,6 +62,11 @@ class SignedTokens:
     ) -> None:
         self._rules, self._keys, self._fixed, self._revoked = rules, keys, fixed, revoked
 
+    def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
+        """Accepts these fixed tokens from now on, and no others, if there were some at the start."""
+        if self._fixed is not None:
+            self._fixed.replace(tokens)
+
     async def __call__(self, request: Request) -> str | None:
         """Returns whose token it is, or None. Raises `Unavailable` if the issuer's keys, or the ids of revoked tokens,
         can't be had.

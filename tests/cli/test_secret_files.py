@@ -1,0 +1,194 @@
+"""Secrets in files, read again on SIGHUP; the bundle for whoever helps; what `doctor` says as JSON."""
+
+import asyncio
+import errno
+import json
+import os
+import re
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from agui_gate.config.settings import load_settings
+from agui_gate.config.sources import MAX_SECRET
+from agui_gate.core.freezes import Freeze
+from agui_gate.errors import ConfigurationError
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.cli.conftest import Cli
+from tests.cli.support import running
+from tests.extras.test_operations import prepare
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
+    tokens = write(tmp_path / "tokens", "# ours\nalice:one\nalice:two\n\nbob:three\n")
+    store = write(tmp_path / "store", "postgresql://gate:s3cr3t@db/gate\n")
+    settings = load_settings(environ={"AGUI_GATE_TOKENS_FILE": tokens, "AGUI_GATE_STORE_FILE": store})
+    assert settings.tokens == {"alice": ("one", "two"), "bob": "three"}
+    assert (settings.store, settings.source("store")) == ("postgresql://gate:s3cr3t@db/gate", "AGUI_GATE_STORE_FILE")
+    assert "s3cr3t" not in settings.shown("store")
+    config = tmp_path / "gate.toml"
+    config.write_text(f"tokens_file = {tokens!r}\n")
+    assert load_settings(config, environ={}).tokens == settings.tokens
+    over = {"AGUI_GATE_STORE_FILE": store}
+    assert load_settings(environ=over, options={"store": "memory://"}).store == "memory://"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "can't be read: No such file or directory"),
+        (b"", "is empty"),
+        (b"# nothing\n", "is empty"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
+        (b"x" * (MAX_SECRET + 1), "is too long"),
+    ],
+)
+def test_a_file_that_says_nothing_is_one_sentence(tmp_path: Path, content: bytes | None, why: str) -> None:
+    path = tmp_path / "tokens"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=rf"^The file that AGUI_GATE_TOKENS_FILE names {why}\.$"):
+        load_settings(environ={"AGUI_GATE_TOKENS_FILE": str(path)})
+
+
+def test_what_a_file_says_is_never_in_a_message(tmp_path: Path) -> None:
+    path = write(tmp_path / "one", "s3cr3t-without-colon\n")
+    two = write(tmp_path / "two", "postgresql://s3cr3t\nmore\n")
+    for environ in (
+        {"AGUI_GATE_TOKENS_FILE": path},
+        {"AGUI_GATE_STORE_FILE": two},
+        {"AGUI_GATE_STORE_FILE": path},
+        {"AGUI_GATE_TOKENS_FILE": "alice:s3cr3t"},
+    ):
+        with pytest.raises(ConfigurationError, match="AGUI_GATE_") as refused:
+            load_settings(environ=environ)
+        assert "s3cr3t" not in refused.value.message
+
+
+def test_a_secret_is_given_once_and_only_secrets_are_in_files(tmp_path: Path) -> None:
+    path = write(tmp_path / "tokens", "alice:one\n")
+    for environ in (
+        {"AGUI_GATE_TOKENS": "bob:x", "AGUI_GATE_TOKENS_FILE": path},
+        {"AGUI_GATE_TOKENS_FILE": path, "AGUI_GATE_TOKENS": "bob:x"},
+    ):
+        with pytest.raises(ConfigurationError, match="not both"):
+            load_settings(environ=environ)
+    with pytest.raises(ConfigurationError, match="AGUI_GATE_PORT_FILE is not a setting"):
+        load_settings(environ={"AGUI_GATE_PORT_FILE": path})
+
+
+def test_a_hangup_has_the_files_read_again_and_ends_nothing(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    write(tokens, "alice:old-token-of-alice\nbob:token-of-bob\n")
+    env = {"AGUI_GATE_TOKENS_FILE": str(tokens)}
+    words = ("serve", "cli_shop:agent", "--port", "0", "--store", "memory://")
+    with running(tmp_path, *words, env=env) as server:
+        url = server.wait_for(r"(http://127\.0\.0\.1:\d+)")[1]
+        with httpx2.Client(base_url=url, timeout=30) as client:
+
+            def status(token: str) -> int:
+                return client.get("/threads", headers={"authorization": f"Bearer {token}"}).status_code
+
+            assert (status("old-token-of-alice"), status("new-token-of-alice")) == (200, 401)
+            with client.stream(
+                "GET", "/approvals/events", headers={"authorization": "Bearer old-token-of-alice"}
+            ) as stream:
+                write(tokens, "alice:new-token-of-alice\nbob:token-of-bob\n")
+                server.process.send_signal(signal.SIGHUP)
+                server.wait_for(r"event=settings_read changed=tokens")
+                assert (status("old-token-of-alice"), status("new-token-of-alice")) == (401, 200)
+                assert status("token-of-bob") == 200
+                with suppress(httpx2.RemoteProtocolError):  # it ends, as its token is gone
+                    for _ in stream.iter_bytes():
+                        pass
+            for wrong in ("no pair\n", ""):
+                write(tokens, wrong)
+                server.process.send_signal(signal.SIGHUP)
+                server.wait_for(r"event=settings_not_read why=")
+                assert status("new-token-of-alice") == 200
+            tokens.unlink()
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for(r"event=settings_not_read .*No such file")
+            assert status("token-of-bob") == 200
+        assert server.stop(signal.SIGTERM) == 0
+    assert "old-token" not in server.text
+
+
+# --- doctor and the bundle
+
+
+def test_doctor_says_it_as_json(cli: Cli, tmp_path: Path) -> None:
+    prepare(tmp_path / "store.db")
+    store = f"sqlite:///{tmp_path}/store.db"
+
+    async def freeze() -> None:
+        opened = SQLiteStore(str(tmp_path / "store.db"))
+        await opened.start()
+        await opened.freeze(Freeze(tool="refund"))
+        await opened.aclose()
+
+    asyncio.run(freeze())
+    told = cli("doctor", "--json", "--store", store)
+    found = json.loads(told.stdout)
+    assert (told.exit_code, found["problems"]) == (0, 0)
+    by_name = {one["what"]: one for one in found["findings"]}
+    assert by_name["frozen"]["detail"].startswith("1: ")
+    assert {"approved, and not running", "interrupted while they ran", "store", "bus"} <= by_name.keys()
+    broken = cli("doctor", "--json", env={"AGUI_GATE_PORT": "x"})
+    assert (broken.exit_code, json.loads(broken.stdout)["problems"]) == (1, 1)
+
+
+PLANTED = ("alice", "s3cr3t", "apr_", "planted", "refund of 50")
+LOG = """timestamp=2026-11-27T01:00:00Z level=info event=decided approved state=done tool=refund by=alice thread=planted
+Traceback planted
+timestamp=2026-11-27T01:00:01Z level=warning event=provider_failed why="planted words" code=rate_limited status=429
+"""
+
+
+def test_the_bundle_names_nobody(cli: Cli, tmp_path: Path) -> None:
+    prepare(tmp_path / "store.db")
+    log = write(tmp_path / "log", LOG)
+    env = {"AGUI_GATE_TOKENS": "alice:s3cr3t", "AGUI_GATE_BUS": "redis://alice:s3cr3t@127.0.0.1:1/0"}
+    told = cli("support-bundle", "bundle.json", "--log", log, "--store", f"sqlite:///{tmp_path}/store.db", env=env)
+    assert told.exit_code == 0, told.output
+    text = (tmp_path / "bundle.json").read_text()
+    for word in PLANTED:
+        assert word not in text.replace("redis://alice", ""), word
+    found = json.loads(text)
+    assert found["settings"]["tokens"]["value"] == "of 1 principals"
+    assert found["versions"]["agui-gate"]
+    assert (found["store"]["waiting"]["pending"]["number"], found["store"]["waiting"]["unknown"]["number"]) == (1, 1)
+    assert found["log"] == [
+        "timestamp=2026-11-27T01:00:00Z level=info event=decided state=done tool=refund",
+        "timestamp=2026-11-27T01:00:01Z level=warning event=provider_failed code=rate_limited status=429",
+    ]
+    again = cli("support-bundle", "bundle.json", "--store", "memory://")
+    assert (again.exit_code, "exists" in again.output) == (2, True)
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    told = cli("support-bundle", "bundle.json", "--store", "sqlite:///none.db")
+    assert told.exit_code == 1
+    assert re.fullmatch(
+        r"error: bundle\.json can't be written: No space left on device\. Nothing is left of it\.\n", told.stderr
+    )
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_log_that_is_not_there_is_a_sentence(cli: Cli) -> None:
+    told = cli("support-bundle", "bundle.json", "--log", "none.log", "--store", "sqlite:///none.db")
+    assert (told.exit_code, told.stderr) == (2, "error: The log none.log can't be read: No such file or directory.\n")
