@@ -105,6 +105,12 @@ components/dist/made.json: components/node_modules/.stamp $(BUNDLED)
 	@echo 'set-up: the components and the built-in page, bundled'
 	@cd components && npm run --silent build
 
+# A page in TypeScript takes them from the checkout as it would from the package.
+components/types/.stamp: components/node_modules/.stamp $(BUNDLED)
+	@echo 'set-up: the types of the components'
+	@cd components && npm run --silent types
+	@touch $@
+
 examples/pages/dist/.stamp: examples/pages/node_modules/.stamp $(BUNDLED) $(wildcard examples/pages/*.*)
 	@echo 'set-up: the example pages'
 	@cd examples/pages && npm run --silent build -- --logLevel error
@@ -192,7 +198,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 # What the browser tests need besides Python, and those with clients of others.
 .PHONY: .browser
-.browser: .node components/dist/made.json examples/pages/dist/.stamp frontend-demo/dist/.stamp tests/e2e/next/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
+.browser: .node components/dist/made.json components/types/.stamp examples/pages/dist/.stamp frontend-demo/dist/.stamp tests/e2e/next/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
