@@ -27,6 +27,7 @@ from tests.crash.world import Effect, crowd_script
 from tests.product.kit import TIMEOUT, Chat, Product, Stream, client_of, parse
 from tests.product.shop import call
 from tests.requirements import shows
+from tests.support.pairwise import pairs
 
 pytestmark = [pytest.mark.anyio, shows("B1", "B5", "B9", "S29", "S30")]
 
@@ -224,9 +225,9 @@ def streamed(clicked: Clicked, result: str | None) -> list[str]:
     return [] if told == result or (told is None and not clicked.whole) else [f"the stream said {told!r}"]
 
 
-@pytest.mark.parametrize("how", CUTS)
-@pytest.mark.parametrize("way", ["post", "run"])
-@pytest.mark.parametrize("ground", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize(
+    ("ground", "way", "how"), pairs(["sqlite", "postgres"], ["post", "run"], CUTS), indirect=["ground"]
+)
 async def test_what_is_told_is_what_came_of_it(
     home: Nursery, ground: Ground, way: str, how: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
