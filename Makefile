@@ -203,7 +203,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
 e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed
-	@$(PYTEST) --maxprocesses=2 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
+	@$(PYTEST) --numprocesses=$(WORKERS) --maxprocesses=3 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
 
 .PHONY: gallery
 gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)

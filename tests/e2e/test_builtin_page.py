@@ -30,7 +30,7 @@ def test_a_person_approves(stack: Stack, scenario: str, style: str) -> None:
     stack.run(f"builtin{scenario}", {"style": style})
 
 
-@by_turns("Reject", "Edit", "ReloadOpen", "Partial")
+@by_turns("Reject", "ReloadOpen", "Partial")
 def test_a_person_decides(stack: Stack, scenario: str, style: str) -> None:
     stack.run(f"builtin{scenario}", {"style": style})
 

@@ -44,7 +44,7 @@ def _case(name: str, via: str, style: str, **more: Any) -> object:
 @pytest.mark.parametrize(
     ("scenario", "options"),
     each("approve")
-    + spread("reject", "edit", "reload", "twoTabs", over=ALL)
+    + spread("reject", "reload", "twoTabs", over=ALL)
     + spread("threeCards", "approveAll", "ignored", "restart", "mixed", "sevenCalls", "decidedElsewhere", over=ALL)
     + spread("halfDecided", "halfAtWork", "refusedEdit", over=BOTH)
     + spread("stopsAtCard", over=[("direct", "card"), ("runtime", "card")])

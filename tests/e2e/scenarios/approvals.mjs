@@ -36,22 +36,6 @@ export async function reject(t) {
   assert.ok(JSON.stringify(await t.journal()).includes(reason), "the model reads the reason");
 }
 
-export async function edit(t) {
-  await t.script(REAL_TURN, says("Refunded in part."));
-  const page = await t.open();
-  await t.say(page, "Refund ten cents of order 1003");
-  await t.press(page, "Edit");
-  await page.fill("input[name=amount]", "much");
-  await page.keyboard.press("Enter");
-  await page.getByText("Amount (€) must be a number.").waitFor();
-  await t.shot(page, "invalid");
-  await page.fill("input[name=amount]", "0,05"); // many keyboards have no point
-  await page.keyboard.press("Enter");
-  await t.answered(page, "Refunded in part.");
-  await t.chipsAre(page, ["refund:done"]);
-  await shows(page.locator('[data-testid="tool-chip"]'), /"refunded": 0\.05/);
-}
-
 /** An edit that the server refuses is asked for again; what nobody touches stays as it is. */
 export async function refusedEdit(t) {
   await t.script(calls("I prepared it.", ship()), says("It is on its way."));

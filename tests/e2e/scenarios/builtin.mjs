@@ -27,22 +27,6 @@ export async function builtinApprove(t) {
   await t.shot(page, "reloaded");
 }
 
-export async function builtinEdit(t) {
-  await t.script(TURN, says("Refunded in part."));
-  const page = await open(t);
-  await say(page, "Refund ten cents of order 1003");
-  await page.getByRole("button", { name: "Edit" }).click();
-  await accessible(page, "edit");
-  await page.fill(".field input", "much");
-  await page.getByRole("button", { name: "Approve with changes" }).click();
-  await shows(page.locator(".field-error"), /must be a number/);
-  await page.fill(".field input", "0,05"); // many keyboards have no point
-  await page.press(".field input", "Enter");
-  await done(page);
-  await shows(page.locator(".tool-decision").last(), new RegExp(`^Approved at ${CLOCK}, in the chat · Amount 0\\.10 € → 0\\.05 €$`));
-  await toolsAre(page, ["refund:done"]);
-}
-
 export async function builtinReject(t) {
   await t.script(TURN, says("Left alone."));
   const page = await open(t);

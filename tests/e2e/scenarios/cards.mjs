@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { answer, done, open, say, threadOf, toolsAre } from "../builtin.mjs";
+import { CLOCK, answer, done, open, say, threadOf, toolsAre } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
@@ -69,11 +69,12 @@ export async function builtinKeepsEdit(t) {
   await page.locator('.card[data-mode="view"]').waitFor();
   await page.getByRole("button", { name: "Edit" }).click();
   await becomes(() => amount.inputValue(), "0.1", "it was left");
-  await amount.fill("0.05");
+  await amount.fill("0,05"); // many keyboards have no point
   await page.reload();
-  await becomes(() => amount.inputValue(), "0.05");
+  await becomes(() => amount.inputValue(), "0,05");
   await page.getByRole("button", { name: "Approve with changes" }).click();
   await answer(page, "Refunded in part.");
+  await shows(page.locator(".tool-decision").last(), new RegExp(`^Approved at ${CLOCK}, in the chat · Amount 0\\.10 € → 0\\.05 €$`));
   await toolsAre(page, ["refund:done"]);
 }
 
@@ -96,12 +97,13 @@ export async function keepsEdit(t) {
   await page.reload();
   await t.press(page, "Edit");
   await becomes(() => amount.inputValue(), "0.1", "it was left");
-  await amount.fill("0.05");
+  await amount.fill("0,05"); // many keyboards have no point
   await page.reload();
-  await becomes(() => amount.inputValue(), "0.05");
+  await becomes(() => amount.inputValue(), "0,05");
   await page.getByRole("button", { name: "Approve with changes" }).click();
   await t.answered(page, "Refunded in part.");
   await t.chipsAre(page, ["refund:done"]);
+  await shows(page.locator('[data-testid="tool-chip"]'), /"refunded": 0\.05/);
 }
 
 /** One refund ran. Before that nothing is said; about the same order it is; of the very same call in red. */
