@@ -16,7 +16,7 @@ from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import limit_of
-from agui_gate.http.views import approval_view, json_response, listed_view, tombstone_view
+from agui_gate.http.views import approval_view, compressed, json_response, listed_view, tombstone_view
 from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import ApprovalPage, Which
@@ -48,7 +48,7 @@ class ApprovalRoutes:
         else:
             approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
         approvals = await self._with_freezes(page.approvals, approvals)
-        return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
+        return await compressed(request, json_response({"approvals": approvals, "next_cursor": page.next_cursor}))
 
     async def _with_freezes(self, approvals: list[Approval], views: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the views, with ``frozen`` in those of calls that wait and that nobody can let go now."""

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from agui_gate.errors import InvalidRequest, NotFound
 from agui_gate.http.request_body import json_body
 from agui_gate.http.server import HttpServer
-from agui_gate.http.views import calls_view, head_view, json_response, thread_response, unless_known
+from agui_gate.http.views import calls_view, compressed, head_view, json_response, thread_response, unless_known
 from agui_gate.protocol.request_decoder import decode_json
 from agui_gate.protocol.run_input import check_id
 from agui_gate.runs.stop_and_delete import Ended
@@ -60,13 +60,13 @@ class ThreadRoutes:
         thread, reservation = found
         meter = next((one for one in self._engine.extensions.all if hasattr(one, "usage_of")), None)
         more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(principal, thread.id)}
-        return await thread_response(thread, self._engine.members, reservation, more)
+        return await compressed(request, await thread_response(thread, self._engine.members, reservation, more))
 
     async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
         if calls is None:
             raise _missing()
-        return unless_known(request, json_response(calls_view(calls, self._engine.members)))
+        return await compressed(request, unless_known(request, json_response(calls_view(calls, self._engine.members))))
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""

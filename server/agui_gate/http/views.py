@@ -15,6 +15,7 @@ from agui_gate.concurrency import if_large, json_list
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
+from agui_gate.extra_loader import find
 from agui_gate.protocol.approval_records import record
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.snapshot import agui_messages
@@ -37,6 +38,12 @@ def unless_known(request: Request, response: Response) -> Response:
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return response
+
+
+async def compressed(request: Request, response: Response) -> Response:
+    """Returns ``response`` as small as the client takes it, where the page's files are installed, whose need it is."""
+    extra = find("page.compression")
+    return response if extra is None else await extra.compressed(request, response)
 
 
 Agents = Mapping[str, Agent]

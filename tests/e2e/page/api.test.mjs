@@ -3,7 +3,7 @@ import { afterEach, mock, test } from "node:test";
 import { page } from "./support.mjs";
 
 Object.assign(globalThis, { document: { baseURI: "http://localhost/" }, window: { sessionStorage: { getItem: () => null } } });
-const { getCalls, run } = await page("api.js");
+const { askEarly, getCalls, getThread, run } = await page("api.js");
 
 const untilAborted = (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
@@ -34,3 +34,17 @@ test("a run's request says that leaving it stops nothing", async () => {
 });
 
 afterEach(() => mock.timers.reset());
+
+test("a thread that was asked for early is asked for once, and later anew", async () => {
+  const asked = [];
+  globalThis.fetch = async (url) => (asked.push(new URL(url).pathname), { ok: true, headers: new Headers(), json: async () => ({ id: asked.length }) });
+  askEarly("t1");
+  assert.deepEqual(await getThread("t1"), { id: 1 });
+  assert.deepEqual(await getThread("t1"), { id: 2 });
+  askEarly("t1");
+  assert.deepEqual(await getThread("t2"), { id: 4 });
+  assert.deepEqual(await getThread("t1"), { id: 5 }, "by then the early one is old");
+  globalThis.fetch = async () => Promise.reject(new TypeError("away"));
+  askEarly("t1");
+  await assert.rejects(getThread("t1"), { code: "network" });
+});

@@ -29,6 +29,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from agui_gate.extras.components.bundle import Bundle, Files, components, named
+from agui_gate.extras.page.compression import SMALL, accepts
 
 BUILT = Path(__file__).parents[4] / "frontend-demo" / "dist"
 LINK = '<a class="sidebar-note" href="copilot/">The CopilotKit page</a>'
@@ -57,8 +58,6 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
 UNNAMED = frozenset({"components/auto.js", "theme.js", "approvals.js", "approvalwords.js"})
 """Scripts that the page's modules don't import."""
-SMALL = 1024
-"""Bytes below which compressing gains nothing."""
 
 
 def routes(server: object) -> list[BaseRoute]:
@@ -83,7 +82,7 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
 
     def html(request: Request, text: str) -> Response:
         headers = HEADERS | {"vary": "Accept-Encoding"}
-        if not _takes("gzip", request.headers):
+        if not accepts("gzip", request.headers):
             return HTMLResponse(text, headers=headers)
         return HTMLResponse(gzip.compress(text.encode(), mtime=0), headers=headers | {"content-encoding": "gzip"})
 
@@ -94,15 +93,6 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
         Mount("/copilot/assets", PageFiles(directory=built / "assets", headers=BUILT_HEADERS | KEPT)),
         Mount("/copilot", PageFiles(directory=built, html=True, headers=BUILT_HEADERS)),
     ]
-
-
-def _takes(coding: str, headers: Headers) -> bool:
-    """Returns whether who asks takes an answer that is compressed in that way."""
-    for accepted in headers.get("accept-encoding", "").split(","):
-        name, _, weight = accepted.partition(";")
-        if name.strip().lower() == coding:
-            return weight.replace(" ", "").lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
 
 
 class PageFiles(StaticFiles):
@@ -139,10 +129,10 @@ class PageFiles(StaticFiles):
         file, stat, accepted = Path(response.path), response.stat_result, Headers(scope=scope)
         if stat is None or stat.st_size < SMALL or file.suffix not in TEXTS:
             return response
-        if _takes("br", accepted) and (made := file.with_name(f"{file.name}.br")).is_file():
+        if accepts("br", accepted) and (made := file.with_name(f"{file.name}.br")).is_file():
             body = await anyio.to_thread.run_sync(made.read_bytes)
             return Response(body, response.status_code, _of_body(response.headers) | {"content-encoding": "br"})
-        if not _takes("gzip", accepted):
+        if not accepts("gzip", accepted):
             return response
         written, body = self._packed.get(file, (0.0, b""))
         if written != stat.st_mtime:

@@ -54,10 +54,23 @@ export async function listAgents() {
   return body.agents ?? [];
 }
 
-/** A thread as the server keeps it: messages, state, open approvals. */
-export async function getThread(threadId) {
-  return (await call(`threads/${encodeURIComponent(threadId)}`)).json();
+let early = null; // a thread that is on its way before anything wants it
+
+/** Ask for a thread at once, if there is one; the next `getThread` of it takes that answer. */
+export function askEarly(threadId) {
+  if (!threadId) return;
+  early = { threadId, thread: readThread(threadId) };
+  early.thread.catch(() => {}); // told to whoever wants it
 }
+
+/** A thread as the server keeps it: messages, state, open approvals. */
+export function getThread(threadId) {
+  const { thread } = early?.threadId === threadId ? early : { thread: readThread(threadId) };
+  early = null;
+  return thread;
+}
+
+const readThread = async (threadId) => (await call(`threads/${encodeURIComponent(threadId)}`)).json();
 
 /** The same without what was said: what its run and its gated calls are at. Cheap, to be asked again and again. */
 export async function getCalls(threadId) {

@@ -201,6 +201,7 @@ function go(threadId, agent) {
 }
 
 async function start() {
+  api.askEarly(threadInAddress()); // over a slow line the thread needn't wait for what is served
   try {
     agents = await api.listAgents();
   } catch (error) {
