@@ -280,6 +280,16 @@ bench: $(VENV)/.test ## Our own figures, next to a bare proxy
 scale: $(VENV)/.test ## Throughput and cost of 1, 2 and 4 replicas on one PostgreSQL (docs/capacity.md)
 	@$(BIN)/python -m tests.scale $(ARGS)
 
+.site/.stamp: $(VENV)/.python requirements/site.txt
+	@echo 'set-up: what makes a site of the documentation, in an environment of its own (only the first time)'
+	@$(BIN)/python -m venv .site
+	@.site/bin/python -m pip install --disable-pip-version-check -qq --requirement requirements/site.txt
+	@touch $@
+
+.PHONY: site
+site: .site/.stamp ## The documentation as a site, in site/ (ARGS=serve: http://127.0.0.1:8000)
+	@PYTHONPATH=. NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs $(or $(ARGS),build)
+
 .PHONY: docs
 docs: $(VENV)/.test ## Make the tables of docs/ anew: settings, errors, requirements
 	@$(BIN)/python -m tools.pages

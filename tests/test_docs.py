@@ -14,7 +14,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.http.routes import ExtraRoutes
 from tests.product.inprocess import Parrot
 from tests.test_structure import MODULES, tracked_files
-from tools import pages, sentences
+from tools import pages, sentences, site
 
 TESTKIT = pages.DOCS.parent / "adapters/agui_gate_adapters/testkit"
 NO_RULES = {"A1", "A2", "A3"}
@@ -34,6 +34,29 @@ def test_a_table_that_is_not_up_to_date_is_found() -> None:
     assert now.startswith("before\n")
     assert now.endswith("<!-- end -->\nafter\n")
     assert pages.filled(now) == now
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    menu = (pages.DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert sorted(re.findall(r"[\w.-]+\.md", menu)) == sorted(
+        [path.name for path in pages.DOCS.glob("*.md")] + [f"python.{module}.md" for module in site.MODULES]
+    )
+
+
+def test_links_out_of_the_docs_lead_to_the_repository() -> None:
+    class Page:
+        class file:
+            src_uri = "adr/0001-x.md"
+
+    class Config:
+        repo_url = "https://example.org/r"
+
+    said = "[a](../../server/agui_gate) [b](../../README.md#use-it) [c](../design.md#x) "
+    said += "[d](0002-y.md) [e](https://e.org) [f](../adr)"
+    assert site.on_page_markdown(said, Page(), Config(), None) == (
+        "[a](https://example.org/r/tree/main/server/agui_gate) [b](https://example.org/r/blob/main/README.md#use-it) "
+        "[c](../design.md#x) [d](0002-y.md) [e](https://e.org) [f](https://example.org/r/tree/main/docs/adr)"
+    )
 
 
 def test_sentences_are_short() -> None:

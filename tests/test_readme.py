@@ -48,6 +48,14 @@ def test_the_first_python_block_makes_an_application(monkeypatch: pytest.MonkeyP
     assert [tool.name for tool in space["agent"].tools] == ["search_orders", "refund"]
 
 
+def test_the_first_steps_make_an_application(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "shop"}
+    exec(compile(next(block for block in blocks("python") if 'name="shop"' in block), "start.md", "exec"), space)
+    assert [tool.name for tool in space["agent"].tools] == ["search_orders", "refund"]
+
+
 def test_the_block_about_mcp_makes_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     space: dict[str, Any] = {}
