@@ -89,10 +89,13 @@ def test_the_block_about_models_makes_agents(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("line", re.findall(r"^agui-gate (.*?)(?:  #.*)?$", "\n".join(blocks("sh")), re.MULTILINE))
 def test_the_commands_have_these_options(line: str) -> None:
-    command, *arguments = shlex.split(line)
-    context = program.get_command(click.Context(program), command)
-    assert context is not None
-    assert context.make_context(command, arguments, resilient_parsing=False).params
+    name, *arguments = shlex.split(line.partition(" > ")[0])
+    command = program.get_command(click.Context(program), name)
+    while isinstance(command, click.Group):
+        name, *arguments = arguments
+        command = command.get_command(click.Context(command), name)
+    assert command is not None
+    assert command.make_context(name, arguments, resilient_parsing=False).params is not None
 
 
 async def test_the_transcripts_are_the_demos_events() -> None:
