@@ -397,6 +397,7 @@ SETTINGS: dict[str, object] = {
     "keep_alive_seconds": 75.0,
     "log_level": "info",
     "log_principals": "",
+    "log_format": "text",
     "metrics": "",
     "usage": False,
     "prices": "",

@@ -119,9 +119,11 @@ class Stderr(logging.StreamHandler[TextIO]):
         return masked(super().format(record))
 
 
-def to_stderr(level: int) -> None:
-    """Writes to stderr: for a terminal in colours and columns, for anything else in lines of keys and values."""
-    terminal = sys.stderr.isatty()
+def to_stderr(level: int, form: str = "text") -> None:
+    """Writes to stderr: for a terminal in colours and columns, for anything else in lines of keys and values; in the
+    ``form`` ``json`` each line is an object.
+    """
+    terminal = sys.stderr.isatty() and form == "text"
     both: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -140,7 +142,7 @@ def to_stderr(level: int) -> None:
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *both],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.dev.ConsoleRenderer(colors=True) if terminal else _lines,
+                structlog.dev.ConsoleRenderer(colors=True) if terminal else _FORMS[form],
             ],
         )
     )
@@ -156,3 +158,6 @@ def _lines(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
     traceback = event.pop("exception", None)
     line = _logfmt(logger, method, event)
     return f"{line}\n{traceback}" if traceback else line
+
+
+_FORMS: dict[str, Any] = {"text": _lines, "json": structlog.processors.JSONRenderer()}

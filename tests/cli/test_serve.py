@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx2
@@ -52,6 +53,21 @@ def test_the_banner_tells_address_agents_store_and_access(tmp_path: Path) -> Non
     assert code == 0
     assert (tmp_path / "agui-gate.db").exists()
     assert "Traceback" not in server.text
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_logs_first_line_names_the_release(tmp_path: Path, form: str) -> None:
+    with serving(tmp_path, "cli_shop:agent", AGUI_GATE_LOG_FORMAT=form) as (server, client):
+        run = {**run_input("hello"), "protocolVersion": "9.0"}
+        assert "You said hello" in client.post("/", json=run).text
+        server.stop(signal.SIGINT)
+    if form == "text":
+        assert re.search(rf"level=info event=server_started .*release={version('agui-gate')} at={URL}", server.text)
+        return
+    first, *more = [json.loads(line) for line in server.text.splitlines() if line.startswith("{")]
+    assert (first["event"], first["release"], first["level"]) == ("server_started", version("agui-gate"), "info")
+    assert re.fullmatch(URL, first["at"])
+    assert [line["event"] for line in more] == ["newer_version"]
 
 
 def test_two_servers_with_one_bus_follow_each_others_runs(tmp_path: Path, valkey: Valkey) -> None:
@@ -255,7 +271,7 @@ def test_a_decision_is_a_line_on_stderr(tmp_path: Path, level: str, told: bool) 
         (asked,) = client.get("/approvals").json()["approvals"]
         client.post(f"/approvals/{asked['id']}", json={"approved": False})
         server.stop(signal.SIGTERM)
-    lines = [line for line in server.text[len(before) :].splitlines() if "level=" in line]
+    lines = [line for line in server.text[len(before) :].splitlines() if "level=" in line and "_started" not in line]
     assert len(lines) == (1 if told else 0)
     for line in lines:
         assert "level=info event=decided" in line

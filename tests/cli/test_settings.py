@@ -136,7 +136,7 @@ def test_settings_made_in_code_are_checked_too() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("AGUI_GATE_TOKEN_FILE", "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS?"),
+        ("AGUI_GATE_TOKEN_FILE", "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS_FILE?"),
         ("AGUI_GATE_PROT", "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?"),
         ("agui_gate_tokens", "agui_gate_tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
         ("Agui_Gate_Tokens", "Agui_Gate_Tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
@@ -217,7 +217,7 @@ def test_what_kubernetes_sets_beside_a_service_of_our_name_is_no_setting() -> No
 def test_no_command_goes_on_with_a_misspelt_setting(cli: Cli, command: str) -> None:
     result = cli(*command.split(), env={"AGUI_GATE_TOKEN_FILE": SECRET})
     assert result.exit_code == (1 if command == "doctor" else 2)
-    assert "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS?" in result.output
+    assert "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS_FILE?" in result.output
     assert SECRET not in result.output
 
 

@@ -199,6 +199,13 @@ def _principals(value: Any) -> str:
     return str(value)
 
 
+def _format(value: Any) -> str:
+    """`text` or `json`."""
+    if value not in ("text", "json"):
+        raise ValueError(f'must be "text" or "json", not {value!r}')
+    return str(value)
+
+
 def _metrics(value: Any) -> str:
     """`on`, `:9090`, or `host:9090`."""
     text = _text(value) if value != "" else ""
@@ -295,6 +302,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "prices": _path,
     "budgets": _budgets,
     "log_principals": _principals,
+    "log_format": _format,
     "metrics": _metrics,
     "traces": _switch,
     "webhooks": _webhooks,

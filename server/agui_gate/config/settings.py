@@ -158,6 +158,8 @@ class Settings:
     """Seconds for which a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
     log_level: str = "info"
     """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
+    log_format: Literal["text", "json"] = "text"
+    """The form of the log's lines: `text` or `json`."""
     usage: bool = False
     """True: the store keeps what each request to a model uses, and `GET /usage` tells it ([usage.md](usage.md))."""
     prices: str = ""

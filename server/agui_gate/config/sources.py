@@ -126,9 +126,10 @@ def _is_service_link(name: str, value: str) -> bool:
 
 def _unknown(name: str, source: str) -> str:
     """Returns the refusal of a name that is no setting. Its value isn't in it: that may be a secret."""
-    close = difflib.get_close_matches(name, READERS, n=1)
-    written = source if source.startswith(PREFIX) else f"{name} in {source}"
-    hint = (PREFIX + close[0].upper() if source.startswith(PREFIX) else close[0]) if close else None
+    is_variable = source.startswith(PREFIX)
+    close = difflib.get_close_matches(name, [*READERS, *(f"{one}_file" for one in SECRETS if is_variable)], n=1)
+    written = source if is_variable else f"{name} in {source}"
+    hint = (PREFIX + close[0].upper() if is_variable else close[0]) if close else None
     return f"{written} is not a setting{f'; did you mean {hint}?' if hint else ' (docs/settings.md lists them).'}"
 
 

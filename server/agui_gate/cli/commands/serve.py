@@ -1,14 +1,19 @@
 """`agui-gate serve`: agents on an address."""
 
+import sys
 from pathlib import Path
 
 import click
+import structlog
 
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.server.plan import Plan, prepare
 from agui_gate.cli.target import model_option
 from agui_gate.cli.terminal.console import log_to_stderr
 from agui_gate.config.setting_values import LEVELS
+from agui_gate.release import describe_release
+
+log = structlog.get_logger("agui_gate.server")
 
 HELP = """Serve TARGET, which is module:object: an Agent, a list of agents, or an ASGI application.
 
@@ -76,12 +81,15 @@ def _serve(ctx: click.Context, plan: Plan) -> None:
     from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, serve_forever
 
     ready = prepare(plan)
-    log_to_stderr(ctx, ready.settings.log_level)
+    log_to_stderr(ctx, ready.settings.log_level, ready.settings.log_format)
     limits = limits_from(ready.settings, raise_descriptors())
     with bind(ready.settings.host, ready.settings.port) as sock:
 
         def announce() -> None:
-            ready.announce(address_of(sock, ready.settings.host))
+            address = address_of(sock, ready.settings.host)
+            ready.announce(address)
+            if not sys.stderr.isatty():  # on a terminal the banner says it
+                log.info("server_started", release=describe_release(), at=address)
 
         files = SettingsFiles(plan, ready)
         on_hangup = files.read_again if files.are_some else None

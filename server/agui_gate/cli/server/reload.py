@@ -111,6 +111,6 @@ def create() -> Any:
     except AguiGateError as error:
         click.echo(f"error: {error.message}\nwaiting for a file to change", err=True)
         sys.exit(2)
-    to_stderr(logging.getLevelNamesMapping()[ready.settings.log_level.upper()])
+    to_stderr(logging.getLevelNamesMapping()[ready.settings.log_level.upper()], ready.settings.log_format)
     ready.announce(typed["url"])
     return ready.app
