@@ -83,7 +83,7 @@ $(VENV)/.llama: $(VENV)/.test requirements/llama.txt
 	@cd $* && npm ci --silent
 	@touch $@
 
-PAGE = frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html frontend-demo/*.ts) examples/pages/copilotkit.jsx \
+PAGE = frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html frontend-demo/*.ts examples/pages/copilotkit.jsx) \
 	$(shell find frontend-demo/src frontend-demo/public components/core components/elements components/*.js -type f 2>/dev/null)
 
 frontend-demo/dist/.stamp: $(PAGE)

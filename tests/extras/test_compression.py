@@ -9,7 +9,6 @@ import pytest
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
-from agui_gate.extras.page import compression
 from agui_gate.http import views
 from tests.product.inprocess import Answer, Parrot, request, run_body, started
 
@@ -51,7 +50,7 @@ async def test_a_short_one_is_not(served: Any) -> None:
 
 
 async def test_what_is_known_is_known_in_both_forms(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "SMALL", 0)
+    monkeypatch.setattr(views, "COMPRESSED", 0)
     plain = await read(served, "short", "view=calls")
     packed = await read(served, "short", "view=calls", accept_encoding="gzip")
     assert packed.headers["etag"] == f"W/{plain.headers['etag']}"

@@ -114,6 +114,9 @@ async def test_no_call_is_claimed_after_the_answer(
             assert clicker.stdin is not None
             clicker.stdin.write("go\n")
             clicker.stdin.flush()
+        async with asyncio.timeout(PATIENCE_S):
+            while not await _claimed(store):
+                pass  # each look waits for the store
         await store.freeze(ALL)
         after = await _claimed(store)
         told = [await asyncio.to_thread(clicker.communicate, timeout=PATIENCE_S) for clicker in clickers]

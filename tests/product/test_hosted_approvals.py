@@ -578,8 +578,15 @@ def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> N
         "counted_calls",
         "freezes",
         "grants",
+        "deliveries",
+        "delivery_workers",
+        "approval_steps",
+        "model_requests",
+        "usage_days",
+        "budgets",
     ):
         connection.execute(f"DROP TABLE {table}")
+    connection.execute("ALTER TABLE approvals DROP COLUMN trace")
     connection.execute("ALTER TABLE approvals DROP COLUMN runner")
     connection.execute("ALTER TABLE approvals DROP COLUMN protocol_version")
     (thread, entries) = connection.execute("SELECT key, entries FROM threads").fetchone()

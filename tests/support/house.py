@@ -73,7 +73,7 @@ class House:
     async def beat(self) -> None:
         """What the heart does, now."""
         await Heartbeat(
-            self.store, self.store, self.engine._leases, self.engine._asked_to_stop, self.engine._lost
+            self.store, self.store, self.engine.leases, self.engine._asked_to_stop, self.engine._lost
         ).beat()
 
 

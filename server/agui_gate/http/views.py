@@ -42,9 +42,12 @@ def unless_known(request: Request, response: Response) -> Response:
 
 async def compressed(request: Request, response: Response) -> Response:
     """Returns ``response`` as small as the client takes it, where the page's files are installed, whose need it is."""
-    extra = find("page.compression")
+    extra = find("page.compression") if len(response.body) >= COMPRESSED else None
     return response if extra is None else await extra.compressed(request, response)
 
+
+COMPRESSED = 1024
+"""Bytes from which on compressing an answer gains something."""
 
 Agents = Mapping[str, Agent]
 

@@ -29,7 +29,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from agui_gate.extras.components.bundle import Bundle, Files, components, named
-from agui_gate.extras.page.compression import SMALL, accepts
+from agui_gate.extras.page.compression import accepts
+from agui_gate.http.views import COMPRESSED
 
 BUILT = Path(__file__).parents[4] / "frontend-demo" / "dist"
 LINK = '<a class="sidebar-note" href="copilot/">The CopilotKit page</a>'
@@ -127,7 +128,7 @@ class PageFiles(StaticFiles):
         if not isinstance(response, FileResponse):
             return response
         file, stat, accepted = Path(response.path), response.stat_result, Headers(scope=scope)
-        if stat is None or stat.st_size < SMALL or file.suffix not in TEXTS:
+        if stat is None or stat.st_size < COMPRESSED or file.suffix not in TEXTS:
             return response
         if accepts("br", accepted) and (made := file.with_name(f"{file.name}.br")).is_file():
             body = await anyio.to_thread.run_sync(made.read_bytes)

@@ -10,8 +10,6 @@ from starlette.responses import Response
 
 from agui_gate.concurrency import off_loop
 
-SMALL = 1024
-"""Bytes below which compressing gains nothing."""
 LARGE = 64 * 1024
 """Bytes from which on compressing takes long enough to be done off the loop."""
 LEVEL = 5
@@ -32,7 +30,7 @@ async def compressed(request: Request, response: Response) -> Response:
     it is the same for both forms.
     """
     body = bytes(response.body)
-    if len(body) < SMALL or response.status_code == 304:
+    if response.status_code == 304:
         return response
     response.headers.add_vary_header("Accept-Encoding")
     if not accepts("gzip", request.headers):
