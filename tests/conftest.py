@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from agui_gate.protocol import sent_messages
 from agui_gate.runs.warm_up import frozen
@@ -159,6 +160,20 @@ def pytest_collection_finish() -> None:
     None that a test starts is the first one then, which would walk through every collected test: a second each time.
     """
     frozen.enter()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Of several processes, send the one that reports what came of a test, and what failed around it: one message each.
+
+    What xdist sends of a test that passes is six, for which the two processes need more time than for many a test.
+    """
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:

@@ -195,7 +195,10 @@ async def test_every_cell_is_as_the_table_says(world: World, method: str, path: 
     make = world.granted if path.startswith("/grants") else world.made
     ids = await make()
     before = await snapshot(world, ids)
-    for name, principal in TOKENS.items():
+    turn = list(RIGHTS).index((method, path))
+    for n, (name, principal) in enumerate(TOKENS.items()):
+        if not needed & rights_of(principal) and n % len(WHERE) != (turn + n // len(WHERE)) % len(WHERE):
+            continue  # it has no right to this wherever it is; that is asked at one place, which are taken in turn
         answer = await world.send(name, method, *asked(method, path, ids))
         cell = f"{method} {path} as {name}: {answer[:2]}"
         if not needed & rights_of(principal):
