@@ -33,7 +33,7 @@ from agui_gate.core.transcript import (
 )
 from tests.support.chance import examples
 
-PROVEN = examples(500)
+PROVEN = examples(250)
 """For properties that must hold for anything."""
 
 CHECKED = examples(100)

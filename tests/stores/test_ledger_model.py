@@ -158,6 +158,6 @@ class SQLiteLedger(Ledger):
 
 
 TestMemoryLedger = MemoryLedger.TestCase
-TestMemoryLedger.settings = settings(examples(60), stateful_step_count=30)
+TestMemoryLedger.settings = settings(examples(30), stateful_step_count=30)
 TestSQLiteLedger = SQLiteLedger.TestCase
 TestSQLiteLedger.settings = settings(examples(15), stateful_step_count=25)
