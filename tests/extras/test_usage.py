@@ -22,7 +22,7 @@ from agui_gate.extras.usage import budgets as budgets_of
 from agui_gate.extras.usage.budgets import OUTPUT_TOKENS, Budgets
 from agui_gate.extras.usage.meter import UsageMeter
 from agui_gate.extras.usage.prices import Prices
-from agui_gate.extras.usage.report import as_csv
+from agui_gate.extras.usage.report import as_csv, thread_view
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Change, Store
@@ -122,6 +122,26 @@ async def test_usage_is_told_to_who_used_it_and_to_operators_of_the_tenant(price
     assert of_thread["usage"]["total"]["requests"] == 1
     assert of_thread["usage"]["by_model"][0]["model"] == "cheap"
     assert (refused.status, nobody.status) == (403, 401)
+
+
+async def test_a_thread_that_was_deleted_is_not_the_next_one_of_its_id() -> None:
+    async with served() as s:
+        await s.say("ann")
+        await request(s.app, "DELETE", "/threads/t", headers={"authorization": "ann"})
+        await s.say("ann")
+        assert (await s.get("ann", path="/threads/t"))["usage"]["total"]["requests"] == 1
+        assert (await s.get("ann"))["total"]["requests"] == 2
+
+
+async def test_a_large_report_lets_others_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused = []
+    monkeypatch.setattr("agui_gate.extras.usage.report.AT_ONCE", 1)
+    monkeypatch.setattr("agui_gate.concurrency.Pacer.due", True)
+    monkeypatch.setattr("agui_gate.concurrency.Pacer.pause", lambda _: asyncio.sleep(0, paused.append(1)))
+    lines = [asked(str(number), model=str(number % 3)) for number in range(6)]
+    view = await thread_view(lines, is_whole=True)
+    assert [(one["model"], one["requests"]) for one in view["by_model"]] == [("0", 2), ("1", 2), ("2", 2)]
+    assert (view["total"]["requests"], view["total"]["input_tokens"], len(paused)) == (6, 30, 9)
 
 
 async def test_csv_has_no_formulas() -> None:
@@ -336,6 +356,42 @@ async def test_what_was_reserved_for_a_request_that_failed_is_given_back() -> No
     assert (found["total"]["requests"], found["total"]["failed"]) == (2, 2)
 
 
+async def test_an_answer_without_usage_counts_as_what_was_reserved() -> None:
+    plan = [[*says("ok"), ad.TurnDone(usage=usage)] for usage in (ad.Usage("acme", "cheap", None, None, None),) * 9]
+    async with served(budgets=("principal:6000",), plan=plan) as s:
+        assert [(await s.say("ann")).status for _ in range(3)] == [200, 200, 429]
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+async def test_what_was_reserved_for_a_request_that_was_never_made_is_given_back(
+    stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(_: Any) -> None:
+        raise LeaseLost
+
+    runs: list[Any] = []
+    begun = UsageMeter.run_begun
+    monkeypatch.setattr(UsageMeter, "run_begun", lambda *args: (runs.append(args[2].task), begun(*args))[1])
+    async with served(budgets=("all:1000000", "run:1000000")) as s:
+        meter = s.app.state.engine.extensions.all[0]
+        reserve = meter.ledger.reserve
+
+        async def stop(*args: Any) -> None:
+            await reserve(*args)
+            runs[0].cancel()
+            await asyncio.sleep(0)
+
+        if stopped:
+            monkeypatch.setattr(meter.ledger, "reserve", stop)
+        else:
+            monkeypatch.setattr("agui_gate.turns.model_turn.ProviderContinuation.suspend", lost)
+        await s.say("ann")
+        await asyncio.gather(*meter._saving)
+        spent = await meter.ledger.spent(f"all:{s.app.state.engine.store.now() // DAY_MS}:")
+        assert (spent, s.model.requests) == ((0, 0), [])
+        assert (meter.reserving, meter.budgets._runs) == ({}, {})
+
+
 async def test_at_midnight_it_begins_anew(store: Store, ledger: UsageLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = Budgets(("principal:100",), ledger, store)
     await budgets.reserve("ann", "run_1", 100, 0)
@@ -440,5 +496,8 @@ async def test_usage_is_kept_beside_traces() -> None:
     live = await engine.run(engine.agent(None), RunInput("t", "r", [Message("user", id="u", content="hi")]), "ann")
     assert live.task is not None
     await live.task
-    assert (await meter.usage_of("ann", "t"))["total"]["requests"] == 1
+    (thread,) = (await engine.store.list_threads("ann", limit=1)).threads
+    found = await engine.store.read_thread("ann", thread.id)
+    assert found is not None
+    assert (await meter.usage_of(found))["total"]["requests"] == 1
     await engine.aclose()

@@ -59,7 +59,7 @@ class ThreadRoutes:
             raise _missing()
         thread, reservation = found
         meter = next((one for one in self._engine.extensions.all if hasattr(one, "usage_of")), None)
-        more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(principal, thread.id)}
+        more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(thread)}
         return await compressed(request, await thread_response(thread, self._engine.members, reservation, more))
 
     async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:

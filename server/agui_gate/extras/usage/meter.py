@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
 from agui_gate.adapter import Adapter, TurnDone, Usage
+from agui_gate.concurrency import to_the_end
 from agui_gate.core.principals import tenant_of
 from agui_gate.core.transcript import Entry, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, LeaseLost, ProviderError, ProviderUnavailable
@@ -30,7 +31,7 @@ from agui_gate.extras.usage.store import HeldStore
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.sql.usage import UsageLedger, ledger_of
-from agui_gate.stores.usage import KINDS, ModelRequest, Spent
+from agui_gate.stores.usage import KINDS, ModelRequest, Spent, together
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns import tool_execution
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
@@ -54,6 +55,8 @@ class UsageMeter(Extension):
         self._settings, self._inner = settings, inner
         self._due: dict[str, list[ModelRequest]] = {}
         self._saving: set[asyncio.Task[None]] = set()
+        self.reserving: dict[str, set[_KeptTurns]] = {}
+        """By run key: the steps that have reserved for a request, and don't know yet what it used."""
         self.ledger: UsageLedger
         self.budgets: Budgets
         self._store: Store
@@ -116,10 +119,13 @@ class UsageMeter(Extension):
             left = [one for one in self._due.get(run_key, ()) if one not in requests]
             self._due[run_key] = left
 
-    async def usage_of(self, owner: str, thread_id: str) -> dict[str, Any]:
-        """Returns what a thread has used: the member ``usage`` of `GET /threads/{id}`."""
-        requests, is_whole = await self.ledger.requests("owner", owner, thread_id=thread_id)
-        return thread_view(requests, is_whole=is_whole)
+    async def usage_of(self, thread: Thread) -> dict[str, Any]:
+        """Returns what a thread has used: the member ``usage`` of `GET /threads/{id}`. One of the same id that was
+        deleted before is another thread.
+        """
+        owner, since = thread.principal, thread.created_at
+        requests, is_whole = await self.ledger.requests("owner", owner, since, thread_id=thread.id)
+        return await thread_view(requests, is_whole=is_whole)
 
     # --- the trunk's meter -------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
@@ -133,9 +139,11 @@ class UsageMeter(Extension):
         live.task.add_done_callback(partial(self._run_over, thread.run_key))
 
     def _run_over(self, run_key: str, _: "asyncio.Task[None]") -> None:
+        unused = [spent for step in self.reserving.pop(run_key, ()) for spent in step.unused()]
         self.budgets.forget(run_key)
-        if left := self._due.pop(run_key, None):
-            self._save(left)
+        left = self._due.pop(run_key, ())
+        if left or unused:
+            self._save(left, together(unused))
 
     def give_back(self, spent: Sequence[Spent]) -> None:
         """Gives back what was reserved for a request that was never made."""
@@ -174,10 +182,8 @@ class UsageMeter(Extension):
         return await run(*args, **more)
 
     # --- requests ----------------------------------------------------------------------------------------------------
-    async def reserve(self, speaker: Speaker, prompt: str) -> Reservation | None:
+    async def reserve(self, speaker: Speaker, prompt: str) -> Reservation:
         """Reserves for the next request. Raises `LimitReached`."""
-        if not self.budgets:
-            return None
         thread, adapter = speaker.thread, speaker.member.agent.adapter
         tokens = (thread.capacity.size + len(prompt)) // BYTES_PER_TOKEN
         cost, _ = self.prices.cost(*_names(adapter, None), {"input": tokens, "output": OUTPUT_TOKENS})
@@ -197,8 +203,8 @@ class UsageMeter(Extension):
     ) -> None:
         """Keeps a request with the next commit of its run, and those to the models of a list before it.
 
-        ``begun`` and ``first`` are seconds by `time.perf_counter`. ``is_known`` False: it broke off, and what was
-        reserved counts as used.
+        ``begun`` and ``first`` are seconds by `time.perf_counter`. ``is_known`` False: it broke off. What was
+        reserved counts as used then, and where the provider said nothing of an answer's tokens.
         """
         *failed, last = getattr(adapter, "attempts", ()) or (None,)
         for attempt in failed:
@@ -225,7 +231,8 @@ class UsageMeter(Extension):
         tokens = {kind: getattr(usage, member, None) for kind, member in MEMBERS.items()}
         cost, priced = self.prices.cost(provider, model, tokens)
         used = (tokens["input"] or 0) + (tokens["output"] or 0), cost or 0
-        if not is_known and reservation is not None:
+        is_told = outcome != "ok" or not tokens["input"] is tokens["output"] is None
+        if reservation is not None and not (is_known and is_told):
             used = reservation.tokens, reservation.cost
         request = ModelRequest(
             id=secrets.token_hex(12),
@@ -263,14 +270,22 @@ class _KeptTurns(TurnStep):
     async def request(self, draft: Draft) -> None:
         """Reserves, and begins to time a request."""
         if self._reservation is not None:  # the request before was never made
-            thread = self._speaker.thread
-            owner, run_key = thread.thread.principal, thread.run_key
-            self._meter.give_back(self._meter.budgets.replace(self._reservation, owner, run_key, 0, 0))
-            self._reservation = None
-        self._reservation = await self._meter.reserve(self._speaker, draft.prompt)
+            self._meter.give_back(self.unused())
+        if self._meter.budgets:
+            await to_the_end(self._reserve(draft.prompt))  # whoever is stopped here gives it back
         self._begun, self._first = self._clock(), None
         if self._inner is not None:
             await self._inner.request(draft)
+
+    async def _reserve(self, prompt: str) -> None:
+        self._reservation = await self._meter.reserve(self._speaker, prompt)
+        self._meter.reserving.setdefault(self._speaker.thread.run_key, set()).add(self)
+
+    def unused(self) -> Sequence[Spent]:
+        """Returns what budgets get back of a request that was never made, once."""
+        reservation, self._reservation = self._reservation, None
+        thread = self._speaker.thread
+        return self._meter.budgets.replace(reservation, thread.thread.principal, thread.run_key, 0, 0)
 
     async def accepted(self) -> None:
         """Times the first events of its answer."""
@@ -287,6 +302,7 @@ class _KeptTurns(TurnStep):
         if self._begun is not None:
             begun, self._begun = self._begun, None
             reservation, self._reservation = self._reservation, None
+            self._meter.reserving.get(self._speaker.thread.run_key, set()).discard(self)
             code = "ok" if done is not None else _code(sys.exception())
             self._meter.requested(
                 self._speaker,

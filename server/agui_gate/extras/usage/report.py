@@ -3,12 +3,15 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from operator import add, attrgetter
 from typing import Any
 
 import msgspec
 
+from agui_gate.concurrency import Pacer
 from agui_gate.errors import InvalidRequest
 from agui_gate.stores.sql.usage import MOST_ROWS, UsageLedger
 from agui_gate.stores.usage import DAY_MS, KINDS, NANO, Line, ModelRequest, Sums, sums_of
@@ -19,8 +22,13 @@ USUAL = ("day", "provider", "model")
 DAYS = 30
 """Days that are told where nobody says since when."""
 MOST_DAYS = 3_660
+AT_ONCE = 1_000
+"""Lines that are added up until others may get their turn."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_SUMS = Sums.__struct_fields__
+_NONE = (0,) * len(_SUMS)
+_numbers = attrgetter(*_SUMS)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -62,26 +70,44 @@ async def usage_report(ledger: UsageLedger, asked: Wanted, whose: str, value: st
         lines = list(found)
     if not is_whole:
         raise InvalidRequest(f"This is more than {MOST_ROWS:,} rows. Ask for fewer days.", well_formed=True)
-    return _report(asked, lines)
+    return await _report(asked, lines)
 
 
-def _report(asked: Wanted, lines: Iterable[Line]) -> dict[str, Any]:
-    groups: dict[tuple[str, ...], Sums] = {}
-    total = Sums()
-    for line in lines:
-        facts = _facts(line)
-        if all(facts[name] == value for name, value in asked.only.items()):
-            key = tuple(facts[group] for group in asked.by)
-            groups[key] = groups.get(key, Sums()).plus(line.sums)
-            total = total.plus(line.sums)
-    usage = [{**dict(zip(asked.by, key, strict=True)), **sums_view(groups[key])} for key in sorted(groups)]
+async def _report(asked: Wanted, lines: Sequence[Line]) -> dict[str, Any]:
+    """Adds up, and lets others in meanwhile: it may be a second's work."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    pacer = Pacer()
+    for place in range(0, len(lines), AT_ONCE):
+        _add(groups, asked, lines[place : place + AT_ONCE])
+        if pacer.due:
+            await pacer.pause()
+    total = [0] * len(_SUMS)
+    usage = []
+    for key in sorted(groups):
+        total = list(map(add, total, groups[key]))
+        usage.append({**dict(zip(asked.by, key, strict=True)), **sums_view(_sums(groups[key]))})
+        if len(usage) % AT_ONCE == 0 and pacer.due:
+            await pacer.pause()
     return {
         "since": _date(asked.since),
         "until": _date(asked.until),
         "by": list(asked.by),
         "usage": usage,
-        "total": sums_view(total),
+        "total": sums_view(_sums(total)),
     }
+
+
+def _add(groups: dict[tuple[str, ...], list[int]], asked: Wanted, lines: Iterable[Line]) -> None:
+    wanted = [(_FACTS[name], value) for name, value in asked.only.items()]
+    columns = [_FACTS[name] for name in asked.by]
+    for line in lines:
+        if all(fact(line) == value for fact, value in wanted):
+            key = tuple([fact(line) for fact in columns])
+            groups[key] = list(map(add, groups.get(key, _NONE), _numbers(line.sums)))
+
+
+def _sums(numbers: Sequence[int]) -> Sums:
+    return Sums(**dict(zip(_SUMS, numbers, strict=True)))
 
 
 def sums_view(sums: Sums) -> dict[str, Any]:
@@ -96,10 +122,10 @@ def sums_view(sums: Sums) -> dict[str, Any]:
     }
 
 
-def thread_view(requests: Sequence[ModelRequest], *, is_whole: bool) -> dict[str, Any]:
+async def thread_view(requests: Sequence[ModelRequest], *, is_whole: bool) -> dict[str, Any]:
     """Returns what a thread has used: together, and by provider and model."""
     asked = Wanted(("provider", "model"), 0, 0, {})
-    report = _report(asked, map(_line, requests))
+    report = await _report(asked, list(map(_line, requests)))
     return {"total": report["total"], "by_model": report["usage"], "complete": is_whole}
 
 
@@ -125,18 +151,7 @@ def _line(request: ModelRequest) -> Line:
     return Line(request.at // DAY_MS, *names, sums_of(request))
 
 
-def _facts(line: Line) -> dict[str, str]:
-    return {
-        "day": _date(line.day),
-        "tenant": line.owner.rpartition("\x1f")[0],
-        "principal": line.principal,
-        "agent": line.agent,
-        "provider": line.provider,
-        "model": line.model,
-        "thread": line.thread_id,
-    }
-
-
+@lru_cache(MOST_DAYS)
 def _date(day: int) -> str:
     return datetime.fromtimestamp(day * 86_400, UTC).date().isoformat()
 
@@ -148,3 +163,15 @@ def _day(text: str, name: str) -> int:
         return int(datetime.fromisoformat(f"{text}T00:00:00+00:00").timestamp()) // 86_400
     except ValueError:
         raise InvalidRequest(f"{name} must be a day such as 2026-11-27.", well_formed=True) from None
+
+
+_FACTS: Mapping[str, Callable[[Line], str]] = {
+    "day": lambda line: _date(line.day),
+    "tenant": lambda line: line.owner.rpartition("\x1f")[0],
+    "principal": attrgetter("principal"),
+    "agent": attrgetter("agent"),
+    "provider": attrgetter("provider"),
+    "model": attrgetter("model"),
+    "thread": attrgetter("thread_id"),
+}
+"""What a line is grouped by."""

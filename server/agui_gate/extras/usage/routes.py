@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agui_gate.concurrency import off_loop
 from agui_gate.core.principals import tenant_of
 from agui_gate.errors import InvalidRequest
 from agui_gate.extension import Server
@@ -49,4 +50,4 @@ class UsageRoute:
         if form == "json":
             return json_response(report)
         headers = {"content-disposition": 'attachment; filename="usage.csv"'}
-        return Response(as_csv(report), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response(await off_loop(as_csv, report), media_type="text/csv; charset=utf-8", headers=headers)
