@@ -8,18 +8,25 @@ import re
 import signal
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx2
 import pytest
+from structlog.testing import capture_logs
 
-from agui_gate.config.settings import load_settings
-from agui_gate.config.sources import MAX_SECRET
+from agui_gate import Agent, create_app
+from agui_gate.cli.server.plan import Plan, Ready
+from agui_gate.cli.server.settings_files import SettingsFiles
+from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.sources import MAX_SECRET, is_of_file
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.cli.support import running
 from tests.extras.test_operations import prepare
+from tests.product.inprocess import Parrot
 
 
 def write(path: Path, text: str) -> str:
@@ -83,6 +90,23 @@ def test_a_secret_is_given_once_and_only_secrets_are_in_files(tmp_path: Path) ->
             load_settings(environ=environ)
     with pytest.raises(ConfigurationError, match="AGUI_GATE_PORT_FILE is not a setting"):
         load_settings(environ={"AGUI_GATE_PORT_FILE": path})
+
+
+def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: Path) -> None:
+    keys, tokens = write(tmp_path / "keys", "k" * 40), tmp_path / "tokens"
+    plain = load_settings(environ={"AGUI_GATE_AUDIT_KEY_FILE": keys, "AGUI_GATE_TOKENS": "alice:one-token-of-alice"})
+    assert not any(map(is_of_file, plain.sources.values())), "this file is read at the start"
+    config = tmp_path / "gate.toml"
+    config.write_text("")
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
+    files = SettingsFiles(Plan(None, config, {}), cast(Ready, SimpleNamespace(app=app, settings=Settings())))
+    write(tokens, "alice:one-token-of-alice")
+    config.write_text(f"tokens_file = {str(tokens)!r}\n")
+    with capture_logs() as lines:
+        files.read_again()
+    assert [(line["event"], line["changed"], line["means"]) for line in lines] == [
+        ("settings_read", "tokens", "These count at the next start: tokens.")
+    ], "a server that began without auth is open still"
 
 
 def test_a_hangup_has_the_files_read_again_and_ends_nothing(tmp_path: Path) -> None:

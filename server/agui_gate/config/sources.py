@@ -60,7 +60,9 @@ def read_sources(
 
 def is_of_file(source: str) -> bool:
     """Returns whether what has this source was read from a file, which may be read again."""
-    return source != DEFAULT and (source.endswith("_FILE") or not source.startswith((PREFIX, "--")))
+    if source.startswith(PREFIX):
+        return source.endswith("_FILE") and _plain(source).removesuffix("_file") in SECRETS
+    return source != DEFAULT and not source.startswith("--")
 
 
 def _check_alone(name: str, source: str, sources: Mapping[str, str]) -> None:

@@ -40,13 +40,15 @@ class SettingsFiles:
             log.error("settings_not_read", why=error.message, means="All settings stay as they were.")
             return
         changed = [name for name in names() if getattr(new, name) != getattr(old, name)]
+        at_once = AT_ONCE
         if "tokens" in changed:
-            for state in states_of(self._app):
-                if hasattr(state.guard.auth, "replace"):
-                    state.guard.auth.replace(new.tokens)
+            checks = [state.guard.auth for state in states_of(self._app) if hasattr(state.guard.auth, "replace")]
+            for check in checks:
+                check.replace(new.tokens)
+            at_once = AT_ONCE if checks else AT_ONCE - {"tokens"}  # it began without any, or asks the application
         if "log_level" in changed:
             logging.getLogger().setLevel(logging.getLevelNamesMapping()[new.log_level.upper()])
         self._settings = new
-        later = [name for name in changed if name not in AT_ONCE]
+        later = [name for name in changed if name not in at_once]
         means = f"These count at the next start: {', '.join(later)}." if later else None
         log.warning("settings_read", changed=",".join(changed) or "nothing", means=means)
