@@ -200,6 +200,21 @@ async def test_a_chain_that_was_written_anew_without_the_key_is_found(place: Pat
     ]
 
 
+async def test_all_heads_are_told_also_of_more_chains_than_one_read_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agui_gate.extras.audit.heads.STEP", 2)
+    store: Any = await store_of(tmp_path / "store.db", KEY)
+    heads = Heads()
+    await heads.start(type("Server", (), {"store": store})())
+    for number in range(5):
+        await ask(store, gated(f"a{number}", thread_id=f"t{number}"), thread_id=f"t{number}")
+    found = {event.head for event in (await store.read_events(limit=100)).events if event.kind == "asked"}
+    assert set(await heads.log_heads()) == found
+    assert await heads.log_heads() == []
+    await store.aclose()
+
+
 async def test_an_end_that_was_cut_off_is_found_by_a_head_of_the_log(place: Path) -> None:
     """A question that was shown again changes no record, so nothing else tells of it."""
     store: Any = await store_of(place, KEY)

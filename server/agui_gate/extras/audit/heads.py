@@ -17,7 +17,9 @@ EVERY_SECONDS = 300.0
 """Seconds between two looks."""
 EVERY_CHANGES = 100
 """Changes of approvals by this process after which it looks before that time."""
-MOST = 1_000
+STEP = 100
+"""Events that are read at once: their records come along, and their results."""
+MOST = 10_000
 """Events that one look reads; if there are more, the next look goes on with the newest."""
 
 log = structlog.get_logger("agui_gate.audit")
@@ -56,13 +58,19 @@ class Heads(Extension):
     async def log_heads(self) -> list[Head]:
         """Logs the heads of the chains that went on since the last time, and returns them."""
         self._changes, self._next = 0, monotonic() + EVERY_SECONDS
-        found = [entry for entry in await self._store.trail.read(Part(), _END, MOST) if entry.link > self._since]
         heads: dict[str, Head] = {}
-        for entry in found:
-            heads.setdefault(entry.event.thread, entry.event.head)
+        since, newest, before = self._since, self._since, _END
+        for _ in range(MOST // STEP):
+            found = [entry for entry in await self._store.trail.read(Part(), before, STEP) if entry.link > since]
+            for entry in found:
+                heads.setdefault(entry.event.thread, entry.event.head)
+            newest = max([newest, *(entry.link for entry in found)])
+            if len(found) < STEP:
+                break
+            before = found[-1].link
         for head in heads.values():
             log.info("audit_head", head=f"{head.thread}:{head.seq}:{head.hash}")
-        self._since = found[0].link if found else self._since
+        self._since = newest
         return list(heads.values())
 
 
