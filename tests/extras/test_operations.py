@@ -14,12 +14,15 @@ from agui_gate import adapter as ad
 from agui_gate.cli.program import program
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
+from agui_gate.core.freezes import Freeze
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, Unavailable
+from agui_gate.extras.operations.desk import MOST_RUNS
 from agui_gate.extras.operations.desk import Desk as OperatorsDesk
-from agui_gate.stores.base import LEASE_MS
+from agui_gate.stores.base import LEASE_MS, Change
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.sql.operators import SqlOperators
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, Model
 from tests.product.inprocess import Answer, Parrot, request, run, run_body, started, user
@@ -176,6 +179,60 @@ async def test_threads_are_handed_on_but_for_those_that_are_busy_or_taken(tmp_pa
     with pytest.raises(InvalidRequest):
         await desk.hand_on("bob", "bob", "why")
     await store.aclose()
+
+
+async def test_threads_stay_within_their_tenant_and_go_to_somebody(tmp_path: Path) -> None:
+    store = SQLiteStore(str(tmp_path / "store.db"))
+    await store.start()
+    await ask(store, gated(principal="acme\x1fada"), principal="acme\x1fada")
+    desk = OperatorsDesk(store, "olga")
+    for to in ("evil/eve", "ben", "acme/", "acme/b\n", f"acme/{'b' * 501}"):
+        with pytest.raises(InvalidRequest):
+            await desk.hand_on("acme/ada", to, "She has left.")
+    assert (await desk.who("acme/ada"))["threads"]["number"] == 1
+    assert (await desk.hand_on("acme/ada", "acme/ben", "She has left."))["threads"] == ["t"]
+    await store.aclose()
+
+
+async def test_a_run_behind_the_first_thousand_is_found_and_the_next_one_is_not_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    await store.start()
+    for number in range(MOST_RUNS + 1):
+        await store.lease_thread("alice", f"t{number}", "support", f"r{number}")
+    desk = OperatorsDesk(store, "olga", stop=_forget)
+    ask_to_stop = SqlOperators.ask_to_stop
+
+    async def late(operators: SqlOperators, principal: str, thread_id: str, act: Any, run_key: str) -> str | None:
+        """The run ends, and another one begins, before it is asked to stop."""
+        thread = await store.read_thread(principal, thread_id)
+        assert thread is not None
+        await store.commit(thread, Change(status="finished"), run_key)
+        await store.lease_thread(principal, thread_id, "support", "later")
+        return await ask_to_stop(operators, principal, thread_id, act, run_key)
+
+    last = f"r{MOST_RUNS}"
+    monkeypatch.setattr(SqlOperators, "ask_to_stop", late)
+    assert (await desk.stop(last, "It hangs."))["state"] == "idle"
+    assert await store.take_stops(["later"]) == {}
+    assert len((await desk.who("alice"))["runs"]) == MOST_RUNS + 1
+    await store.aclose()
+
+
+async def _forget(principal: str, thread_id: str) -> None:
+    """Nothing is at work in this process."""
+
+
+async def test_a_tenant_is_told_what_is_frozen_for_all() -> None:
+    async with Office().open() as office:
+        store = office.app.state.engine.store
+        await store.freeze(Freeze(of_tenant="evil", reason="Theirs."))
+        await store.freeze(Freeze(reason="All."))
+        seen = (await office.get("olga", "/ops/freezes")).json()["freezes"]
+        assert [(one["tenant"], one["reason"]) for one in seen] == [(None, "All.")]
+        lifted = await office.post("olga", "/ops/freezes", {"lift": True})
+        assert (lifted.status, lifted.json()["changed"]) == (200, False), "it lifts its own alone"
 
 
 async def test_what_can_not_be_done_is_said() -> None:

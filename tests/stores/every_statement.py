@@ -9,7 +9,8 @@ import importlib
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +24,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant, Limits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
-from agui_gate.errors import NotFound, Unreadable
+from agui_gate.errors import InvalidRequest, NotFound, Unreadable
 from agui_gate.extras.audit.keys import Keys
 from agui_gate.stores.audit import Link, Part
 from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, Named, StopRequest, Thread, Which
@@ -123,7 +124,10 @@ async def _operators(store: Used) -> None:
     await store.move("o1", State.CLAIMED)
     await store.move("o1", State.UNKNOWN)
     thread = await store.lease_thread("alice", "operated", "support", "operates")
-    await operators.ask_to_stop("alice", "operated", act)
+    for lists in (operators.threads, partial(operators.calls, "pending")):
+        with suppress(InvalidRequest):
+            await lists("acme", 1, "WzFd")  # behind the row of somebody whose name isn't told: [1]
+    await operators.ask_to_stop("alice", "operated", act, "operates")
     await operators.settle("o1", State.DONE, Output("done"), act, "operates")
     store.trail.keys = Keys([b"k" * 32])
     await operators.hand_on(thread, "carl", act, "operates")

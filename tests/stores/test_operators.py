@@ -1,5 +1,9 @@
 """What operators read and change of everybody's, on every store."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 
 from agui_gate.core.approvals import Decision, State
@@ -9,7 +13,7 @@ from agui_gate.errors import ApprovalRefused, InvalidRequest, LeaseLost, NotFoun
 from agui_gate.stores.base import LEASE_MS, Change, Store
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.stores.operators import Act, WhichCalls
+from agui_gate.stores.operators import Act, Found, WhichCalls
 from tests.stores.support import Clock, ask, gated, said
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +75,36 @@ async def test_pages_go_on_where_the_one_before_ended(store: FullStore, clock: C
             await store.operators.calls("unknown", None, 1, bad)
 
 
+async def test_a_cursor_says_nothing_of_another_tenant(
+    store: FullStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page may end behind rows of others: many of them are read before one of ours comes."""
+    await fill(store, clock)
+    mine = gated("zed0", principal="zeta\x1fzed", thread_id="t")
+    await ask(store, mine, principal="zeta\x1fzed")
+    monkeypatch.setattr("agui_gate.stores.sql.operators.STEP", 1)
+    monkeypatch.setattr("agui_gate.stores.sql.operators.MOST_STEPS", 1)
+    lists: list[Callable[[str | None], Awaitable[Found[Any]]]] = [
+        lambda cursor: store.operators.threads("zeta", 1, cursor),
+        lambda cursor: store.operators.calls("pending", "zeta", 1, cursor),
+    ]
+    for list_page in lists:
+        cursor: str | None = None
+        found: list[str] = []
+        for _ in range(9):
+            page = await list_page(cursor)
+            found += [one.principal for one in page.items]
+            if (cursor := page.next_cursor) is None:
+                break
+            told = urlsafe_b64decode(cursor + "==").decode()
+            assert "zeta" in told or ("acme" not in told and "alice" not in told)
+        assert (cursor, found) == (None, ["zeta\x1fzed"])
+    gone = urlsafe_b64encode(b"[987654321]").decode()
+    for list_page in lists:
+        with pytest.raises(InvalidRequest):
+            await list_page(gone)
+
+
 async def test_threads_and_runs_say_whose_they_are_and_whether_they_are_lost(store: FullStore, clock: Clock) -> None:
     await fill(store, clock)
     await store.lease_thread("acme\x1fbob", "t", "support", "r9")
@@ -85,9 +119,10 @@ async def test_threads_and_runs_say_whose_they_are_and_whether_they_are_lost(sto
 
 
 async def test_a_run_is_asked_to_stop_and_the_trail_says_by_whom_and_why(store: FullStore, clock: Clock) -> None:
-    assert await store.operators.ask_to_stop("alice", "t", ACT) is None
+    assert await store.operators.ask_to_stop("alice", "t", ACT, "r1") is None
     await store.lease_thread("alice", "t", "support", "r1")
-    assert await store.operators.ask_to_stop("alice", "t", ACT) == "r1"
+    assert await store.operators.ask_to_stop("alice", "t", ACT, "r0") is None, "a run that has ended: not the next one"
+    assert await store.operators.ask_to_stop("alice", "t", ACT, "r1") == "r1"
     assert set(await store.take_stops(["r1"])) == {"r1"}
     (event,) = (await store.read_events(limit=10)).events
     assert (event.kind, event.by, event.way, event.run_key, event.approval_id) == (
@@ -99,7 +134,7 @@ async def test_a_run_is_asked_to_stop_and_the_trail_says_by_whom_and_why(store: 
     )
     assert event.body == '{"reason":"why not"}'
     clock.advance(2 * LEASE_MS)
-    assert await store.operators.ask_to_stop("alice", "t", ACT) is None
+    assert await store.operators.ask_to_stop("alice", "t", ACT, "r1") is None
 
 
 async def _unknown(store: FullStore) -> None:

@@ -112,9 +112,9 @@ class Operators(Protocol):
         """Returns one call, whosever it is."""
         ...
 
-    async def ask_to_stop(self, principal: str, thread_id: str, act: Act) -> str | None:
-        """Asks what holds the lease of a thread to stop: see `SharedStore.ask_to_stop`. Returns None, and writes
-        nothing, where nothing does.
+    async def ask_to_stop(self, principal: str, thread_id: str, act: Act, run_key: str) -> str | None:
+        """Asks that run to stop, if it holds the lease of the thread: see `SharedStore.ask_to_stop`. Returns None, and
+        writes nothing, where it doesn't.
         """
         ...
 

@@ -5,6 +5,7 @@ as who settles it has to know what ran. Each change is in the audit trail, with 
 """
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, get_args
 from uuid import uuid4
@@ -15,7 +16,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.approvals import SEPARATOR, State
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.principals import owner_key, tenant_of
+from agui_gate.core.principals import checked_name, owner_key, tenant_of
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.protocol.cards import iso
@@ -112,7 +113,7 @@ class Desk:
     async def who(self, name: str) -> Json:
         """Returns what belongs to an owner: what is at work, threads, calls, and grants for their calls or by them."""
         key = self.owner(name)
-        runs = [run for run in (await self._all.runs(self._tenant, MOST_RUNS)).items if run.principal == key]
+        runs = [run for run in await self._running() if run.principal == key]
         page = await self._store.list_threads(key, limit=MOST_SHOWN, archived=None)
         lists = {
             which: await self._store.list_approvals(key, limit=MOST_SHOWN, which=which)
@@ -142,7 +143,7 @@ class Desk:
         Raises `NotFound` if nothing is at work there, and `InvalidRequest` where it could be several.
         """
         act = self._act(reason)
-        runs = [run for run in (await self._all.runs(self._tenant, MOST_RUNS)).items if not run.is_lost]
+        runs = [run for run in await self._running() if not run.is_lost]
         found = [run for run in runs if thread_id in (run.thread_id, run.run_key)]
         if owner is not None:
             found = [run for run in found if run.principal == self.owner(owner)]
@@ -153,7 +154,7 @@ class Desk:
             raise InvalidRequest(f"Several owners have a thread of this id: {names}. Say whose.", well_formed=True)
         run = found[0]
         view = {"thread_id": run.thread_id, **_owner(run.principal), "run": run.run_key}
-        if await self._all.ask_to_stop(run.principal, run.thread_id, act) != run.run_key:
+        if await self._all.ask_to_stop(run.principal, run.thread_id, act, run.run_key) is None:
             return {**view, "state": "idle"}
         if self._stop is not None:
             await self._stop(run.principal, run.thread_id)
@@ -198,11 +199,13 @@ class Desk:
         Threads at which something is at work stay, and those of whose id the other one has one already: they are named
         with why. Grants and the audit trail stay as they are. Raises `Unavailable` for a store in memory.
         """
-        act, key, new = self._act(reason), self.owner(name), self.owner(to)
+        act, key, new = self._act(reason), self.owner(name), self._new_owner(to)
         if isinstance(self._store, MemoryStore):
             raise Unavailable("A store in memory can't hand on threads.")
         if key == new:
             raise InvalidRequest("They belong to this owner already.", well_formed=True)
+        if tenant_of(key) != tenant_of(new):
+            raise InvalidRequest("They can be handed on within their tenant alone.", well_formed=True)
         handed: list[str] = []
         left: dict[str, str] = {}
         cursor: str | None = None
@@ -235,8 +238,9 @@ class Desk:
         return {"changed": changed, **await self.freezes()}
 
     async def freezes(self) -> Json:
-        """Returns what is frozen."""
-        found = [one for one in await self._store.freezes() if self._tenant in (None, one.of_tenant)]
+        """Returns what is frozen, for a tenant also with all others."""
+        whose = (None, self._tenant)
+        found = [one for one in await self._store.freezes() if self._tenant is None or one.of_tenant in whose]
         return {"freezes": [_freeze_view(one) for one in found]}
 
     # --- what they share
@@ -249,6 +253,19 @@ class Desk:
             return owner_key(self._tenant, name)
         tenant, slash, rest = name.partition("/")
         return owner_key(tenant, rest) if slash else name
+
+    def _new_owner(self, name: str) -> str:
+        """Returns the key of an owner who gets something: somebody may have that name."""
+        key = self.owner(name)
+        try:
+            checked_name(key.rpartition(SEPARATOR)[2], "id")
+        except ValueError as error:
+            raise InvalidRequest(f"Nobody can have this name: {error}.", well_formed=True) from None
+        return key
+
+    async def _running(self) -> Sequence[Run]:
+        """Returns all that is at work."""
+        return (await self._all.runs(self._tenant, sys.maxsize)).items
 
     def _act(self, reason: str, *, may_lack: bool = False) -> Act:
         said = " ".join(reason.split())

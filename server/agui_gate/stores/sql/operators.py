@@ -77,6 +77,8 @@ _WHICH: dict[WhichCalls, str] = {
     "claimed": _AT_WORK,
     "orphaned": _AT_WORK,
 }
+_THREAD_AT = "SELECT principal, archived, updated_at, key FROM threads WHERE tenant = :tenant AND key = :key"
+_CALL_AT = "SELECT principal, seq FROM approvals WHERE tenant = :tenant AND seq = :key"
 _ONE = f"SELECT {_CALL} FROM approvals WHERE tenant = :tenant AND id = :id"  # noqa: S608 our names
 
 
@@ -120,20 +122,31 @@ class SqlOperators:
 
     async def threads(self, tenant: str | None, limit: int, cursor: str | None = None) -> Found[OwnedThread]:
         """See `Operators`."""
-        start = _place(cursor, (str, int, int, int)) or ("", -1, -1, -1)
+        start = await self._start(cursor, ("", -1, -1, -1), _THREAD_AT)
         return await self._pages(_threads, tenant, limit, start)
 
     async def calls(
         self, which: WhichCalls, tenant: str | None, limit: int, cursor: str | None = None
     ) -> Found[OwnedCall]:
         """See `Operators`."""
-        start = _place(cursor, (str, int)) or ("", -1)
+        start = await self._start(cursor, ("", -1), _CALL_AT)
         wanted = {"claimed": False, "orphaned": True}.get(which)
 
         def is_wanted(call: OwnedCall) -> bool:
             return wanted is None or call.is_orphaned is wanted
 
         return await self._pages(lambda after: _calls(which, after), tenant, limit, start, is_wanted)
+
+    async def _start(self, cursor: str | None, first: Place, hidden: str) -> Place:
+        """Returns the place behind which a page begins. Raises `InvalidRequest`."""
+        if cursor is None:
+            return first
+        place = _place(cursor, tuple(map(type, first)))
+        if len(place) == 1:
+            place = await self._store._do("read", lambda: _at(hidden, place[0])) or ()
+        if not place:
+            raise InvalidRequest("The cursor does not belong to this list. Start again without it.", well_formed=True)
+        return place
 
     async def _pages(
         self,
@@ -150,12 +163,12 @@ class SqlOperators:
             for place, item in rows:
                 if _is_of(tenant, item.principal) and is_wanted(item):
                     if len(items) == limit:
-                        return Found(items, _cursor(after))
+                        return Found(items, _cursor(after, tenant))
                     items.append(item)
                 after = place
             if len(rows) < STEP:
                 return Found(items, None)
-        return Found(items, _cursor(after))
+        return Found(items, _cursor(after, tenant))
 
     async def call(self, approval_id: str) -> OwnedCall | None:
         """See `Operators`."""
@@ -163,17 +176,17 @@ class SqlOperators:
 
     # --- changes
 
-    async def ask_to_stop(self, principal: str, thread_id: str, act: Act) -> str | None:
+    async def ask_to_stop(self, principal: str, thread_id: str, act: Act, run_key: str) -> str | None:
         """See `Operators`."""
-        return await self._store._do("write", lambda: self._ask_to_stop(principal, thread_id, act))
+        return await self._store._do("write", lambda: self._ask_to_stop(principal, thread_id, act, run_key))
 
-    def _ask_to_stop(self, principal: str, thread_id: str, act: Act) -> Steps[str | None]:
+    def _ask_to_stop(self, principal: str, thread_id: str, act: Act, run_key: str) -> Steps[str | None]:
         values = {"principal": principal, "thread_id": thread_id}
         (found,) = yield [Statement(f"{ROW}{BY_EITHER}{self._variant.lock}", values)]
         if not found.rows:
             return None
         row = ThreadRow(*found.rows[0])
-        if row.run_status != "running" or row.lapsed():
+        if row.run_key != run_key or row.run_status != "running" or row.lapsed():
             return None
         (end,) = yield [Statement(head_of(":key"), {"key": row.key})]
         happened = _happened("stopped", act, row.principal, row.id, {}, run_key=row.run_key or "")
@@ -304,6 +317,11 @@ def _calls(which: WhichCalls, after: Place) -> Steps[list[tuple[Place, OwnedCall
     return [(row[:2], _owned(row)) for row in found.rows]
 
 
+def _at(text: str, key: int) -> Steps[Place | None]:
+    (found,) = yield Last([Statement(text, {"key": key})])
+    return found.rows[0] if found.rows else None
+
+
 def _call(approval_id: str) -> Steps[OwnedCall | None]:
     (found,) = yield Last([Statement(_with_leases(_ONE), {"id": approval_id})])
     return _owned(found.rows[0]) if found.rows else None
@@ -361,18 +379,18 @@ def _is_of(tenant: str | None, principal: str) -> bool:
     return tenant is None or tenant_of(principal) == tenant
 
 
-def _cursor(place: Place) -> str:
-    return urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
+def _cursor(place: Place, tenant: str | None) -> str:
+    """Returns the cursor behind a place. If its owner is of another tenant, only the row's key is in it."""
+    told = place if _is_of(tenant, place[0]) else place[-1:]
+    return urlsafe_b64encode(msgspec.json.encode(told)).rstrip(b"=").decode()
 
 
-def _place(cursor: str | None, kinds: Sequence[type]) -> Place | None:
-    """Returns the place that `_cursor` encoded. Raises `InvalidRequest`."""
-    if cursor is None:
-        return None
+def _place(cursor: str, kinds: tuple[type, ...]) -> Place:
+    """Returns the place that `_cursor` encoded, or the key alone; () for what is no cursor."""
     try:
         place = msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=tuple[Any, ...])
     except (ValueError, binascii.Error, msgspec.DecodeError):
         place = ()
-    if tuple(map(type, place)) != tuple(kinds) or any(type(one) is int and abs(one) >= 2**63 for one in place):
-        raise InvalidRequest("The cursor does not belong to this list. Start again without it.", well_formed=True)
+    if tuple(map(type, place)) not in (kinds, (int,)) or any(type(one) is int and abs(one) >= 2**63 for one in place):
+        return ()
     return place
