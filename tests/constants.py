@@ -106,7 +106,6 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.audit.entries.MOST_READ": (5000, "It is 25 statements along an index, some tens of ms. Who filters for what is rare gets an answer, and goes on by the cursor."),
     "agui_gate.extras.audit.heads.EVERY_SECONDS": (300.0, "What is cut off within five minutes of its writing leaves no head. Ten times as often is a line for each thread that is worked on."),
     "agui_gate.extras.audit.heads.MOST": (10000, "A hundred times what changes between two looks of a process; many replicas write to one trail."),
-    "agui_gate.extras.audit.heads.STEP": (100, "About what changes between two looks. Each event comes with its record, which may have a result of megabytes."),
     "agui_gate.extras.context_windows.BYTES_PER_TOKEN": (4, "What English text has with current tokenizers; it only has to be about right."),
     "agui_gate.config.defaults.BODY_SECONDS": (60.0, "A slow phone sends 4 MB in a minute. With a tenth it is refused; ten times as long, and silent senders keep connections."),
     "agui_gate.config.defaults.DISCONNECT_GRACE": (0.5, "A page that reloads comes back within it. Ten times as long, and a model that nobody reads goes on at a cost."),

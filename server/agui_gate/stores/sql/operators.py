@@ -143,7 +143,7 @@ class SqlOperators:
             return first
         place = _place(cursor, tuple(map(type, first)))
         if len(place) == 1:
-            place = await self._store._do("read", lambda: _at(hidden, place[0])) or ()
+            place = await self._store._do("read", lambda: _at(hidden, place[0]))
         if not place:
             raise InvalidRequest("The cursor does not belong to this list. Start again without it.", well_formed=True)
         return place
@@ -317,9 +317,9 @@ def _calls(which: WhichCalls, after: Place) -> Steps[list[tuple[Place, OwnedCall
     return [(row[:2], _owned(row)) for row in found.rows]
 
 
-def _at(text: str, key: int) -> Steps[Place | None]:
+def _at(text: str, key: int) -> Steps[Place]:
     (found,) = yield Last([Statement(text, {"key": key})])
-    return found.rows[0] if found.rows else None
+    return found.rows[0] if found.rows else ()
 
 
 def _call(approval_id: str) -> Steps[OwnedCall | None]:
