@@ -17,9 +17,9 @@ async def test_a_tenant_is_told_of_its_own_calls_alone(store: FullStore) -> None
     owners = {"of acme": owner_key("acme", "alice"), "of nobody": "alice", "of another": owner_key("acme2", "alice")}
     for name, owner in owners.items():
         await ask(store, gated(name, principal=owner, people=People()), principal=owner, thread_id=name)
-    for tenant, name in (("acme", "of acme"), ("", "of nobody"), ("acme2", "of another"), ("acm", None)):
-        waiting = await store.people_waiting(tenant, 0, 10)
-        assert [one.id for _, one in waiting] == ([] if name is None else [name])
+    told = {"acme": ["of acme"], "": ["of nobody"], "acme2": ["of another"], "acm": []}
+    for tenant, names in told.items():
+        assert [one.id for _, one in await store.people_waiting(tenant, 0, 10)] == names
 
 
 @pytest.mark.parametrize("other", ["owner", "tool"])
