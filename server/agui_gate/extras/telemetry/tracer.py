@@ -148,23 +148,9 @@ class Tracer(Extension):
         start: ToolStart | None = None,
         *,
         judged: bool = False,
+        parent: Span | None = None,
     ) -> Output:
-        """See `turns.meter.Meter`."""
-        return await self.traced_tool(None, tool, name, arguments, context, limits, start, judged=judged)
-
-    async def traced_tool(
-        self,
-        parent: Span | None,
-        tool: Tool | None,
-        name: str,
-        arguments: str,
-        context: ToolContext,
-        limits: Limits,
-        start: ToolStart | None,
-        *,
-        judged: bool,
-    ) -> Output:
-        """Runs one call within a span. That hangs on the call's decision, else on ``parent``, else on the request."""
+        """See `turns.meter.Meter`. The call's span hangs on its decision, else on ``parent``, else on the request."""
         run_tool = tool_execution.run_tool if self.inner is None else self.inner.run_tool
         decided = self._decided.pop((context.thread_id, context.call_id), None)
         known = name if tool is not None else "unknown"  # models invent names
@@ -227,6 +213,7 @@ class RunMeter:
     def __init__(self, tracer: Tracer, span: Span) -> None:
         self._tracer, self.span = tracer, span
         self.steps: list[ChatStep] = []
+        self.run_tool = partial(tracer.run_tool, parent=span)
 
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
@@ -240,20 +227,6 @@ class RunMeter:
         """See `turns.meter.Meter`."""
         self.steps.append(step := ChatStep(self._tracer, self.span, speaker))
         return step
-
-    async def run_tool(
-        self,
-        tool: Tool | None,
-        name: str,
-        arguments: str,
-        context: ToolContext,
-        limits: Limits = DEFAULTS,
-        start: ToolStart | None = None,
-        *,
-        judged: bool = False,
-    ) -> Output:
-        """See `turns.meter.Meter`."""
-        return await self._tracer.traced_tool(self.span, tool, name, arguments, context, limits, start, judged=judged)
 
 
 class ChatStep(TurnStep):
