@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from agui_gate import Grant, Principal
+from agui_gate import adapter as ad
 from agui_gate.extras.audit.forms import accepted, cell
 from agui_gate.stores.capabilities import FullStore
-from tests.people.desk import Desk, Json
+from tests.people.desk import Desk, Json, Model
 from tests.product.inprocess import request
 from tests.requirements import shows
 
@@ -75,6 +76,33 @@ async def test_an_entry_says_who_how_why_and_what(store: FullStore) -> None:
         claimed, done = story[-2:]
         assert claimed["effective_arguments"] == {"order_id": "A1", "amount": 15}
         assert (done["result"], done["state"], done["text"]) == ("refunded", "done", "It ran, and ended.")
+
+
+class Counting(Model):
+    """A model that uses more with each turn."""
+
+    used = 0
+
+    def _turn(self, request: ad.TurnRequest) -> list[Any]:
+        self.used += 10
+        *events, _ = super()._turn(request)
+        return [*events, ad.TurnDone(usage=ad.Usage("acme", "large", self.used, 3, self.used + 3))]
+
+
+async def test_a_question_names_the_model_that_asked_where_usage_is_kept(
+    store: FullStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.people.desk.Model", Counting)
+    async with Desk(PEOPLE, **PAIR).open(store, usage=True) as desk:
+        first = await desk.ask("ada")
+        await desk.decide("ben", first)
+        await desk.decide("cat", first)
+        await desk.ask("ada", thread="t2")
+        names = ("provider", "model", "input_tokens", "output_tokens")
+        asked = [[one[name] for name in names] for one in await entries(desk, "aud", "decision=asked")]
+        assert asked == [["acme", "large", 20, 3], ["acme", "large", 10, 3]]
+        others = [one for one in await entries(desk, "aud", f"approval={first}") if one["kind"] != "asked"]
+        assert {one["model"] for one in others} == {""}
 
 
 async def test_everybody_reads_the_part_that_is_theirs(store: FullStore) -> None:

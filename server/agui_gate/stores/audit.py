@@ -15,6 +15,7 @@ import msgspec
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head
 from agui_gate.stores.tombstones import Tombstone
+from agui_gate.stores.usage import ModelRequest
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -64,11 +65,15 @@ class Link(msgspec.Struct, frozen=True, order=True):
 
 
 class TrailEntry(msgspec.Struct, frozen=True):
-    """An event, with the record that it is about as it is now; or what is left of that, where its thread is gone."""
+    """An event, with the record that it is about as it is now; or what is left of that, where its thread is gone.
+
+    ``request``: of a question, the request to a model whose answer asked, where usage is kept.
+    """
 
     event: Event
     record: Approval | None = None
     left: Tombstone | None = None
+    request: ModelRequest | None = None
 
     @property
     def link(self) -> Link:

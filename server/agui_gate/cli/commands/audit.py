@@ -260,6 +260,8 @@ def _details(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "with", json.dumps(entry["effective_arguments"], ensure_ascii=False)
     if entry["result"] is not None:
         yield "result", entry["result"]
+    if entry["model"]:
+        yield "model", f"{entry['model']}, {entry['input_tokens'] or 0} tokens in, {entry['output_tokens'] or 0} out"
     for name in ("acr", "jti", "response_id"):
         if entry[name] and (name != "response_id" or entry["kind"] == "asked"):
             yield name.replace("_", " "), entry[name]

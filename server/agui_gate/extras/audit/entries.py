@@ -187,12 +187,16 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
 
 def _outcome(shown: TrailEntry, record: Approval | None, call: Mapping[str, Any]) -> Entry:
     """Returns what came of the call, and which response of the model it was in."""
-    event, left = shown.event, shown.left
+    event, left, request = shown.event, shown.left, shown.request
     return {
         "state": str(record.state.public) if record else str(left.state) if left else "",
         "result": call.get("result") if event.kind in ("done", "failed", "unknown") else None,
         "turn_id": record.turn_id if record else "",
         "response_id": (record.provider_ref if record else None) or "",
+        "provider": "" if request is None else request.provider,
+        "model": "" if request is None else request.model,
+        "input_tokens": None if request is None else request.input,
+        "output_tokens": None if request is None else request.output,
     }
 
 

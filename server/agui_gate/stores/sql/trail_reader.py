@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agui_gate.core.approvals import Approval
+from agui_gate.core.audit import Event
+from agui_gate.core.json_text import parse_object
 from agui_gate.stores.audit import Keys, Link, Part, TrailEntry
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.store_chain import begin_keys
 from agui_gate.stores.sql.trail import EVENT, event_of
 from agui_gate.stores.tombstones import Tombstone
+from agui_gate.stores.usage import ModelRequest
 
 if TYPE_CHECKING:
     from agui_gate.stores.sql.store import Operations
@@ -26,6 +29,7 @@ _OF_CALL = (
     "AND approval_id = :approval_id LIMIT 1)) AND approval_id = :approval_id"
 )
 """The SQL for what happened to one call, also where its thread is gone."""
+_REQUEST = tuple(name for name in ModelRequest.__struct_fields__ if name != "spent")
 
 
 def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[TrailEntry]]:
@@ -43,11 +47,48 @@ def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[
     ids = {"ids": ledger.variant.listed(sorted({event.approval_id for event in events if event.approval_id}))}
     among = ledger.variant.among("id", "ids")
     graves = f"SELECT {', '.join(_TOMBSTONE)} FROM tombstones WHERE tenant = :tenant AND {among}"  # noqa: S608 our names
-    read, left = yield Last([Statement(ledger.reading(among, listed=True), ids), Statement(graves, ids)])
+    asked = [event for event in events if event.kind == "asked"]
+    batch = [Statement(ledger.reading(among, listed=True), ids), Statement(graves, ids)]
+    read, left = yield batch if asked else Last(batch)
     records = {record.id: record for record in ledger.approvals(read)}
     rows = [dict(zip(_TOMBSTONE, row, strict=True)) for row in left.rows]
     buried = {one.id: one for one in msgspec.convert(rows, list[Tombstone], strict=False)}
-    return [TrailEntry(event, records.get(event.approval_id), buried.get(event.approval_id)) for event in events]
+    requests = (yield from _requests(ledger, asked)) if asked else {}
+    return [
+        TrailEntry(event, records.get(event.approval_id), buried.get(event.approval_id), requests.get(event.hash))
+        for event in events
+    ]
+
+
+def _requests(ledger: Ledger, asked: Sequence[Event]) -> Steps[dict[str, ModelRequest]]:
+    """Returns the request to a model whose answer asked, by the event's hash: the last one of its run and agent that
+    ended before. It is known where usage is kept.
+    """
+    runs: dict[str, dict[str, int]] = {}
+    for event in asked:
+        of_thread = runs.setdefault(event.thread_id, {})
+        of_thread[event.run_key] = max(event.at, of_thread.get(event.run_key, 0))
+    text = (
+        f"SELECT {', '.join(_REQUEST)} FROM model_requests WHERE tenant = :tenant AND thread_id = :thread_id "  # noqa: S608 ours
+        f"AND {ledger.variant.among('run_key', 'runs')} AND (at, id) < (:until, '') AND outcome = 'ok' "
+        "ORDER BY at DESC, id DESC LIMIT 1000"
+    )
+    found = yield Last(
+        [
+            Statement(
+                text, {"thread_id": name, "runs": ledger.variant.listed(sorted(of)), "until": max(of.values()) + 1}
+            )
+            for name, of in runs.items()
+        ]
+    )
+    requests = [ModelRequest(**dict(zip(_REQUEST, row, strict=True))) for some in found for row in reversed(some.rows)]
+    agents = {event.hash: (parse_object(event.body) or {}).get("agent") for event in asked}
+    return {
+        event.hash: one
+        for event in asked
+        for one in requests
+        if one.run_key == event.run_key and one.at <= event.at and one.agent == agents[event.hash]
+    }
 
 
 def unread(ledger: Ledger, key: int) -> Steps[list[str]]:

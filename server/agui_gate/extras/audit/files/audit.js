@@ -60,7 +60,9 @@ function facts(entry) {
   const told = (name, value) => value !== null && value !== "" && found.push([name, value]);
   if (entry.kind === "asked") {
     told("question", entry.message);
+    told("model", [entry.provider, entry.model].filter(Boolean).join(" · "));
     told("model’s response", entry.response_id);
+    told("tokens", entry.input_tokens === null ? "" : `${entry.input_tokens} in, ${entry.output_tokens ?? 0} out`);
     told("schema of the tool", entry.schema);
   }
   told("result", entry.result);
