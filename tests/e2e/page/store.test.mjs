@@ -98,7 +98,20 @@ test("usage and time stand under the answer", () => {
     footer: { seconds: 2, input: 15, output: 2 },
     text: "Hi",
     last: true,
+    used: null,
   });
+});
+
+test("under the last answer stands what the chat has used, as the server counted it, and with each run", () => {
+  const total = { input_tokens: 100, output_tokens: 9, cost: 0.02 };
+  const opened = restore(initialState(), { id: "t", agent: "a", messages: [{ id: "a0", role: "assistant", content: "Yes" }], usage: { total } });
+  assert.deepEqual(toRows(opened).at(-1).used, { input: 100, output: 9, cost: 0.02 });
+  const asks = play(startRun(addUserMessage(opened, "u1", "?"), "r1", 0), ...call("c1", "refund", ARGS), interrupted(interrupt("c1")));
+  assert.deepEqual(asks.used, opened.used, "the run said nothing of usage");
+  const after = play(startRun(asks, "r2", 0), ...text("a2", "Hi"), finished({ usage: [{ inputTokens: 10, outputTokens: 2 }] }));
+  assert.deepEqual(toRows(after).at(-1).used, { input: 110, output: 11, cost: null });
+  const first = play(startRun({ ...asked(), used: { input: 0, output: 0, cost: null } }, "r", 0), ...text("a1", "Hi"), finished({ usage: [{ inputTokens: 10, outputTokens: 2 }] }));
+  assert.equal(toRows(first).at(-1).used, null, "its only run says it already");
 });
 
 test("an error says its code; a cancelled run is a stop", () => {

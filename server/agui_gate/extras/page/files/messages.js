@@ -149,7 +149,7 @@ export function createFooter(actions) {
   return component(node, (row) => {
     text = row.text;
     again.hidden = !row.last;
-    setText(meta, row.footer ? footerText(row.footer) : "");
+    setText(meta, [row.footer ? footerText(row.footer) : "", row.used ? chatText(row.used) : ""].filter(Boolean).join(" · "));
   });
 }
 
@@ -157,4 +157,9 @@ function footerText({ seconds, input, output }) {
   const parts = [`${seconds < 10 ? Math.max(0.1, seconds).toFixed(1) : Math.round(seconds)} s`];
   if (input || output) parts.push(`${input.toLocaleString("en")} tokens in`, `${output.toLocaleString("en")} out`);
   return parts.join(" · ");
+}
+
+function chatText({ input, output, cost }) {
+  const money = cost ? `, about $${cost < 0.01 ? cost.toPrecision(2) : cost.toFixed(2)}` : "";
+  return `this chat: ${(input + output).toLocaleString("en")} tokens${money}`;
 }

@@ -87,6 +87,9 @@ function reasoningRows({ state, lanes }, message) {
   return [{ key: id, kind: "reasoning", text: plainText(content), active, seconds }, ...cut];
 }
 
+/** Whether the chat has used more than its last run. */
+const isMore = (used, run) => used !== null && used.input + used.output > (run ? run.input + run.output : 0);
+
 /** Under every answer whose run was seen here, and under the last one in any case. */
 function footerRow({ state, lanes }, message) {
   if (message.subagentRunId) return [];
@@ -95,7 +98,7 @@ function footerRow({ state, lanes }, message) {
   const last = ended && message === lanes.get("").at(-1);
   const text = !message.toolCalls ? plainText(message.content) : "";
   if (!text || !(footer || last)) return [];
-  return [{ key: `${message.id}-footer`, kind: "footer", footer, text, last }];
+  return [{ key: `${message.id}-footer`, kind: "footer", footer, text, last, used: last && isMore(state.used, footer) ? state.used : null }];
 }
 
 function tail(view, rows) {

@@ -110,7 +110,10 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     get state() {
       return state;
     },
-    startNew: (agent, threadId = newId()) => begin(threadId, agent),
+    startNew(agent, threadId = newId()) {
+      begin(threadId, agent);
+      set({ ...state, used: { input: 0, output: 0, cost: null } });
+    },
     /** Show a thread the server knows; an unknown one is an empty chat under that id. */
     open: (threadId, agent) => (begin(threadId, agent), load(threadId)),
     /** Say something; resolves to false where the chat is gone. */

@@ -26,6 +26,7 @@ export function initialState({ threadId = "", agent = "", schemas = {}, team = {
     thinking: {}, // reasoning message id -> {from, to?}
     subagents: {}, // task (the id of the call that delegated it) -> {name}
     footers: {}, // last message id of a run -> {seconds, input, output}
+    used: null, // {input, output, cost} of the whole chat, as far as it is known: tokens, and dollars or null
     run: null, // {id, startedAt} while a run is on
     notice: null, // {code, message} of the last run
   };
@@ -112,14 +113,17 @@ function withCut(messages) {
 }
 
 /** A thread as `GET /threads/{id}` returns it. What was decided here and not sent stays, where it still can be. */
-export function restore(state, { id, agent, messages, state: shared, approvals, calls }) {
+export function restore(state, { id, agent, messages, state: shared, approvals, calls, usage }) {
   const same = id === undefined || id === state.threadId;
-  const kept = same ? { drafts: state.drafts, late: state.late, footers: state.footers, thinking: state.thinking, subagents: state.subagents } : {};
+  const kept = same ? { drafts: state.drafts, late: state.late, footers: state.footers, thinking: state.thinking, subagents: state.subagents, used: state.used } : {};
   const fresh = { ...initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent, schemas: state.schemas, team: state.team }), ...kept };
   const asked = new Map(same ? state.interrupts.map((interrupt) => [interrupt.id, interrupt]) : []); // they know more
   const next = { ...fresh, messages: messages ?? [], shared: shared ?? {}, interrupts: (approvals ?? []).map((approval) => asked.get(approval.id) ?? asInterrupt(approval)) };
-  return learnCalls({ ...next, records: same ? state.records : {} }, calls ?? []);
+  const used = usage ? usedOf(usage.total) : next.used;
+  return learnCalls({ ...next, used, records: same ? state.records : {} }, calls ?? []);
 }
+
+const usedOf = ({ input_tokens: input, output_tokens: output, cost }) => ({ input, output, cost });
 
 /** What the ledger says of the thread's gated calls (whole records). A draft for what is closed by now came too late. */
 export function learnCalls(state, calls) {

@@ -36,7 +36,8 @@ const HANDLERS = {
   SUBAGENT_STARTED: (state, { subagentRunId, name }) => ({ ...state, subagents: { ...state.subagents, [subagentRunId]: { name } } }),
 };
 
-function finishRun(state, { outcome, usage, metadata }, now) {
+function finishRun(before, { outcome, usage, metadata }, now) {
+  const state = { ...before, used: addUsed(before.used, usage) };
   if (outcome?.type === "cancelled") {
     const { code = "abort", message = "" } = metadata?.["agui-gate"] ?? {}; // a limit says which
     return failRun(state, code, message);
@@ -48,11 +49,20 @@ function finishRun(state, { outcome, usage, metadata }, now) {
 function addFooter(state, usage, now) {
   const last = state.messages.findLast((message) => !message.subagentRunId);
   if (!state.run || last?.role !== "assistant" || !last.content) return state; // Only an answer has a last line.
+  const footer = { seconds: (now - state.run.startedAt) / 1000, ...tokensOf(usage) };
+  return { ...state, footers: { ...state.footers, [last.id]: footer } };
+}
+
+function tokensOf(usage) {
   const entries = [usage ?? []].flat();
   const sum = (field) => entries.reduce((total, entry) => total + (entry[field] ?? 0), 0);
-  const seconds = (now - state.run.startedAt) / 1000;
-  const footer = { seconds, input: sum("inputTokens"), output: sum("outputTokens") };
-  return { ...state, footers: { ...state.footers, [last.id]: footer } };
+  return { input: sum("inputTokens"), output: sum("outputTokens") };
+}
+
+/** What the chat has used with another run; what that cost, the server says when the chat is opened again. */
+function addUsed(used, usage) {
+  const { input, output } = tokensOf(usage);
+  return used && (input || output) ? { input: used.input + input, output: used.output + output, cost: null } : used;
 }
 
 function update(state, id, change) {
