@@ -32,12 +32,12 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     onChange(state);
   };
 
-  const begin = (threadId, agent) => {
+  const begin = (threadId, agent, used = null) => {
     abort?.abort();
     abort = streamed = null;
     unsaid.forget();
     sight.forget();
-    set(initialState({ threadId, agent, ...knownOf(agent) }));
+    set({ ...initialState({ threadId, agent, ...knownOf(agent) }), used });
   };
 
   /** `before`: what there was before the answers and the message `said`, for a run that never left. */
@@ -110,10 +110,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     get state() {
       return state;
     },
-    startNew(agent, threadId = newId()) {
-      begin(threadId, agent);
-      set({ ...state, used: { input: 0, output: 0, cost: null } });
-    },
+    startNew: (agent, threadId = newId()) => begin(threadId, agent, { input: 0, output: 0, cost: null }),
     /** Show a thread the server knows; an unknown one is an empty chat under that id. */
     open: (threadId, agent) => (begin(threadId, agent), load(threadId)),
     /** Say something; resolves to false where the chat is gone. */
