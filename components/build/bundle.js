@@ -31,7 +31,7 @@ const SHARED = {
 };
 
 /** Pages: what is made of which module, and the sheet of its styles. @type {[string, string, string][]} */
-const PAGES = [["index.html", "app.js", "styles.css"], ["approvals.html", "approvals.js", "approvals.css"]];
+const PAGES = [["index.html", "app.js", "styles.css"], ["approvals.html", "approvals.js", "approvals.css"], ["admin.html", "admin.js", "admin.css"]];
 
 /** @type {import("esbuild").Plugin} `./components/…` in the page's modules is where the server serves the components */
 const asServed = {

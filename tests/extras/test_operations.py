@@ -212,6 +212,8 @@ async def test_a_run_behind_the_first_thousand_is_found_and_the_next_one_is_not_
         await store.lease_thread(principal, thread_id, "support", "later")
         return await ask_to_stop(operators, principal, thread_id, act, run_key)
 
+    listed = await desk.runs()
+    assert (len(listed["runs"]), listed["more"]) == (MOST_RUNS, True)
     last = f"r{MOST_RUNS}"
     monkeypatch.setattr(SqlOperators, "ask_to_stop", late)
     assert (await desk.stop(last, "It hangs."))["state"] == "idle"
@@ -233,6 +235,50 @@ async def test_a_tenant_is_told_what_is_frozen_for_all() -> None:
         assert [(one["tenant"], one["reason"]) for one in seen] == [(None, "All.")]
         lifted = await office.post("olga", "/ops/freezes", {"lift": True})
         assert (lifted.status, lifted.json()["changed"]) == (200, False), "it lifts its own alone"
+
+
+@pytest.mark.parametrize("wrong", [{"tool": ""}, {"agent": "x" * 257}, {"tool": "a\nb"}, {"tenant": "x" * 257}])
+async def test_a_freeze_is_of_names(wrong: dict[str, str]) -> None:
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
+    async with started(app):
+        body = json.dumps({"reason": "x", **wrong}).encode()
+        refused = await request(app, "POST", "/ops/freezes", body)
+        assert (refused.status, refused.json()["error"]["code"]) == (422, "invalid_request")
+        assert (await request(app, "GET", "/ops/freezes")).json() == {"freezes": []}
+
+
+async def test_a_summary_says_what_no_list_does() -> None:
+    settings = Settings(budgets=("principal:100000", "tenant:200000", "all:300000", "run:50000"))
+    model = Recalls()
+    app = create_app(Agent(name="a", model=model), store="memory://", settings=settings)
+    async with started(app):
+        await run(app, run_body("t", user("hi", "1")))
+        told = (await request(app, "GET", "/ops/summary")).json()
+        names = ("store", "bus", "processes", "draining", "runs_here")
+        assert [told["server"][name] for name in names] == ["memory", "memory", None, False, 0]
+        assert told["server"]["schema"] >= 19
+        assert (told["waiting"]["pending"], told["waiting"]["unknown"]) == ({"number": 0, "seconds": 0},) * 2
+        assert [(one["name"], one["used"]) for one in told["limits"]] == [
+            ("AGUI_GATE_PRINCIPAL_RUNS", 0),
+            ("AGUI_GATE_OPEN_BYTES", 0),
+        ]
+        assert [one["requests"] for one in told["usage"]["models"]] == [1]
+        used = {one["scope"]: [(some["of"], some["used"] > 4_000) for some in one["used"]] for one in told["budgets"]}
+        assert used == {"run": [], "principal": [("local", True)], "tenant": [("", True)], "all": [("", True)]}
+        assert (await request(app, "GET", "/ops/sizes")).json()["sizes"]["threads"] == 1
+        app.state.engine._closing = True
+        app.state.engine.store.now = lambda: 0  # it is told again for a moment
+        assert (await request(app, "GET", "/ops/summary")).json() == told
+
+
+async def test_a_tenants_operator_is_told_no_figures_of_the_whole_store() -> None:
+    async with Office().open(usage=True) as office:
+        await office.ask("eve", thread="secret")
+        told = (await office.get("olga", "/ops/summary")).json()
+        assert (told["waiting"], told["limits"], told["usage"]["models"]) == (None, [], [])
+        assert (await office.get("olga", "/ops/sizes")).json() == {"sizes": None}
+        refused = [await office.get("ada", path) for path in ("/ops/summary", "/ops/sizes")]
+        assert [answer.status for answer in refused] == [403, 403]
 
 
 async def test_what_can_not_be_done_is_said() -> None:

@@ -78,7 +78,12 @@ def test_every_route_has_an_entry_and_every_entry_a_route() -> None:
 
 
 def test_routes_that_ask_nobody_are_known() -> None:
-    assert {path for (_, path), roles in RIGHTS.items() if roles == PUBLIC} == {"/healthz", "/inbox", "/readyz"}
+    assert {path for (_, path), roles in RIGHTS.items() if roles == PUBLIC} == {
+        "/admin",
+        "/healthz",
+        "/inbox",
+        "/readyz",
+    }
 
 
 def test_the_documentation_has_the_same_table() -> None:

@@ -59,7 +59,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         ExtraRoutes(server, "operations.routes", "/ops"),
         Route("/healthz", health.healthy),
         Route("/readyz", health.ready),
-        *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot", "/inbox")] if page else ()),
+        *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot", "/inbox", "/admin")] if page else ()),
         *(route for extension in server.engine.extensions.all for route in extension.routes(server)),
     ]
 

@@ -135,6 +135,8 @@ def runs(place: Place) -> None:
         ("RUN", "OWNER", "THREAD", "AGENT", "SAVED", "STATE"),
         _run_row,
     )
+    if told["more"] and not place.as_json:
+        print_hint(f"There are more than these {len(told['runs']):,}.")
 
 
 @command.command("threads", short_help="List threads.")

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
-from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from prometheus_client.core import GaugeMetricFamily
@@ -13,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.extras.metrics.families import text_of
+from agui_gate.extras.operations.summary import newest_schema
 from agui_gate.release import read_revision
 from agui_gate.stores.backlog import Backlog, BacklogStore, Counted
 
@@ -90,13 +90,12 @@ def _of_server(*, is_up: bool, is_draining: bool) -> Iterator[Metric]:
 
 
 def _build() -> Metric:
-    schema = sum(one.name.endswith(".sql") for one in (files("agui_gate.stores") / "migrations").iterdir())
     build = GaugeMetricFamily(
         "agui_gate_build_info",
         "What runs: always 1. Revision: the commit that the wheel was built from. Schema: the newest that it knows.",
         labels=("version", "revision", "schema"),
     )
-    build.add_metric((version("agui-gate"), read_revision() or "", str(schema)), 1)
+    build.add_metric((version("agui-gate"), read_revision() or "", str(newest_schema())), 1)
     return build
 
 

@@ -32,6 +32,8 @@ Stopped = Literal["stopped", "asked", "idle"]
 
 MAX_REASON = 500
 """Characters of a reason."""
+MAX_NAME = 256
+"""Characters of a name that a freeze is about."""
 MAX_RESULT = 20_000
 """Characters of what was found out about a call."""
 MAX_PAGE = 200
@@ -62,12 +64,17 @@ class Desk:
         self._by, self._tenant, self._stop = by, tenant, stop
         self._all = self._store.operators
 
+    @property
+    def tenant(self) -> str | None:
+        """The tenant whose owners it may see; None: all."""
+        return self._tenant
+
     # --- lists
 
     async def runs(self) -> Json:
-        """Returns what is at work, and what was when its process died."""
-        found = await self._all.runs(self._tenant, MOST_RUNS)
-        return {"runs": [_run_view(run) for run in found.items]}
+        """Returns what is at work, and what was when its process died. ``more``: there are more than `MOST_RUNS`."""
+        found = (await self._all.runs(self._tenant, MOST_RUNS + 1)).items
+        return {"runs": [_run_view(run) for run in found[:MOST_RUNS]], "more": len(found) > MOST_RUNS}
 
     async def threads(self, *, owner: str | None = None, limit: int = 50, cursor: str | None = None) -> Json:
         """Returns threads, by owner; of one ``owner`` those that changed last."""
@@ -230,6 +237,9 @@ class Desk:
     async def freeze(self, wanted: Freeze, *, lift: bool = False) -> Json:
         """Freezes calls, or ends just this freeze; returns what is frozen, and whether there was one to lift."""
         act = self._act(wanted.reason, may_lack=lift)
+        names = (wanted.tool, wanted.agent, wanted.of_tenant)
+        if "" in names[:2] or any(name and (len(name) > MAX_NAME or not name.isprintable()) for name in names):
+            raise InvalidRequest(f"tool, agent and tenant are names of up to {MAX_NAME} characters.", well_formed=True)
         if self._tenant is not None and wanted.of_tenant is None:
             wanted = msgspec.structs.replace(wanted, of_tenant=self._tenant)
         if self._tenant not in (None, wanted.of_tenant):

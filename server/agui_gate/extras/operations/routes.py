@@ -16,6 +16,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.principals import tenant_of
 from agui_gate.errors import Forbidden, InvalidRequest
 from agui_gate.extras.operations.desk import Desk, Json, page_size
+from agui_gate.extras.operations.summary import Summary
 from agui_gate.extras.people.rights import rights_of
 from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
@@ -61,6 +62,8 @@ def routes(server: HttpServer) -> list[BaseRoute]:
         Route("/ops/approvals/{id}/settle", found.settle, methods=["POST"]),
         Route("/ops/owners/{id:path}/hand-on", found.hand_on, methods=["POST"]),
         Route("/ops/owners/{id:path}", found.who),
+        Route("/ops/summary", found.summary),
+        Route("/ops/sizes", found.sizes),
         Route("/ops/freezes", found.freezes),
         Route("/ops/freezes", found.freeze, methods=["POST"]),
     ]
@@ -70,7 +73,7 @@ class OperatorRoutes:
     """Handlers over one server. What belongs to another tenant is the same 404 as what never was."""
 
     def __init__(self, server: HttpServer) -> None:
-        self._server = server
+        self._server, self._summary = server, Summary(server.engine)
 
     async def _desk(self, request: Request) -> Desk:
         """Returns the desk of who asks. Raises `Forbidden`."""
@@ -124,6 +127,16 @@ class OperatorRoutes:
         desk = await self._desk(request)
         said = await self._said(request, _HandOn)
         return json_response(await desk.hand_on(request.path_params["id"], said.to, said.reason))
+
+    async def summary(self, request: Request) -> Response:
+        """`GET /ops/summary`: how much waits and is used, and what runs here."""
+        desk = await self._desk(request)
+        return json_response(await self._summary.summary(desk.tenant))
+
+    async def sizes(self, request: Request) -> Response:
+        """`GET /ops/sizes`: what the store holds."""
+        desk = await self._desk(request)
+        return json_response(await self._summary.sizes(desk.tenant))
 
     async def freezes(self, request: Request) -> Response:
         """`GET /ops/freezes`."""

@@ -10,7 +10,8 @@ goes out compressed where the browser takes that. Streams of events are none of 
 In a checkout there may be a second page, `frontend-demo/`, built with CopilotKit. Where it has been built it is
 served as `/copilot/`, and the two pages link to each other.
 
-The inbox of people who decide, `/inbox`, is a page of its own, of the same files.
+The inbox of people who decide, `/inbox`, and the page of operators, `/admin`, are pages of their own, of the same
+files.
 """
 
 import gzip
@@ -57,7 +58,9 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
-UNNAMED = frozenset({"components/auto.js", "theme.js", "approvals.js", "approvalwords.js"})
+UNNAMED = frozenset(
+    {"components/auto.js", "theme.js", "approvals.js", "approvalwords.js", "admin.js", "adminwords.js", "desk.js"}
+)
 """Scripts that the page's modules don't import."""
 
 
@@ -81,6 +84,9 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
     async def inbox(request: Request) -> Response:
         return html(request, page.text("approvals.html"))
 
+    async def admin(request: Request) -> Response:
+        return html(request, page.text("admin.html"))
+
     def html(request: Request, text: str) -> Response:
         headers = HEADERS | {"vary": "Accept-Encoding"}
         if not accepts("gzip", request.headers):
@@ -90,6 +96,7 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
     return [
         Route("/", index),
         Route("/inbox", inbox),
+        Route("/admin", admin),
         Mount("/page", page.files),
         Mount("/copilot/assets", PageFiles(directory=built / "assets", headers=BUILT_HEADERS | KEPT)),
         Mount("/copilot", PageFiles(directory=built, html=True, headers=BUILT_HEADERS)),

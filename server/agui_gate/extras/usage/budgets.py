@@ -6,8 +6,9 @@ process died, counts until the day is over. Days begin at 00:00 UTC, by the stor
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from agui_gate.core.approvals import SEPARATOR
 from agui_gate.core.principals import tenant_of
 from agui_gate.errors import LimitReached, RateLimited
 from agui_gate.stores.base import Store
@@ -101,6 +102,26 @@ class Budgets:
         if self._of_run:
             self._spend(run_key, tokens - reservation.tokens, cost - reservation.cost)
         return reservation.difference(tokens, cost)
+
+    async def report(self, tenant: str, owners: Sequence[str]) -> list[dict[str, Any]]:
+        """Returns each budget and what is spent or reserved of it today: of the tenant, and of each of these owners.
+
+        ``used`` is None of the one of everybody, for a tenant, and of the one of a run.
+        """
+        day, found = self._store.now() // DAY_MS, []
+        for budget in (*self._of_run, *self._of_day):
+            whose = {"principal": owners, "tenant": [tenant], "all": [] if tenant else [""]}.get(budget.scope, ())
+            spent = [(name, await self._ledger.spent(f"{budget.scope}:{day}:{name}")) for name in whose]
+            is_money = budget.cost is not None
+            used = [
+                {"of": name.rpartition(SEPARATOR)[2], "used": cost / NANO if is_money else tokens}
+                for name, (tokens, cost) in spent
+            ]
+            most = budget.tokens if budget.cost is None else budget.cost / NANO
+            found.append(
+                {"scope": budget.scope, "unit": "dollars" if is_money else "tokens", "most": most, "used": used}
+            )
+        return found
 
     def forget(self, run_key: str) -> None:
         """Forgets a run that is over."""

@@ -112,6 +112,12 @@ export async function revokeGrant(id) {
   await call(`grants/${encodeURIComponent(id)}`, { method: "DELETE" });
 }
 
+/** What operators read, below `/ops/`. */
+export const readOps = async (path) => (await call(`ops/${path}`)).json();
+
+/** What operators change, each with a reason. */
+export const changeOps = async (path, body) => (await call(`ops/${path}`, withBody("POST", body))).json();
+
 const withBody = (method, body) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 /** Start a run; yields its AG-UI events. Aborting `signal` only disconnects: the run goes on. `began(key)` is told how the server names it. */

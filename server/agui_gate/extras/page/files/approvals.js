@@ -13,13 +13,11 @@ import { reveal } from "./components/core/reveal.js";
 import { fill, stringsFor } from "./components/core/strings.js";
 import { humanize, summary } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
+import { askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
 import { confirm, show } from "./dialogs.js";
 import { h } from "./dom.js";
-import { setUpToken } from "./frame.js";
-import { readToken, writeTheme } from "./storage.js";
+import { readToken } from "./storage.js";
 
-const lang = navigator.language.toLowerCase().startsWith("de") ? "de" : "en";
-document.documentElement.lang = lang;
 defineAguiGate();
 
 const words = wordsFor(lang);
@@ -69,7 +67,7 @@ function draw() {
       <nav aria-label=${words.inbox}>${TABS.map((name) => html`<a href="#${name}" aria-current=${name === current ? "page" : nothing}>${words[name]}${name === "waiting" && waits.count > 0 ? ` (${count})` : ""}</a>`)}</nav>
       <span class="spacer"></span>
       <a class="ghost" href="./">${words.chat}</a>
-      <button class="ghost" type="button" @click=${turn} aria-label=${words.theme} title=${words.theme}>◐</button>
+      <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
       <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
     </header>
     <main class="desk" id="main">
@@ -205,32 +203,16 @@ function decided() {
   draw();
 }
 
-const askToken = () => element("#token-dialog").open || element("#token-dialog").showModal();
-
-const help = () => void show({ title: words.keys, body: h("dl", { class: "keys" }, words.keysOf.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)])), close: words.close });
-
-function turn() {
-  const isDark = (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  document.documentElement.dataset.theme = isDark ? "light" : "dark";
-  writeTheme(document.documentElement.dataset.theme);
-}
+const help = () => void show({ title: words.keys, body: keyList(words.keysOf), close: words.close });
 
 const KEYS = { j: () => inbox().step(1), k: () => inbox().step(-1), x: () => inbox().pick(), "?": help, "/": () => inbox().renderRoot.querySelector(".search")?.focus() };
 
-/** Never while somebody types, and never with a key of the browser's. */
 function pressed(event) {
   const from = event.composedPath()[0];
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
-  if (event.key === "Escape" && from.matches?.(".search")) return inbox().step(1);
-  if (from.matches?.("select, textarea, input:not([type=checkbox]), [contenteditable]") || tab() !== "waiting" || !KEYS[event.key]) return;
+  if (event.key === "Escape" && from.matches?.(".search") && !document.querySelector("dialog[open]")) return inbox().step(1);
+  if (!isOurs(event) || tab() !== "waiting" || !KEYS[event.key]) return;
   event.preventDefault();
   KEYS[event.key]();
-}
-
-/** The dialog in the person's language. */
-function translate() {
-  const names = { "#token-title": words.token, "#token-text": words.tokenText, "label[for=token]": words.tokenLabel, "[value=save]": words.go, "[value=cancel]": words.cancel };
-  for (const [selector, text] of Object.entries(names)) element(`#token-dialog ${selector}`).textContent = text;
 }
 
 addEventListener("hashchange", () => {
@@ -239,8 +221,7 @@ addEventListener("hashchange", () => {
   void load();
 });
 document.addEventListener("keydown", pressed);
-translate();
-setUpToken(() => {
+setUpDesk(words, () => {
   gate().retry();
   void load();
 });

@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 
 /** Ask; resolves to whether the person said yes. `details` are lines or nodes between the text and the buttons. */
 export function confirm({ title, text, details = [], yes, no = "Cancel", danger = false }) {
-  const buttons = [button(yes, danger ? "reject" : "primary", "yes"), button(no, "plain", "no", { autofocus: true })];
+  const buttons = [button(yes, danger ? "reject" : "primary", "yes"), button(no, "plain", "no", { autofocus: true, formnovalidate: true })];
   return open({ title, text, body: details, buttons }).then((answer) => answer === "yes");
 }
 

@@ -1,0 +1,165 @@
+"""`GET /ops/summary` and `GET /ops/sizes`: what no list of the operators says, for the page `/admin`.
+
+Figures alone: how much waits, what of budgets and limits is used, what was used today, and what runs here. Those of the
+whole store are told to operators of no tenant. What is read is told again for a moment, as pages ask often.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, cast
+
+import msgspec
+
+from agui_gate.errors import ShuttingDown, Unavailable
+from agui_gate.extras.usage.report import sums_view
+from agui_gate.protocol.cards import iso
+from agui_gate.release import read_revision
+from agui_gate.runs.engine import Engine
+from agui_gate.stores.backlog import BacklogStore, Counted
+from agui_gate.stores.lookup import capabilities
+from agui_gate.stores.usage import DAY_MS, Sums
+
+Json = dict[str, Any]
+
+FRESH_SECONDS = 2.0
+"""Seconds for which a summary is told again."""
+SIZES_SECONDS = 60.0
+"""Seconds for which sizes are told again: every row is counted for them."""
+READ_SECONDS = 10.0
+"""Seconds that the store may take for a summary."""
+COUNT_SECONDS = 60.0
+"""Seconds that the store may take to count what it holds."""
+MOST_TENANTS = 100
+"""Tenants whose summary is kept."""
+MOST_OWNERS = 5
+"""Owners of whom it is told what of their budget is used: those who have used most today."""
+
+
+def newest_schema() -> int:
+    """Returns the newest schema that this release knows."""
+    return sum(one.name.endswith(".sql") for one in (files("agui_gate.stores") / "migrations").iterdir())
+
+
+class Summary:
+    """The summaries of one server."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: dict[object, tuple[float, Json]] = {}
+        self._reading = asyncio.Lock()
+
+    async def summary(self, tenant: str | None) -> Json:
+        """Returns the summary for an operator of a tenant; None: of everybody's. Raises `Unavailable`."""
+        return await self._fresh(("summary", tenant), FRESH_SECONDS, READ_SECONDS, lambda: self._read(tenant))
+
+    async def sizes(self, tenant: str | None) -> Json:
+        """Returns what the store holds, counted. Raises `Unavailable`."""
+        if tenant or not hasattr(self._engine.store, "tally"):
+            return {"sizes": None}
+        return await self._fresh("sizes", SIZES_SECONDS, COUNT_SECONDS, self._count)
+
+    async def _fresh(self, key: object, fresh: float, seconds: float, read: Callable[[], Awaitable[Json]]) -> Json:
+        """Returns what was read a moment ago, or reads. One at a time: those who ask meanwhile get the same."""
+        async with self._reading:
+            at, known = self._kept.get(key, (0.0, {}))
+            if not known or time.monotonic() - at >= fresh:
+                try:
+                    async with asyncio.timeout(seconds):
+                        known = await read()
+                except TimeoutError:
+                    raise Unavailable("The store takes too long to say that. Try again in a moment.") from None
+                self._kept.pop(key, None)
+                self._kept[key] = time.monotonic(), known
+                if len(self._kept) > MOST_TENANTS:
+                    del self._kept[next(iter(self._kept))]
+            return known
+
+    async def _read(self, tenant: str | None) -> Json:
+        store, sees_all = self._engine.store, not tenant
+        now = store.now()
+        backlog = await cast(BacklogStore, store).backlog() if sees_all and hasattr(store, "backlog") else None
+        used = await self._used(tenant or "", now // DAY_MS)
+        return {
+            "at": iso(now),
+            "server": self._server(),
+            "waiting": None if backlog is None else _backlog(backlog),
+            "limits": self._limits() if sees_all else [],
+            **used,
+        }
+
+    def _server(self) -> Json:
+        engine = self._engine
+        neighbours = capabilities(engine.store).shared.neighbours
+        return {
+            "version": version("agui-gate"),
+            "revision": read_revision(),
+            "schema": newest_schema(),
+            "store": kind_of(engine.store),
+            "bus": kind_of(engine._bus),
+            "processes": len(neighbours) + 1 if kind_of(engine.store) == "sqlite" else None,
+            "draining": _is_draining(engine),
+            "runs_here": len(engine._runs),
+        }
+
+    def _limits(self) -> list[Json]:
+        """Returns the limits that this process enforces, with the most that somebody has of each."""
+        engine = self._engine
+        runs = max(engine._in_flight.values(), default=0)
+        return [
+            {"name": "AGUI_GATE_PRINCIPAL_RUNS", "most": engine.limits.principal_runs, "used": runs, "of": "principal"},
+            {"name": "AGUI_GATE_OPEN_BYTES", "most": engine.budget.limit, "used": engine.budget.reserved, "of": "all"},
+        ]
+
+    async def _used(self, tenant: str, day: int) -> Json:
+        """Returns what was used today by model, and what is used of the budgets; None where nothing is kept."""
+        meter: Any = next((one for one in self._engine.extensions.all if hasattr(one, "budgets")), None)
+        if meter is None:
+            return {"usage": None, "budgets": []}
+        lines, is_whole = await meter.ledger.days("of_tenant", tenant, day, day)
+        models: dict[tuple[str, str], Sums] = {}
+        owners: dict[str, Sums] = {}
+        for line in lines:
+            model = (line.provider, line.model)
+            models[model] = models.get(model, Sums()).plus(line.sums)
+            owners[line.owner] = owners.get(line.owner, Sums()).plus(line.sums)
+        most = sorted(owners, key=lambda one: (-owners[one].cost, -owners[one].input - owners[one].output, one))
+        rows = [
+            {"provider": provider, "model": model, **sums_view(models[provider, model])}
+            for provider, model in sorted(models)
+        ]
+        budgets = await meter.budgets.report(tenant, most[:MOST_OWNERS])
+        return {"usage": {"since": iso(day * DAY_MS), "models": rows, "is_whole": is_whole}, "budgets": budgets}
+
+    async def _count(self) -> Json:
+        store: Any = self._engine.store
+        tally = msgspec.structs.asdict(await store.tally())
+        times = {name: None if tally[name] is None else iso(tally[name]) for name in ("oldest_thread", "oldest_event")}
+        return {"sizes": {**tally, **times, "at": iso(store.now())}}
+
+
+def kind_of(part: object) -> str:
+    """Returns the kind of a store or a bus by where its class is: ``sqlite``, ``postgres``, ``redis``; or its name."""
+    while (inner := getattr(part, "__dict__", {}).get("_inner")) is not None:
+        part = inner
+    package, *names = type(part).__module__.split(".")
+    return names[1] if package == "agui_gate" and len(names) > 1 else type(part).__name__
+
+
+def _is_draining(engine: Engine) -> bool:
+    try:
+        engine.check_open()
+    except ShuttingDown:
+        return True
+    return False
+
+
+def _backlog(backlog: Any) -> Json:
+    states = ("pending", "claimed", "orphaned", "unknown", "notices")
+    return {name: _counted(getattr(backlog, name), backlog.now) for name in states}
+
+
+def _counted(counted: Counted, now: int) -> Json:
+    return {"number": counted.number, "seconds": 0 if counted.since is None else max(0, now - counted.since) // 1000}

@@ -1,0 +1,252 @@
+/**
+ * The page of operators (`/admin`): what is at work, what waits and what went wrong, over all that an operator may see;
+ * and what can be done about it: stop, settle, freeze. Read again every few seconds while somebody looks.
+ */
+
+import { wordsFor } from "./adminwords.js";
+import { changeOps, readOps } from "./api.js";
+import { clock } from "./components/core/records.js";
+import { reveal } from "./components/core/reveal.js";
+import { fill, stringsFor } from "./components/core/strings.js";
+import { humanize } from "./components/core/values.js";
+import { html, nothing, render, repeat } from "./components/vendor/lit.js";
+import { askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
+import { confirm, show } from "./dialogs.js";
+import { h } from "./dom.js";
+
+const words = wordsFor(lang);
+const say = (key, blanks) => fill(words, key, blanks);
+const at = (time) => clock(time, undefined, stringsFor(lang));
+const number = (value) => value.toLocaleString(lang);
+const element = (selector) => document.querySelector(selector);
+
+const EVERY = 5_000; // ms between two looks
+const SIZES_EVERY = 300_000; // ms between two counts of all rows
+const DRAWN = 100; // rows of a list
+
+const LISTS = { runs: "runs", unknown: "approvals?state=unknown", orphaned: "approvals?state=orphaned", pending: "approvals?state=pending", freezes: "freezes", summary: "summary" };
+let seen = {}; // what was read last, by the names above
+let sizes = null;
+let problem = null;
+let told = "";
+let [timer, sizedAt, reading] = [null, -Infinity, null];
+
+/** Read all that the page shows; where that is being done, once more behind it, as something may have changed since. */
+async function read() {
+  await reading;
+  reading ??= readAll().finally(() => (reading = null));
+  await reading;
+}
+
+async function readAll() {
+  clearTimeout(timer);
+  const wantsSizes = performance.now() - sizedAt >= SIZES_EVERY;
+  const names = Object.keys(LISTS);
+  const found = await Promise.allSettled([...names.map((name) => readOps(LISTS[name])), wantsSizes ? readOps("sizes") : null]);
+  const failed = found.find(({ status }) => status === "rejected");
+  problem = failed?.reason ?? null;
+  if (problem?.code === "unauthorized") askToken();
+  names.forEach((name, index) => found[index].status === "fulfilled" && (seen[name] = found[index].value));
+  if (wantsSizes && found.at(-1).status === "fulfilled") [sizes, sizedAt] = [found.at(-1).value.sizes, performance.now()];
+  draw();
+  wait();
+}
+
+/** Nobody looks: nothing is read. */
+function wait() {
+  clearTimeout(timer);
+  const isAsked = element("#token-dialog").open;
+  if (!document.hidden && !isAsked) timer = setTimeout(read, EVERY);
+}
+
+function draw() {
+  const { summary } = seen;
+  const bad = (seen.unknown?.approvals.length ?? 0) + (seen.orphaned?.approvals.length ?? 0) + runsOf(true).length;
+  document.title = bad > 0 ? `(${bad}) ${words.title}` : words.title;
+  render(html`
+    <header class="desk-top">
+      <h1>${words.title}</h1>
+      <span class="spacer"></span>
+      <a class="ghost" href="inbox">${words.inbox}</a>
+      <a class="ghost" href="audit">${words.audit}</a>
+      <a class="ghost" href="./">${words.chat}</a>
+      <button class="ghost" type="button" @click=${read} aria-label=${words.refresh} title=${words.refresh}>↻</button>
+      <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
+      <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
+    </header>
+    <main class="desk" id="main">
+      ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: problem.message })}</p>` : nothing}
+      ${summary?.server.draining ? html`<p class="banner" role="status">${words.draining}</p>` : nothing}
+      ${seen.freezes?.freezes.length ? html`<p class="banner" role="status"><a href="#frozen">${words.isFrozen}</a></p>` : nothing}
+      <p class=${told ? "banner done" : ""} role="status">${told}</p>
+      ${summary ? everything(summary) : problem ? nothing : html`<p class="quiet">${words.loading}</p>`}
+      ${summary ? html`<p class="desk-told">${say("readAt", { at: at(summary.at) })}</p>` : nothing}
+    </main>`, element("#page"));
+}
+
+const runsOf = (isLost) => (seen.runs?.runs ?? []).filter(({ state }) => (state === "lost") === isLost);
+
+function everything(summary) {
+  return html`
+    ${figures(summary.waiting)}
+    ${section("running", rows(seen.runs?.runs, runRow, ({ run }) => run, seen.runs?.more, "agui-gate ops runs"))}
+    ${section("unknown", calls("unknown", settleButton))}
+    ${section("orphaned", calls("orphaned"))}
+    ${section("waiting", calls("pending", openLink))}
+    ${section("frozen", html`${rows(seen.freezes?.freezes, freezeRow, ({ tool, agent, tenant }) => JSON.stringify([tool, agent, tenant]))}
+      <button class="button plain" type="button" @click=${freeze}>${words.freeze}</button>`)}
+    ${section("budgets", meters(summary))}
+    ${section("usage", usageTable(summary.usage))}
+    ${section("holds", sizes ? pairs(Object.entries(words.sizes).map(([name, text]) => [text, number(sizes[name])])) : html`<p class="quiet">${sizedAt < 0 ? words.loading : words.noSizes}</p>`)}
+    ${section("server", serverFacts(summary.server))}`;
+}
+
+const section = (id, body) => html`<section id=${id} aria-labelledby="${id}-title"><h2 id="${id}-title">${words[id]}</h2>${words[`${id}Text`] ? html`<p class="quiet">${words[`${id}Text`]}</p>` : nothing}${body}</section>`;
+
+/** How much of each there is; the store's figures where it tells them, else those of the lists. */
+function figures(waiting) {
+  const listed = (name) => ({ number: seen[name]?.approvals.length ?? 0, seconds: 0, more: Boolean(seen[name]?.next_cursor) });
+  const of = (name) => waiting?.[name] ?? listed(name);
+  const some = [
+    ["running", words.running, { number: runsOf(false).length, more: seen.runs?.more }],
+    ["running", words.lost, { number: runsOf(true).length }, "bad"],
+    ["waiting", words.waiting, of("pending")],
+    ["unknown", words.unknown, of("unknown"), "bad"],
+    ["orphaned", words.orphaned, of("orphaned"), "bad"],
+    ...(waiting ? [["holds", words.notices, waiting.notices, waiting.notices.seconds > 60 ? "wait" : ""]] : []),
+  ];
+  return html`<nav class="figures" aria-label=${words.title}>${some.map(([to, text, { number: count, seconds, more }, tone]) => html`<a href="#${to}" data-tone=${(count > 0 && tone) || nothing}>
+    <b>${number(count)}${more ? "+" : ""}</b><span>${text}</span>${seconds > 0 && count > 0 ? html`<small>${say("oldest", { age: age(seconds) })}</small>` : nothing}</a>`)}</nav>`;
+}
+
+/** Seconds in words: the two largest units are one too many. */
+function age(seconds) {
+  const [count, unit] = [[86_400, "day"], [3_600, "hour"], [60, "minute"], [1, "second"]].map(([size, unit]) => [Math.floor(seconds / size), unit]).find(([count]) => count > 0);
+  return new Intl.NumberFormat(lang, { style: "unit", unit, unitDisplay: "short" }).format(count);
+}
+
+function rows(items, row, keyOf, more = false, command = "") {
+  if (!items) return html`<p class="quiet">${words.loading}</p>`;
+  if (items.length === 0) return html`<p class="quiet">${words.nothing}</p>`;
+  const count = `${number(items.length)}${more ? "+" : ""}`;
+  const rest = items.length > DRAWN ? say("shownOf", { shown: DRAWN, count, command }) : more ? say("more", { command }) : null;
+  return html`<ul class="desk-list">${repeat(items.slice(0, DRAWN), keyOf, row)}</ul>${rest ? html`<p class="quiet">${rest}</p>` : nothing}`;
+}
+
+const calls = (state, action = () => nothing) => rows(seen[state]?.approvals, (call) => callRow(call, action), ({ id }) => id, Boolean(seen[state]?.next_cursor), `agui-gate ops approvals --state ${state}`);
+
+const line = (...parts) => reveal(parts.filter(Boolean).join(" · "));
+const ownerOf = ({ owner, tenant }) => (tenant ? `${tenant}/${owner}` : owner);
+
+const runRow = (run) => html`<li class="op"><div>
+  <strong dir="auto">${line(humanize(run.agent), ownerOf(run))}</strong> ${run.state === "lost" ? html`<span class="lost">${words.lostLine}</span>` : nothing}
+  <p class="quiet" dir="auto">${line(words.kindOf[run.kind], say("thread", { id: run.thread_id }), run.run, say("saved", { at: at(run.saved_at) }))}</p></div>
+  ${run.state === "lost" ? nothing : html`<button class="button plain small danger" type="button" @click=${() => stop(run)}>${words.stop}</button>`}
+</li>`;
+
+const callRow = (call, action) => html`<li class="op"><div>
+  <strong dir="auto">${line(humanize(call.tool), humanize(call.agent), ownerOf(call))}</strong>
+  <p class="quiet" dir="auto">${line(say("thread", { id: call.thread_id }), say("asked", { at: at(call.asked_at) }), call.expires_at && say("until", { at: at(call.expires_at) }))}</p>
+  ${call.state === "unknown" || call.state === "orphaned" ? html`<p class="quiet">${words.key} <code>${reveal(call.idempotency_key)}</code></p>` : nothing}</div>
+  <a class="ghost" href="audit?approval=${encodeURIComponent(call.id)}">${words.story}</a>${action(call)}
+</li>`;
+
+const settleButton = (call) => html`<button class="button plain small" type="button" @click=${() => settle(call)}>${words.settle}</button>`;
+const openLink = ({ id }) => html`<a class="button plain small" href="inbox#${id}">${words.decide}</a>`;
+
+const aboutFreeze = ({ tool, agent, tenant }) => line(tool && humanize(tool), agent && humanize(agent), tenant) || words.all;
+const freezeRow = (one) => html`<li class="op"><div><strong dir="auto">${aboutFreeze(one)}</strong>
+  <p class="quiet" dir="auto">${line(one.reason, at(one.since))}</p></div>
+  <button class="button plain small" type="button" @click=${() => lift(one)}>${words.lift}</button></li>`;
+
+/** What is used of limits and budgets. */
+function meters({ limits, budgets }) {
+  const amount = (value, unit) => (unit === "dollars" ? `$${value.toLocaleString(lang, { maximumFractionDigits: 4 })}` : unit === "tokens" ? say("tokens", { count: number(value) }) : number(value));
+  const one = (name, most, used, unit) => html`<div class="meter"><span dir="auto">${reveal(name)}</span><span class="quiet">${used === null ? say("most", { most: amount(most, unit) }) : say("usedOf", { used: amount(used, unit), most: amount(most, unit) })}</span>
+    ${used === null ? nothing : html`<meter min="0" max=${Math.max(most, 1e-9)} high=${most * 0.8} optimum="0" value=${Math.min(used, most)} aria-label=${name}></meter>`}</div>`;
+  const spent = budgets.flatMap(({ scope, unit, most, used }) => (used.length > 0 ? used.map((it) => one([words.scopes[scope], it.of].filter(Boolean).join(" · "), most, it.used, unit)) : [one(words.scopes[scope], most, null, unit)]));
+  const held = limits.map(({ name, most, used, of }) => one([name, of].filter(Boolean).join(" · "), most, used));
+  return spent.length + held.length > 0 ? html`${spent}${held}` : html`<p class="quiet">${words.nothing}</p>`;
+}
+
+function usageTable(usage) {
+  if (!usage) return html`<p class="quiet">${words.noUsage}</p>`;
+  if (usage.models.length === 0) return html`<p class="quiet">${words.nothing}</p>`;
+  const heads = ["model", "requests", "failures", "input", "output", "cost"];
+  return html`<div class="scrolls" tabindex="0" role="group" aria-labelledby="usage-title"><table><thead><tr>${heads.map((name) => html`<th scope="col">${words[name]}</th>`)}</tr></thead>
+    <tbody>${usage.models.map((it) => html`<tr><td>${line(it.provider, it.model)}</td><td>${number(it.requests)}</td><td>${number(it.failed)}</td><td>${number(it.input_tokens)}</td><td>${number(it.output_tokens)}</td><td>${it.cost === null ? "" : `$${it.cost.toFixed(4)}`}</td></tr>`)}</tbody></table></div>
+    ${usage.is_whole ? nothing : html`<p class="quiet">${words.isPart}</p>`}`;
+}
+
+const pairs = (known) => html`<dl class="pairs">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+const serverFacts = (it) => pairs([[words.version, it.version], [words.revision, it.revision ?? words.notKnown], [words.schema, it.schema], [words.store, it.store], [words.bus, it.bus], [words.processes, it.processes ?? words.notKnown], [words.runsHere, number(it.runs_here)]]);
+
+// --- what is done
+
+const field = (id, label, more = {}, tag = "input") => [h("label", { for: id }, label), h(tag, { id, autocomplete: "off", ...(tag === "input" && { type: "text" }), ...more })];
+const reason = () => field("why", words.why, { required: true, maxlength: "500" });
+const valueOf = (id) => element(`#${id}`)?.value.trim() ?? "";
+
+/** Ask, do it, and say what came of it. What was typed is there again where the server did not take it. */
+async function act({ title, text, details, yes, danger = false, read: readFields, send }) {
+  const trouble = h("p", { role: "alert" });
+  for (;;) {
+    let fields;
+    const asked = confirm({ title, text, details: [...details, trouble], yes, no: words.cancel, danger });
+    element("dialog[open] form")?.addEventListener("submit", () => (fields = readFields()));
+    if (!(await asked)) return;
+    try {
+      told = await send(fields);
+      break;
+    } catch (error) {
+      trouble.textContent = error.message;
+      if (error.code === "unauthorized") return askToken();
+    }
+  }
+  await read();
+}
+
+const why = () => ({ reason: valueOf("why") });
+
+const stop = (run) => act({
+  title: words.stopTitle, text: line(humanize(run.agent), ownerOf(run), say("thread", { id: run.thread_id })), details: reason(), yes: words.stopYes, danger: true, read: why,
+  send: async (body) => words.stopped[(await changeOps(`threads/${encodeURIComponent(run.run)}/stop`, body)).state],
+});
+
+async function settle({ id }) {
+  const call = await readOps(`approvals/${encodeURIComponent(id)}`).catch((error) => void (problem = error));
+  if (!call) return draw();
+  const choice = (value, text) => h("label", { class: "choice" }, h("input", { type: "radio", name: "outcome", value, required: true }), text);
+  const about = h("div", { class: "all-lines", tabindex: "0" }, `${call.tool} ${JSON.stringify(call.arguments, null, 1)}\n${words.key}: ${call.idempotency_key}`);
+  await act({
+    title: words.settleTitle, text: words.settleText, yes: words.settleYes,
+    details: [about, choice("done", words.tookEffect), choice("failed", words.noEffect), ...field("found", words.found, { required: true, maxlength: "20000" }, "textarea"), ...reason()],
+    read: () => ({ done: element("[name=outcome]:checked")?.value === "done", result: valueOf("found"), ...why() }),
+    send: async (body) => (await changeOps(`approvals/${encodeURIComponent(id)}/settle`, body), words.settled),
+  });
+}
+
+const freeze = () => act({
+  title: words.freezeTitle, text: words.freezeText, yes: words.freezeYes, danger: true,
+  details: [...field("tool", words.ofTool, { maxlength: "256" }), ...field("agent", words.ofAgent, { maxlength: "256" }), ...reason()],
+  read: () => ({ ...(valueOf("tool") && { tool: valueOf("tool") }), ...(valueOf("agent") && { agent: valueOf("agent") }), ...why() }),
+  send: async (body) => (await changeOps("freezes", body), words.froze),
+});
+
+const lift = ({ tool, agent, tenant, reason: because }) => act({
+  title: words.liftTitle, text: line(aboutFreeze({ tool, agent, tenant }), because), details: reason(), yes: words.liftYes, read: why,
+  send: async (body) => (await changeOps("freezes", { ...body, tool, agent, tenant, lift: true }), words.lifted),
+});
+
+const help = () => void show({ title: words.keys, body: keyList(words.ops), close: words.close });
+const KEYS = { r: read, f: freeze, "?": help };
+
+document.addEventListener("keydown", (event) => {
+  if (!isOurs(event) || !KEYS[event.key]) return;
+  event.preventDefault();
+  void KEYS[event.key]();
+});
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : void read()));
+setUpDesk(words, read);
+draw();
+void read();

@@ -1,0 +1,44 @@
+/** What the pages of people who decide and of operators share: the language, the theme, and the question for a token. */
+
+import { h } from "./dom.js";
+import { setUpToken } from "./frame.js";
+import { writeTheme } from "./storage.js";
+
+export const lang = navigator.language.toLowerCase().startsWith("de") ? "de" : "en";
+
+/** Change between light and dark. */
+export function turnTheme() {
+  const { dataset } = document.documentElement;
+  const isDark = (dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  dataset.theme = isDark ? "light" : "dark";
+  writeTheme(dataset.theme);
+}
+
+/** Make the dialog of the token, in the person's language. `onToken()` is called once one was entered. */
+export function setUpDesk(words, onToken) {
+  document.documentElement.lang = lang;
+  const button = (look, value, text, more = {}) => h("button", { class: `button ${look}`, value, ...more }, text);
+  const form = h("form", { method: "dialog" },
+    h("h2", { id: "token-title" }, words.token),
+    h("p", { id: "token-text" }, words.tokenText),
+    h("label", { class: "visually-hidden", for: "token" }, words.tokenLabel),
+    h("input", { id: "token", type: "password", autocomplete: "off", required: true }),
+    h("div", { class: "dialog-actions" }, button("primary", "save", words.go), button("plain", "cancel", words.cancel, { formnovalidate: true })));
+  document.body.append(h("dialog", { class: "dialog", id: "token-dialog", "aria-labelledby": "token-title" }, form));
+  setUpToken(onToken);
+}
+
+export function askToken() {
+  const dialog = document.getElementById("token-dialog");
+  if (!dialog.open) dialog.showModal();
+}
+
+/** The keys of a page as what a dialog shows: `[[key, what it does], …]`. */
+export const keyList = (keys) => h("dl", { class: "keys" }, keys.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]));
+
+/** Whether a key is the page's: never while somebody types or a dialog is open, and never one of the browser's. */
+export function isOurs(event) {
+  const from = event.composedPath()[0];
+  const isTaken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+  return !isTaken && !document.querySelector("dialog[open]") && !from.matches?.("select, textarea, input:not([type=checkbox]), [contenteditable]");
+}
