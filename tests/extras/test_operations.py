@@ -93,7 +93,9 @@ async def test_a_call_is_settled_and_the_next_run_tells_the_model() -> None:
         again = await office.post("olga", f"/ops/approvals/{approval_id}/settle", SAID)
         assert (again.status, again.json()["error"]["code"]) == (422, "approval_refused")
         last = [event for event in await office.trail() if event.kind == "settled"]
-        assert [(event.by, json.loads(event.body)["reason"]) for event in last] == [("olga", SAID["reason"])]
+        trail = office.app.state.engine.store.trail
+        said = [(event.by, await trail.reason(event)) for event in last]
+        assert said == [("olga", SAID["reason"])]
 
 
 async def _record(office: Desk, approval_id: str) -> Any:
@@ -155,8 +157,9 @@ async def test_a_run_is_stopped_and_the_trail_says_why() -> None:
         assert stopped.json()["state"] == "stopped"
         await hanging
         assert (await _stop(app, "t", {"reason": "Again."})).status == 404
-        (event,) = (await app.state.engine.store.read_events(limit=10)).events
-        assert (event.kind, event.by, json.loads(event.body)) == ("stopped", "local", {"reason": "It hangs."})
+        store = app.state.engine.store
+        (event,) = (await store.read_events(limit=10)).events
+        assert (event.kind, event.by, await store.trail.reason(event)) == ("stopped", "local", "It hangs.")
 
 
 async def _stop(app: Any, thread: str, body: Any) -> Answer:

@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from agui_gate import Grant, Principal
 from agui_gate import adapter as ad
 from agui_gate.extras.audit.forms import accepted, cell
+from agui_gate.extras.audit.verification import verify
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 from tests.people.desk import Desk, Json, Model
 from tests.product.inprocess import request
 from tests.requirements import shows
@@ -215,3 +218,30 @@ async def test_what_has_no_thread_is_in_it_too(store: FullStore) -> None:
             "Gated calls of tool refund and of tenant acme are no longer frozen.",
         ]
         assert [one["kind"] for one in await entries(desk, "evil aud")] == []
+
+
+async def test_a_reason_outlives_its_thread_until_the_key_of_its_person_is_gone(store: FullStore) -> None:
+    async with Desk(PEOPLE).open(store) as desk:
+        approval_id = await desk.ask("ada")
+        await desk.decide("ada", approval_id, False, reason="PLANTED why")
+        assert "PLANTED" not in str(await desk.trail()), "the trail has it encrypted"
+        deleted = await request(desk.app, "DELETE", "/threads/t", headers={"authorization": "ada"})
+        assert deleted.status == 200, deleted.body
+        (told,) = await entries(desk, "aud", "decision=rejected")
+        assert (told["reason"], told["text"]) == (
+            "PLANTED why",
+            "ada rejected it over HTTP from 127.0.0.1: “PLANTED why”",
+        )
+        engine: Any = desk.app.state.engine
+        (event,) = [one for one in await desk.trail() if one.kind == "rejected"]
+        assert await engine.store.trail.reason(msgspec.structs.replace(event, approval_id="apr_2")) is None, (
+            "it is bound"
+        )
+        await engine.store._do("write", lambda: drop("person_keys"))
+        (told,) = await entries(desk, "aud", "decision=rejected")
+        assert (told["reason"], "PLANTED" in told["text"]) == ("(erased)", False)
+        assert (await verify(engine.store, ())).broken == []
+
+
+def drop(table: str) -> Steps[None]:
+    yield Last([Statement(f"DELETE FROM {table}")])

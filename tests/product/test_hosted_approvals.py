@@ -584,6 +584,7 @@ def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> N
         "model_requests",
         "usage_days",
         "budgets",
+        "person_keys",
     ):
         connection.execute(f"DROP TABLE {table}")
     connection.execute("ALTER TABLE approvals DROP COLUMN trace")

@@ -14,8 +14,10 @@ everybody can check an exported line by three lines of code. A chain alone prove
 it anew, or cut off its end. Against that its `Head` is kept elsewhere, and held against the chain later.
 
 An event outlives its thread, and so it holds nothing of what was said. Of arguments and results it has a digest
-(SHA-256). Of an edit it has the places that it changed, as JSON pointers. A reason that a person gave with a decision
-is not in it; one that an operator gave is.
+(SHA-256). Of an edit it has the places that it changed, as JSON pointers. A reason that a person gave is in it
+encrypted, by a key of that person (`stores/sql/reasons.py`).
+
+Where a person was erased, an event has a pseudonym for the name, and keeps its hash: see `Event.erased`.
 
 `body` is the text that was hashed: a store keeps it as text, byte by byte. A reader takes any ``kind`` and any body: a
 newer version may have written them.
@@ -35,14 +37,15 @@ from agui_gate.errors import AguiGateError
 
 Told = Literal["asked", "shown", "approved", "agreed", "refused", "replaced", "deleted", "restored", "revoked"]
 Moved = Literal["claimed", "passed", "given_back", "done", "failed", "unknown", "rejected", "superseded", "cancelled"]
-Kind = Literal[Told, Moved, "expired", "settled", "stopped", "handed_on", "frozen", "lifted", "escalated", "keyed"]
+Done = Literal["settled", "stopped", "handed_on", "frozen", "lifted", "erased"]
+Kind = Literal[Told, Moved, Done, "expired", "escalated", "keyed"]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
 ``refused``: an answer that was not taken.
 
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
 in which it was not settled. ``revoked``: the grant that came with its yes was revoked. ``escalated``: more people may
-decide it from then on. ``keyed``: from there on events are signed by another key. Each of the others is the move to
-that state.
+decide it from then on. ``keyed``: from there on events are signed by another key. ``erased``: a name in it, or in the
+whole store, was replaced by a pseudonym. Each of the others is the move to that state.
 
 Of operators, with their reason: ``settled``: what came of it was found out, which the next event says; ``stopped`` and
 ``handed_on``: its thread was, and there may be no approval; ``frozen`` and ``lifted``: calls are, and there is no
@@ -70,7 +73,8 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
 
     ``principal`` and ``thread_id`` (the client's) are the approval's. ``run_key``: the run, or decision, that did it;
     "" for nobody's, such as the clock's. ``by`` is the principal who did it, and ``way`` how that came: one of
-    `answers.Way`, or where it was shown. Both are "" for what no person did.
+    `answers.Way`, or where it was shown. Both are "" for what no person did. ``reason``: why ``person`` did it; a store
+    encrypts it before it becomes a part of the body, or leaves it out.
     """
 
     kind: Kind
@@ -81,6 +85,8 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     way: str = ""
     body: str = "{}"
+    reason: str = ""
+    person: str = ""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -100,6 +106,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``seq`` counts the events of the thread from 1. ``key_id``: the key by which ``hash`` was made; "" for none. The
     other members: see `Happened` and `Head`.
+
+    ``erased``: "" for most. Where names were replaced since, ``hash`` is of what it said before, and this vouches for
+    what it says now: the key's id, ":", and the hash that it would have behind itself (`as_erased`).
     """
 
     tenant: str
@@ -117,6 +126,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prev: str
     hash: str
     key_id: str = ""
+    erased: str = ""
 
     @property
     def head(self) -> Head:
@@ -223,6 +233,8 @@ def about(
         by=decision.by if decision else "",
         way=(decision.way if decision else None) or "",
         body=canonical(body),
+        reason=(decision.reason if decision else None) or "",
+        person=(decision.person or decision.by) if decision else "",
     )
 
 
@@ -250,12 +262,15 @@ def _has_each_yes(approval: Approval, people: People, events: Iterable[tuple[str
 # --- the chain ------------------------------------------------------------------------------------------------------
 
 
+_TOLD = tuple(name for name in Happened.__struct_fields__ if name not in ("reason", "person"))
+
+
 def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
     """Returns the next events of the chain that ends at ``head``."""
     events: list[Event] = []
     for one in happened:
         head = events[-1].head if events else head
-        members = {name: getattr(one, name) for name in Happened.__struct_fields__}
+        members = {name: getattr(one, name) for name in _TOLD}
         event = Event(
             tenant=head.tenant, thread=head.thread, seq=head.seq + 1, at=at, prev=head.hash, hash="", **members
         )
@@ -264,7 +279,7 @@ def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode
-_HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash", "key_id"))
+_HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash", "key_id", "erased"))
 
 
 def event_hash(event: Event, key: bytes = b"") -> str:
@@ -273,3 +288,9 @@ def event_hash(event: Event, key: bytes = b"") -> str:
     members |= {"key_id": event.key_id} if event.key_id else {}
     text = event.prev.encode() + _encode(members | {"body": msgspec.Raw(event.body.encode())})
     return (hmac.new(key, text, "sha256") if key else sha256(text)).hexdigest()
+
+
+def as_erased(event: Event) -> Event:
+    """Returns the event that vouches for what one says whose names were replaced: what it says now, behind itself."""
+    key_id, _, vouched = event.erased.partition(":")
+    return msgspec.structs.replace(event, prev=event.hash, key_id=key_id, hash=vouched, erased="")

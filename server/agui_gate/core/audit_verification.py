@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.audit import STORE_CHAIN, Event, Head, Kind, digest, event_hash
+from agui_gate.core.audit import STORE_CHAIN, Event, Head, Kind, as_erased, digest, event_hash
 from agui_gate.core.json_text import parse_object
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
@@ -54,6 +54,8 @@ class Chains:
         self._hash_of = hash_of
         self._is_signed = self._any_signed = False
         self._keyed_at: int | None = None
+        self.erased = 0
+        """Events in which names were replaced since."""
 
     def check(self, event: Event) -> list[Break]:
         """Returns what is wrong with the next event. The chain is then followed from it on."""
@@ -64,26 +66,28 @@ class Chains:
             found = ["missing" if event.seq > self._last.seq else "added"]
         elif event.prev != self._last.hash:
             found = ["changed"]
-        meant = self._hash_of(event)
-        if event.hash != meant:
+        said = as_erased(event) if event.erased else event
+        meant = self._hash_of(said)
+        if said.hash != meant:
             found = ["no_key" if meant is None else "changed"]
-        found += self._unsigned(event)
+        self.erased += bool(event.erased)
+        found += self._unsigned(event, vouched=bool(said.key_id))
         kept = self._heads.pop((event.tenant, event.thread, event.seq), event.hash)
         if kept != event.hash:
             found = [*found, "not_the_head"]
         self._last = event.head
         return [Break(event.thread, event.seq, why, event.tenant) for why in found]
 
-    def _unsigned(self, event: Event) -> list[Why]:
+    def _unsigned(self, event: Event, *, vouched: bool) -> list[Why]:
         """Returns whether an event isn't signed that comes after one that is, in its chain or by the time from which on
-        events of this store are.
+        events of this store are. ``vouched``: what it says now is signed.
         """
         was_signed, self._is_signed = self._is_signed, bool(event.key_id)
         if event.key_id:
             self._any_signed = True
             if event.kind == "keyed" and event.thread == str(STORE_CHAIN) and self._keyed_at is None:
                 self._keyed_at = event.at
-            return []
+            return [] if vouched else ["unsigned"]
         return ["unsigned"] if was_signed or (self._keyed_at is not None and event.at > self._keyed_at) else []
 
     def missing(self) -> list[Break]:
@@ -132,6 +136,8 @@ class Account(msgspec.Struct):
             self.arguments = body.get("arguments")
         elif event.kind == "approved":
             self.agreed, self.decision = body.get("arguments"), (event.by, event.way)
+        elif event.kind == "erased":
+            self.output = body.get("output", self.output)
         elif event.kind == "deleted" or "again" in body:
             self.is_gone = True
         elif event.kind in _STATES:

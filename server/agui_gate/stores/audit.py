@@ -44,6 +44,10 @@ class Keys(Protocol):
         """Returns the next events of a chain. ``records``: those that were changed, as they are then."""
         ...
 
+    def hash_of(self, event: Event) -> str | None:
+        """Returns the hash that an event has to have; None where its key isn't one of these."""
+        ...
+
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Whose part of the trail is read: all of it, a ``tenant``'s, an ``owner``'s (a key), or of one approval. ``by``:
@@ -68,12 +72,14 @@ class TrailEntry(msgspec.Struct, frozen=True):
     """An event, with the record that it is about as it is now; or what is left of that, where its thread is gone.
 
     ``request``: of a question, the request to a model whose answer asked, where usage is kept.
+    ``reason``: the one that it has; "" for none, None where the key of the person who gave it is gone.
     """
 
     event: Event
     record: Approval | None = None
     left: Tombstone | None = None
     request: ModelRequest | None = None
+    reason: str | None = ""
 
     @property
     def link(self) -> Link:
@@ -91,6 +97,10 @@ class ReadableTrail(Protocol):
         """Returns up to ``limit`` events of a part, newest first, from behind that place. Of long results the record
         has the beginning.
         """
+        ...
+
+    async def reason(self, event: Event) -> str | None:
+        """Returns the reason in an event: see `TrailEntry`."""
         ...
 
     async def unread(self, thread: str) -> Sequence[str]:

@@ -85,9 +85,9 @@ def verify(
         for broken in checked.broken:
             where = f"thread {broken.thread_id or broken.thread} (key {broken.thread}), event {broken.seq}"
             click.echo(fit(f"{where}: {broken.why}", sys.stdout))
-        click.echo(
-            f"{checked.events:,} events in {checked.chains:,} chains: {'broken' if checked.broken else 'whole'}."
-        )
+        erased = f", {checked.erased:,} without the names of erased people" if checked.erased else ""
+        state = "broken" if checked.broken else "whole"
+        click.echo(f"{checked.events:,} events in {checked.chains:,} chains{erased}: {state}.")
     if checked.broken:
         ctx.exit(FAILED)
 
@@ -124,7 +124,7 @@ def export(
             async for event in load("audit.verification").all_events(
                 kept, principal=principal, thread_id=thread, since=at
             ):
-                click.echo(_line(event))
+                click.echo(_line(event, await kept.trail.reason(event)))
 
     run_interruptible(run())
 
@@ -176,8 +176,11 @@ class Progress:
             dim(f"{number:,} events", err=True)
 
 
-def _line(event: Event) -> str:
+def _line(event: Event, reason: str | None) -> str:
+    """Returns the line of an event. A reason is beside what is encrypted of it, which the hash is over."""
     said: dict[str, Any] = msgspec.to_builtins(event)
+    if "encrypted_reason" in event.body:
+        said["reason"] = "(erased)" if reason is None else reason
     return msgspec.json.encode(said | {"body": msgspec.Raw(event.body.encode())}).decode()
 
 

@@ -1,7 +1,7 @@
 """Entries of the audit trail as people read them: an event, with what the ledger knows of its call.
 
 The trail has who, when, which way, how they had logged in, and digests of what was said. The ledger has the arguments
-that were shown and that ran, the reason, and the roles that counted, as long as the thread is there.
+that were shown and that ran, and the roles that counted, as long as the thread is there.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -29,6 +29,9 @@ END = Link(2**63 - 1, 2**63 - 1, 2**31 - 1)
 Entry = dict[str, Any]
 Named = Callable[[Approval], Mapping[str, Any]]
 """Returns a record as JSON; see `http.views.approval_view`."""
+
+ERASED = "(erased)"
+"""What is shown for a reason of a person who was erased."""
 
 DECISIONS = ("approved", "agreed", "rejected")
 """The kinds of events that are a person's decision."""
@@ -163,7 +166,7 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
         "amr": body.get("amr", []),
         "auth_time": body.get("auth_time"),
         "jti": body.get("jti", ""),
-        "reason": (decision.reason if decision else None) or body.get("reason") or "",
+        "reason": ERASED if shown.reason is None else shown.reason or (decision.reason if decision else None) or "",
         "to": list(body.get("to", [])) if event.kind == "escalated" else [],
         "from": str(body.get("from", "")).rpartition(SEPARATOR)[2],
         "edited": body.get("edited", []),
@@ -201,7 +204,7 @@ def _outcome(shown: TrailEntry, record: Approval | None, call: Mapping[str, Any]
 
 
 def _decision(shown: TrailEntry, record: Approval | None) -> Decision | None:
-    """Returns the decision that an event is about, with the reason that the trail doesn't have."""
+    """Returns the decision that an event is about, with what the trail doesn't have of it."""
     event = shown.event
     if record is None or event.kind not in DECISIONS:
         return None

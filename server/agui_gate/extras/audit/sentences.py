@@ -112,5 +112,10 @@ _SENTENCES: dict[str, Callable[[Entry], str]] = {
     ),
     "frozen": _frozen,
     "lifted": _frozen,
+    "erased": lambda entry: (
+        "A name in it was replaced: somebody was erased."
+        if entry["approval_id"]
+        else f"{entry['by']} erased a person, who is {entry['owner']} from here on."
+    ),
     "keyed": lambda entry: f"From here on, events are signed by key {entry['key_id']}.",
 }

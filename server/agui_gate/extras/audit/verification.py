@@ -33,10 +33,11 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct):
-    """The findings of a verification."""
+    """The findings of a verification. ``erased``: events in which names were replaced by pseudonyms."""
 
     events: int = 0
     chains: int = 0
+    erased: int = 0
     broken: list[Place] = []
 
 
@@ -119,6 +120,7 @@ class _Verification:
     async def end(self) -> Checked:
         """Returns the findings, after the last event."""
         await self._hold()
+        self._checked.erased = self._chains.erased
         self._checked.broken += [
             Place(one.principal, one.thread_id, "", 0, f"approval {one.id}: {_DIFFERS['not_asked']}")
             for one in await self._store.read_ledger(None)

@@ -98,6 +98,15 @@ class Move(msgspec.Struct, frozen=True):
     terms: "Terms | None" = None
 
 
+def _with_reasons(move: Move, happened: Sequence[audit.Happened]) -> Steps[Sequence[audit.Happened]]:
+    """Returns what happened, with the reason of the decision encrypted."""
+    if move.decision is None or not move.decision.reason:
+        return happened
+    from agui_gate.stores.sql.reasons import encrypted
+
+    return (yield from encrypted(happened))
+
+
 class Ledger:
     """The statements and steps of the ledger."""
 
@@ -237,7 +246,8 @@ class Ledger:
             row |= {"to": after.state.value, "people": _to_json(after.people), "decided_at": after.decided_at}
             if not is_last:
                 row["decision"], happened = None, (audit.agreed(approval, move.decision, move.run_key or ""),)
-        batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, happened, [after])]
+        told = yield from _with_reasons(move, happened)
+        batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, told, [after])]
         if move.terms is not None and after.state is State.CLAIMED:
             from agui_gate.stores.sql.counted_calls import CountedCalls
 

@@ -26,6 +26,7 @@ from agui_gate.stores.sql.journal import UNDER_LEASE
 from agui_gate.stores.sql.leases import BY_EITHER, ROW
 from agui_gate.stores.sql.operations import Conflict, Last, Result, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
+from agui_gate.stores.sql.reasons import encrypted
 from agui_gate.stores.sql.rows import ThreadRow
 from agui_gate.stores.sql.store_chain import LOCK
 from agui_gate.stores.sql.trail import head_of
@@ -189,9 +190,9 @@ class SqlOperators:
         if row.run_key != run_key or row.run_status != "running" or row.lapsed():
             return None
         (end,) = yield [Statement(head_of(":key"), {"key": row.key})]
-        happened = _happened("stopped", act, row.principal, row.id, {}, run_key=row.run_key or "")
+        happened = yield from _happened("stopped", act, row.principal, row.id, {}, run_key=row.run_key or "")
         asked = {"key": row.key, "run_key": row.run_key, "stop": msgspec.json.encode(StopRequest()).decode()}
-        yield Last([Statement(_ASK, asked), *self._sql.trail.added(row.key, "", end, row.now, [happened])])
+        yield Last([Statement(_ASK, asked), *self._sql.trail.added(row.key, "", end, row.now, happened)])
         return row.run_key
 
     async def settle(self, approval_id: str, to: State, output: Output, act: Act, run_key: str) -> Approval:
@@ -211,14 +212,15 @@ class SqlOperators:
             raise LeaseLost
         text = msgspec.json.encode(output).decode()
         body = {"output": digest(output.content)}
-        by = _happened("settled", act, approval.principal, approval.thread_id, {"to": to.value}, approval.id, run_key)
+        whose = (approval.principal, approval.thread_id)
+        by = yield from _happened("settled", act, *whose, {"to": to.value}, approval.id, run_key)
         outcome = about(approval, to.value, run_key=run_key, body=body)
         after = msgspec.structs.replace(approval, state=to, output=output)
         results = yield Last(
             [
                 Statement(_SETTLE, {"id": approval_id, "to": to.value, "output": text}),
                 Statement(_FORGET_REF, {"key": key, "size": len(text.encode())}),
-                *self._sql.trail.added(key, tenant, end, now, [by, outcome], [after]),
+                *self._sql.trail.added(key, tenant, end, now, [*by, outcome], [after]),
             ]
         )
         if not results[0].changed:
@@ -236,11 +238,11 @@ class SqlOperators:
             raise LeaseLost
         ((tenant, now),) = locked.rows
         body = {"from": thread.principal, "to": to}
-        happened = _happened("handed_on", act, to, thread.id, body, run_key=run_key)
+        happened = yield from _happened("handed_on", act, to, thread.id, body, run_key=run_key)
         batch = [Statement(_GIVE, values), Statement(_GIVE_CALLS, values)]
         after = yield from self._handed_on(values)
         try:
-            yield Last([*batch, *self._sql.trail.added(int(thread.key), tenant, end, now, [happened], after)])
+            yield Last([*batch, *self._sql.trail.added(int(thread.key), tenant, end, now, happened, after)])
         except Conflict:
             raise InvalidRequest(
                 f"The new owner has a thread {thread.id!r} already, so it stays where it is.", well_formed=True
@@ -266,8 +268,8 @@ class SqlOperators:
         if lift and not changed[0].changed:
             return False
         whose = owner_key(wanted.of_tenant or "", "")
-        happened = _happened("lifted" if lift else "frozen", act, whose, "", freezes.about(wanted))
-        yield Last(self._sql.trail.added(NO_THREAD, "", end, now.rows[0][0], [happened]))
+        happened = yield from _happened("lifted" if lift else "frozen", act, whose, "", freezes.about(wanted))
+        yield Last(self._sql.trail.added(NO_THREAD, "", end, now.rows[0][0], happened))
         return True
 
 
@@ -362,8 +364,9 @@ def _happened(
     body: Mapping[str, str | None],
     approval_id: str = "",
     run_key: str = "",
-) -> Happened:
-    return Happened(
+) -> Steps[list[Happened]]:
+    """Returns the event, with its reason encrypted."""
+    one = Happened(
         kind=kind,
         principal=principal,
         thread_id=thread_id,
@@ -371,8 +374,11 @@ def _happened(
         run_key=run_key,
         by=act.by,
         way="operator",
-        body=canonical({**body, "reason": act.reason}),
+        body=canonical(body),
+        reason=act.reason,
+        person=act.by,
     )
+    return (yield from encrypted([one]))
 
 
 def _is_of(tenant: str | None, principal: str) -> bool:

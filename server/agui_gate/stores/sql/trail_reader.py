@@ -11,6 +11,7 @@ from agui_gate.core.json_text import parse_object
 from agui_gate.stores.audit import Keys, Link, Part, TrailEntry
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.reasons import keys_named, reading, reason_of
 from agui_gate.stores.sql.store_chain import begin_keys
 from agui_gate.stores.sql.trail import EVENT, event_of
 from agui_gate.stores.tombstones import Tombstone
@@ -37,8 +38,8 @@ def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[
     wanted = _OF_CALL
     if part.approval_id is None:
         tenant = f"({ledger.variant.owners_tenant}) = :of"
-        named = {"principal = :owner": part.owner, "by = :by AND by <> ''": part.by, tenant: part.tenant}
-        wanted = " AND ".join(text for text, value in named.items() if value is not None) or "1 = 1"
+        wheres = {"principal = :owner": part.owner, "by = :by AND by <> ''": part.by, tenant: part.tenant}
+        wanted = " AND ".join(text for text, value in wheres.items() if value is not None) or "1 = 1"
     where = " AND ".join(("tenant = :tenant", wanted, "(at, thread, seq) < (:at, :thread, :seq)"))
     text = f"SELECT {', '.join(EVENT)} FROM approval_events WHERE {where} {_NEWEST}"  # noqa: S608 our names
     values = {**msgspec.structs.asdict(part), **msgspec.structs.asdict(before), "of": part.tenant, "most": limit}
@@ -48,14 +49,23 @@ def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[
     among = ledger.variant.among("id", "ids")
     graves = f"SELECT {', '.join(_TOMBSTONE)} FROM tombstones WHERE tenant = :tenant AND {among}"  # noqa: S608 our names
     asked = [event for event in events if event.kind == "asked"]
+    named = keys_named(events)
     batch = [Statement(ledger.reading(among, listed=True), ids), Statement(graves, ids)]
-    read, left = yield batch if asked else Last(batch)
+    batch += [reading(ledger.variant, named)] if named else []
+    read, left, *keys = yield batch if asked else Last(batch)
     records = {record.id: record for record in ledger.approvals(read)}
     rows = [dict(zip(_TOMBSTONE, row, strict=True)) for row in left.rows]
     buried = {one.id: one for one in msgspec.convert(rows, list[Tombstone], strict=False)}
     requests = (yield from _requests(ledger, asked)) if asked else {}
+    known = dict(keys[0].rows) if keys else {}
     return [
-        TrailEntry(event, records.get(event.approval_id), buried.get(event.approval_id), requests.get(event.hash))
+        TrailEntry(
+            event,
+            records.get(event.approval_id),
+            buried.get(event.approval_id),
+            requests.get(event.hash),
+            reason_of(event, known),
+        )
         for event in events
     ]
 
@@ -89,6 +99,12 @@ def _requests(ledger: Ledger, asked: Sequence[Event]) -> Steps[dict[str, ModelRe
         for one in requests
         if one.run_key == event.run_key and one.at <= event.at and one.agent == agents[event.hash]
     }
+
+
+def reason(ledger: Ledger, event: Event) -> Steps[str | None]:
+    """See `ReadableTrail.reason`."""
+    (found,) = yield Last([reading(ledger.variant, keys_named([event]))])
+    return reason_of(event, dict(found.rows))
 
 
 def unread(ledger: Ledger, key: int) -> Steps[list[str]]:
@@ -136,6 +152,13 @@ class TrailReader:
     async def read(self, part: Part, before: Link, limit: int) -> Sequence[TrailEntry]:
         """See `ReadableTrail`."""
         found: Sequence[TrailEntry] = await self._do("read", lambda: entries(self._sql.ledger, part, before, limit))
+        return found
+
+    async def reason(self, event: Event) -> str | None:
+        """See `ReadableTrail`."""
+        if not keys_named([event]):
+            return reason_of(event, {})
+        found: str | None = await self._do("read", lambda: reason(self._sql.ledger, event))
         return found
 
     async def unread(self, thread: str) -> Sequence[str]:
