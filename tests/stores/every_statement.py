@@ -43,7 +43,7 @@ FOLDER = Path(agui_gate.stores.__file__).parent
 
 TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls", "grants"}
 TABLES |= {"deliveries", "approval_steps"}
-TABLES |= {"model_requests", "usage_days", "budgets"}
+TABLES |= {"model_requests", "usage_days", "budgets", "person_keys"}
 """Those that grow."""
 USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
 EPOCH = (
@@ -135,6 +135,8 @@ async def _operators(store: Used) -> None:
     await store.commit(thread, Change(status="finished"), "operates")
     for lift in (False, True):
         await operators.freeze(Freeze(agent="nobody"), act, lift=lift)
+    for event in (await store.read_events(limit=500)).events:
+        await store.trail.reason(event)
 
 
 async def _commit(store: Used, change: Change, run_key: str, thread_id: str = "t") -> Thread:
