@@ -8,8 +8,8 @@ Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all 
 delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing``
 (it stops its own process right before it claims a call), ``claimed`` (right after that), ``passed`` (right after it
 has saved that the provider is about to be told of a yes), ``impatient`` (who deletes
-waits as long as in life, and no longer), ``usage`` (what models use is kept), ``budget`` (of 10,000 tokens), and the
-name of a file with the ms by which the boot clock is ahead.
+waits as long as in life, and no longer), ``usage`` (what models use is kept), ``budget`` (of 10,000 tokens),
+``metrics`` (what happens is counted), and the name of a file with the ms by which the boot clock is ahead.
 
 What a dead process left is not looked for here (`tests/crash/test_orphans.py` does): when would be a matter of chance.
 """
@@ -30,6 +30,7 @@ from agui_gate import Agent, ToolContext, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
 from agui_gate.extras.failpoints import VARIABLE
+from agui_gate.extras.metrics import state
 from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -137,7 +138,11 @@ async def run(store: str, provider: str, mode: Any, sock: socket.socket) -> None
     app = create_app(
         agent,
         store=opened,
-        settings=Settings(usage="usage" in options, budgets=("all:10000",) if "budget" in options else ()),
+        settings=Settings(
+            usage="usage" in options,
+            budgets=("all:10000",) if "budget" in options else (),
+            metrics="on" if "metrics" in options else "",
+        ),
     )
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
     await server.serve(sockets=[sock])
@@ -152,6 +157,8 @@ def serve(start: Start, sock: socket.socket) -> None:
     options.update(start.options)
     patience.with_locks()
     patience.with_orphans()
+    if "metrics" in options:
+        state.FRESH_SECONDS = 0.2
     if "impatient" not in options:
         patience.with_stops()
     for option in start.options:

@@ -15,12 +15,15 @@ import pytest
 from starlette.requests import Request
 
 from agui_gate import Agent, Gate, Principal, create_app, tool
+from agui_gate.bus.replicas.bus import SharedBus
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
+from agui_gate.extras.metrics import state
 from agui_gate.extras.metrics.families import OTHER, Families, Names
 from agui_gate.extras.metrics.listener import Listener
 from agui_gate.extras.metrics.state import described
 from agui_gate.stores.memory import MemoryStore
+from tests.bus.wire_in_memory import Place, WireInMemory
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
 
 pytestmark = pytest.mark.anyio
@@ -334,6 +337,41 @@ async def test_a_store_that_is_away_is_down_and_its_figures_left_out(monkeypatch
         found = await scrape(app)
     assert found["agui_gate_store_up"] == 0
     assert labelled(found, "agui_gate_approvals") == {}
+
+
+async def test_a_bus_that_is_away_is_down_and_the_store_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place()
+    bus = SharedBus(WireInMemory(place))
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://", bus=bus, settings=Settings())
+    async with started(app):
+        monkeypatch.setattr(state, "FRESH_SECONDS", 0)
+        there = await scrape(app)
+        place.go()
+        gone = await scrape(app)
+    assert [found["agui_gate_bus_up"] for found in (there, gone)] == [1, 0]
+    assert gone["agui_gate_store_up"] == 1
+
+
+async def test_what_nobody_answered_in_time_is_counted_by_who_found_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+
+    @tool(gate=Gate(expires_after=0.001))
+    async def hurry(order_id: str) -> str:
+        """Refund soon."""
+        return "refunded"
+
+    agent = Agent(name="a", model=Parrot([[*calls("hurry", {"order_id": "A1"}, "c1", "1"), ad_done()]]), tools=[hurry])
+    one, other = (create_app(agent, store=url, settings=Settings()) for _ in range(2))
+    async with started(one), started(other):
+        await run(one, run_body("t", user("refund", "1")))
+        monkeypatch.setattr(state, "FRESH_SECONDS", 0)
+        found = [0.0, 0.0]
+        while not any(found):  # either of them may come first
+            await one.state.engine.store.expire()
+            found = [(await scrape(app))["agui_gate_expired_total"] for app in (one, other)]
+    assert sorted(found) == [0, 1]
 
 
 async def test_the_store_is_read_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

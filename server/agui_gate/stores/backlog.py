@@ -22,7 +22,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     """The backlog at ``now``. ``pending``: since they were asked, overdue ones too; the others since they were decided.
 
     ``orphaned`` are calls at work with nobody who holds their thread's lease; ``claimed`` are those with somebody.
-    ``notices`` are in the outbox.
+    ``notices`` are in the outbox. ``expired``: approvals that this process has found overdue, since it began.
     """
 
     now: int
@@ -31,6 +31,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     orphaned: Counted
     unknown: Counted
     notices: Counted
+    expired: int = 0
 
 
 class BacklogStore(Protocol):

@@ -102,6 +102,10 @@ class SharedBus:
             await stop_tasks(self._tasks)
         await self._wire.aclose()
 
+    async def check(self) -> None:
+        """Asks the wire for a run that there isn't. Raises `Unavailable` where it doesn't answer."""
+        await self._call(self._wire.find(""))
+
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
         """See `Bus`."""
         log = await self._here.open(run_key, principal, thread_id, run_id)

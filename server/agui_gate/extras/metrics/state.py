@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -18,6 +18,8 @@ from agui_gate.stores.backlog import Backlog, BacklogStore, Counted
 
 if TYPE_CHECKING:
     from agui_gate.runs.engine import Engine
+
+T = TypeVar("T")
 
 FRESH_SECONDS = 5.0
 """Seconds for which what was read of the store is told again: several may ask, and often."""
@@ -31,7 +33,7 @@ class ServerState(Collector):
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
         self._backlog: Backlog | None = None
-        self._up = False
+        self._up = self._bus_up = False
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
 
@@ -45,13 +47,18 @@ class ServerState(Collector):
         async with self._reading:
             if time.monotonic() - self._read_at < FRESH_SECONDS:
                 return
-            try:
-                async with asyncio.timeout(READ_SECONDS):
-                    self._backlog = await self._asked()
-                self._up = True
-            except (AguiGateError, TimeoutError):
-                self._backlog, self._up = None, False
+            asked = self._in_time(self._asked()), self._in_time(self._asked_bus())
+            (self._up, self._backlog), (self._bus_up, _) = await asyncio.gather(*asked)
             self._read_at = time.monotonic()
+
+    @staticmethod
+    async def _in_time(question: Awaitable[T]) -> tuple[bool, T | None]:
+        """Returns whether it was answered, and the answer."""
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return True, await question
+        except (AguiGateError, TimeoutError):
+            return False, None
 
     async def _asked(self) -> Backlog | None:
         """Returns the backlog; None of a store that can't say it, which is asked whether it is there."""
@@ -61,9 +68,15 @@ class ServerState(Collector):
         await store.check()
         return None
 
+    async def _asked_bus(self) -> None:
+        """Asks the bus whether it is there. One within the process is."""
+        bus = self._engine.bus
+        if hasattr(bus, "check"):
+            await bus.check()
+
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics."""
-        yield from _of_server(is_up=self._up, is_draining=self._is_draining)
+        yield from _of_server(is_up=self._up, is_bus_up=self._bus_up, is_draining=self._is_draining)
         if self._backlog is not None:
             yield from _of(self._backlog)
 
@@ -79,12 +92,17 @@ class ServerState(Collector):
 def described() -> Iterator[Metric]:
     """Yields what `ServerState` tells, of a store in which nothing waits: for the documentation and the examples."""
     nothing = Counted()
-    yield from _of_server(is_up=True, is_draining=False)
+    yield from _of_server(is_up=True, is_bus_up=True, is_draining=False)
     yield from _of(Backlog(now=0, pending=nothing, claimed=nothing, orphaned=nothing, unknown=nothing, notices=nothing))
 
 
-def _of_server(*, is_up: bool, is_draining: bool) -> Iterator[Metric]:
+def _of_server(*, is_up: bool, is_bus_up: bool, is_draining: bool) -> Iterator[Metric]:
     yield GaugeMetricFamily("agui_gate_store_up", "1: the store answered when it was read last.", is_up)
+    yield GaugeMetricFamily(
+        "agui_gate_bus_up",
+        "1: the bus between replicas answered then. A bus within the process always does.",
+        is_bus_up,
+    )
     yield GaugeMetricFamily("agui_gate_draining", "1: the server was told to end.", is_draining)
     yield _build()
 
@@ -118,6 +136,11 @@ def _of(backlog: Backlog) -> Iterator[Metric]:
         oldest.add_metric((state,), _age(backlog.now, counted.since))
     yield number
     yield oldest
+    yield CounterMetricFamily(
+        "agui_gate_expired_total",
+        "Gated calls that nobody answered in time, by the process that found it.",
+        backlog.expired,
+    )
     yield GaugeMetricFamily(
         "agui_gate_outbox_pending", "Notices that extensions were not told yet.", backlog.notices.number
     )

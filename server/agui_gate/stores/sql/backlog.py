@@ -27,7 +27,7 @@ _NOTICES = (
 _NOW = "SELECT :now + 0"
 
 
-def backlog() -> Steps[Backlog]:
+def backlog(expired: int) -> Steps[Backlog]:
     """See `BacklogStore.backlog`."""
     most = {"limit": MOST_COUNTED}
     pending, unknown, at_work, notices, now = yield Last(
@@ -51,4 +51,5 @@ def backlog() -> Steps[Backlog]:
         orphaned=Counted(len(orphaned), min(orphaned, default=None)),
         unknown=Counted(*unknown.rows[0]),
         notices=Counted(*notices.rows[0]),
+        expired=expired,
     )

@@ -112,6 +112,7 @@ class Ledger:
 
     def __init__(self, variant: Variant, trail: Trail) -> None:
         self.variant = variant
+        self.expired = 0  # approvals that this object has moved to it
         self._trail = trail
         columns = {name: variant.json(name) if name in _JSON else name for name in COLUMNS}
         columns["replaced"] = variant.flag("replaced")
@@ -216,6 +217,7 @@ class Ledger:
             happened = [one for approval in expired for one in audit.moved(approval, State.EXPIRED)]
             after = [msgspec.structs.replace(one, state=State.EXPIRED, decided_at=at) for one in expired]
             yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end, at, happened, after)])
+            self.expired += len(expired)
         return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:

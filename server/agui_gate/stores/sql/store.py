@@ -288,7 +288,7 @@ class SQLStore(ABC):
         """See `BacklogStore`."""
         from agui_gate.stores.sql.backlog import backlog
 
-        return await self._do("read", backlog)
+        return await self._do("read", lambda: backlog(self._sql.ledger.expired))
 
     async def move(
         self,
