@@ -235,6 +235,11 @@ load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred 
 chaos: $(VENV)/.test ## A hundred kills at random moments under load, and large crowds that answer at once
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
+# Not part of CI: two hours, and half a core. ARGS="--minutes 20 --warm 5" takes less.
+.PHONY: soak
+soak: $(VENV)/.test ## Two hours of everyday work with kills: memory, connections and tables stay as they are
+	@$(BIN)/python -m tests.soak $(ARGS)
+
 # Not part of CI: hours. All that is spare elsewhere, and other random walks each time: SEED=… takes the same once more.
 SEED := $(or $(SEED),$(shell date +%s))
 EXPLORE = --every --explore=$(SEED) --hypothesis-seed=$(SEED)
@@ -248,6 +253,7 @@ nightly: $(VENV)/.test ## Every case in every way, much more at random, chaos an
 	run e2e ARGS='$(EXPLORE) --offsets=200'; \
 	run browsers; \
 	run chaos ARGS=--seed=$(SEED); \
+	run soak ARGS=--seed=$(SEED); \
 	run mutants ARGS=--seed=$(SEED); \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
