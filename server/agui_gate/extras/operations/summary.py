@@ -98,7 +98,7 @@ class Summary:
             "revision": read_revision(),
             "schema": newest_schema(),
             "store": kind_of(engine.store),
-            "bus": kind_of(engine._bus),
+            "bus": kind_of(engine.bus),
             "processes": len(neighbours) + 1 if kind_of(engine.store) == "sqlite" else None,
             "draining": _is_draining(engine),
             "runs_here": len(engine._runs),
