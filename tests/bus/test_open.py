@@ -91,7 +91,7 @@ async def test_what_an_application_says_is_read_over_another_bus_of_the_same_url
 async def test_a_store_that_was_made_elsewhere_brings_its_bus(tables: str) -> None:
     await heard_elsewhere(tables, store=PostgresStore(tables))
     app = create_app(Agent(name="a", model=Parrot()), store=PostgresStore(tables), bus="memory://", settings=Settings())
-    assert type(app.state.engine._bus) is MemoryBus
+    assert type(app.state.engine.bus) is MemoryBus
 
 
 async def test_where_the_bus_can_not_be_used_no_store_stays_open(tmp_path: Path) -> None:

@@ -139,4 +139,4 @@ async def quiet(p: Product) -> None:
         while any("EventStream" in str(t.get_coro()) for t in asyncio.all_tasks()):
             await p.get("/healthz")
     assert not engine._by_thread
-    assert all(not kept.log.readers for kept in engine._bus._runs.values())
+    assert all(not kept.log.readers for kept in engine.bus._runs.values())

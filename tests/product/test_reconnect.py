@@ -102,7 +102,7 @@ async def test_cut_at_every_event_while_the_run_is_live(mode: str) -> None:
             said = first.frames
             readers = [asyncio.ensure_future(_after(p, first.run_key, frame)) for frame in said]
             late = asyncio.ensure_future(rest(p, first.run_key))
-            log = p.app.state.engine._bus._runs[first.run_key].log
+            log = p.app.state.engine.bus._runs[first.run_key].log
             while len(log.readers) < len(said) + 2:  # in the time-out of the client
                 await p.get("/healthz")
             assert (await cancel(p, chat))["cancelled"] is True
@@ -279,7 +279,7 @@ async def test_a_cursor_that_is_older_than_what_is_kept_is_gone() -> None:
             assert (answer.status_code, answer.json()["error"]["code"]) == (410, "gone")
             assert f"GET /threads/{chat.thread_id}" in answer.json()["error"]["message"]
         whole = frames(stream.raw)
-        kept = p.app.state.engine._bus._runs[stream.run_key].log
+        kept = p.app.state.engine.bus._runs[stream.run_key].log
         # About one, a block less or more; more only where the reader was slow.
         assert 13 * 1024 <= kept.size < (PATIENCE + 1) * 16 * 1024
         for seq in range(kept.first_seq - 1, len(whole)):
@@ -291,7 +291,7 @@ async def test_events_that_are_no_longer_kept_are_not_found() -> None:
         stream = await p.chat().say("go")
         async with resuming(p, stream.run_key) as reader:
             assert reader.status == 404
-        assert not p.app.state.engine._bus._runs
+        assert not p.app.state.engine.bus._runs
 
 
 async def test_an_empty_last_event_id_is_none() -> None:
