@@ -103,7 +103,7 @@ class RunRoutes:
         run = await run_input(await json_body(request, self._max_body), partial(self._engine.sent_before, principal))
         await self._engine.start()
         reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
-        return EventStream(reader, run_key, live.leave if live else lambda: None)
+        return EventStream(reader, run_key, live.leave if live else lambda _: None)
 
     async def events(self, request: Request) -> Response:
         """`GET /runs/{run_key}/events`: what was missed after `Last-Event-ID` (or ``?after=``), then the live tail.
@@ -128,7 +128,7 @@ async def _rest(engine: Engine, published: Published, live: LiveRun | None, afte
     reader = await engine.read(published.run_key, after)
     if reader is None:  # gone in this very moment
         raise _unknown()
-    return EventStream(reader, published.run_key, lambda: None)
+    return EventStream(reader, published.run_key, lambda _: None)
 
 
 def _unknown() -> NotFound:

@@ -43,9 +43,11 @@ log = structlog.get_logger("agui_gate.http")
 
 
 class EventStream(Response):
-    """Streams what ``reader`` reads. ``on_close`` is called once, when the stream is over for whatever reason."""
+    """Streams what ``reader`` reads. ``on_close`` is called once, when the stream is over for whatever reason: with
+    True if we ended it before its end.
+    """
 
-    def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[], None]) -> None:
+    def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[bool], None]) -> None:
         super().__init__(headers={**HEADERS, "agui-run-key": run_key} if run_key else HEADERS)
         self._reader = reader
         self._run_key = run_key
@@ -79,7 +81,7 @@ class EventStream(Response):
             admission.stop()
             watcher.cancel()
             self._reader.close()
-            self._on_close()
+            self._on_close("agui_gate.dropped" in scope)
 
     async def _send(self, send: Send, limit: float, admission: "_Admitted") -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -36,6 +36,7 @@ class LiveRun:
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
     something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
     `resume[]` came. ``is_draining``: the process is about to end. ``is_drained``: it is stopped because of that.
+    ``is_dropped``: we ended a stream of somebody who read it, whose token was taken back or who didn't keep up.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class LiveRun:
         "deciding",
         "is_drained",
         "is_draining",
+        "is_dropped",
         "keeps_state",
         "key",
         "lose",
@@ -92,7 +94,7 @@ class LiveRun:
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
         self._readers = 0
-        self._cancelled = self.is_drained = self.is_draining = False
+        self._cancelled = self.is_drained = self.is_draining = self.is_dropped = False
         self._alone: asyncio.TimerHandle | None = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -167,17 +169,18 @@ class LiveRun:
         """True if nobody reads it any more, here or elsewhere, and it is about to be stopped for that."""
         return self._alone is not None and not self._publisher.followed_elsewhere
 
-    def leave(self) -> None:
-        """Counts a reader no longer."""
+    def leave(self, dropped: bool = False) -> None:
+        """Counts a reader no longer. ``dropped``: it didn't leave by itself."""
         self._readers -= 1
+        self.is_dropped |= dropped
         if self._readers == 0 and self.stop_alone and self.task is not None and not self.task.done():
             self._alone = asyncio.get_running_loop().call_later(self._grace, self._stop_alone)
 
     def _stop_alone(self) -> None:
-        """Stops it, unless somebody follows it elsewhere, or what a person approved is at work in it while the process
-        is about to end: who reads is made to leave then. In these cases look again after a while.
+        """Stops it, unless somebody follows it elsewhere, or what a person approved is at work in it and who read was
+        made to leave. In these cases look again after a while.
         """
-        if self._publisher.followed_elsewhere or (self.is_draining and self.deciding()):
+        if self._publisher.followed_elsewhere or ((self.is_draining or self.is_dropped) and self.deciding()):
             self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE + self._grace, self._stop_alone)
         else:
             self.cancel()

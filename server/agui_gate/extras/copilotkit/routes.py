@@ -151,7 +151,7 @@ class CopilotKitRoutes:
         agent, run = self._agent(name), await run_input(body, partial(self._engine.sent_before, principal))
         await self._engine.start()
         reader, _, run_key = await self._engine.connect(agent, run, principal, watching=True, reads_stops=True)
-        return EventStream(reader, run_key, lambda: None)
+        return EventStream(reader, run_key, lambda _: None)
 
     async def _stop(self, principal: str, name: str, thread_id: str, body: bytes) -> Response:
         if name not in self._agents:
