@@ -254,7 +254,7 @@ nightly: $(VENV)/.test ## Every case in every way, much more at random, chaos an
 	run browsers; \
 	run chaos ARGS=--seed=$(SEED); \
 	run soak ARGS=--seed=$(SEED); \
-	run mutants ARGS=--seed=$(SEED); \
+	run mutants ARGS='--spare --seed=$(SEED)'; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 # One change of the code at a time, in a process of its own: which of them does no test notice?

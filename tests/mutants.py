@@ -1,10 +1,12 @@
 """Changes the code in one place at a time, and tells which changes no test notices.
 
 ``python -m tests.mutants --count 60 --seed 1 core/sanitizer`` (or ``make mutants``) takes a sample of the places in
-these modules: conditions negated, comparisons and numbers off by one, values swapped, calls and errors left out. The
-tests are collected once. Each change is made in a forked process, in the functions that are loaded there: no file is
-written. There those tests run that enter the changed function, until one fails. Tests marked `spare` come last, so that
-it is told what they alone notice.
+these modules, so many of each folder: conditions negated, comparisons and numbers off by one, values swapped, calls and
+errors left out. The tests run once without any change, which tells the lines that each enters and how long it takes.
+Each change is made in a forked process, in the functions that are loaded there: no file is written. There those tests
+run that enter the changed statement, the quickest first, until one fails (a second time in a process of its own, or it
+may have failed for want of time). After `--seconds` of tests that pass the change counts as not noticed in time.
+With `--spare` tests marked so come last, so that it is told what they alone notice.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 import json
 import os
 import random
@@ -21,6 +24,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -31,22 +35,22 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SERVER, ADAPTERS = "server/agui_gate", "adapters/agui_gate_adapters"
 ENGINE = ("tests/approvals", "tests/runs", "tests/turns", "tests/threads", "tests/readers", "tests/extras")
-SELECTIONS: dict[str, tuple[str, ...]] = {
-    f"{SERVER}/core": ("tests/core", "tests/protocol", "tests/agents", *ENGINE),
-    f"{SERVER}/protocol": ("tests/protocol", "tests/core", "tests/spec", *ENGINE),
-    f"{SERVER}/approvals": (*ENGINE, "tests/product/test_approvals.py", "tests/product/test_answer_paths.py"),
-    f"{SERVER}/runs": (*ENGINE, "tests/product/test_cancel.py", "tests/product/test_restart.py"),
-    f"{SERVER}/turns": (*ENGINE, "tests/product/test_tools.py", "tests/product/test_mixed_turns.py"),
-    f"{SERVER}/threads": (*ENGINE, "tests/product/test_threads.py", "tests/product/test_history.py"),
-    f"{SERVER}/stores/sql": ("tests/stores",),
-    f"{ADAPTERS}/common": ("tests/adapters", "tests/conformance"),
-    f"{ADAPTERS}/openai_chat": ("tests/adapters/openai_chat", "tests/conformance"),
-    f"{ADAPTERS}/openai_responses": ("tests/adapters/openai_responses", "tests/conformance"),
-    f"{ADAPTERS}/anthropic_messages": ("tests/adapters/anthropic_messages", "tests/conformance"),
+SELECTIONS: dict[tuple[str, ...], tuple[str, ...]] = {
+    tuple(f"{SERVER}/{name}" for name in ("core", "protocol", "approvals", "runs", "turns", "threads", "readers")): (
+        *("tests/core", "tests/protocol", "tests/agents", "tests/spec", *ENGINE),
+        *(f"tests/product/test_{name}.py" for name in ("approvals", "answer_paths", "cancel", "restart", "tools")),
+        *(f"tests/product/test_{name}.py" for name in ("mixed_turns", "threads", "history", "connect", "rejoined")),
+    ),
+    (f"{SERVER}/extras",): ("tests/extras", "tests/people", "tests/product"),
+    (f"{SERVER}/stores/sql",): ("tests/stores",),
+    tuple(f"{ADAPTERS}/{name}" for name in ("common", "openai_chat", "openai_responses", "anthropic_messages")): (
+        *("tests/adapters", "tests/conformance", "tests/product/test_structured_output.py"),
+        "tests/product/test_result_parts.py",
+    ),
 }
-"""Where each folder's tests are."""
+"""Where the tests of these folders are."""
 SECONDS = 60.0
-"""A test that takes so long has noticed the change: something waits for ever."""
+"""A test that takes so much longer than five times what it took before has noticed the change: something waits."""
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -63,16 +67,31 @@ class Mutant(NamedTuple):
     number: int
     line: int
     what: str
+    start: int
+    """The first line of the statement, and its last: of one with a body, the last before that."""
+    end: int
 
 
 class Changed(ast.NodeTransformer):
-    """Changes the ``number``-th place of a function; -1: none. ``places``: all of them, line and change."""
+    """Changes the ``number``-th place of a function; -1: none. ``places``: all of them, line, change and statement."""
 
     def __init__(self, number: int = -1) -> None:
-        self.number, self.places = number, list[tuple[int, str]]()
+        self.number, self.places = number, list[tuple[int, str, int, int]]()
+        self._within = (0, 0)
+
+    def visit(self, node: ast.AST) -> Any:
+        before = self._within
+        if isinstance(node, ast.stmt):
+            body = [*getattr(node, "body", ()), *getattr(node, "cases", ())][:1]
+            first = getattr(body[0], "pattern", body[0]).lineno if body else 0
+            self._within = node.lineno, max(node.lineno, first - 1) if body else node.end_lineno or node.lineno
+        try:
+            return super().visit(node)
+        finally:
+            self._within = before
 
     def _here(self, node: ast.stmt | ast.expr, what: str) -> bool:
-        self.places.append((node.lineno, what))
+        self.places.append((node.lineno, what, *self._within))
         return len(self.places) - 1 == self.number
 
     def visit_If(self, node: ast.If | ast.IfExp | ast.While) -> ast.AST:
@@ -131,8 +150,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
         found = Changed()
         for statement in node.body:
             found.visit(statement)
-        for number, (line, what) in enumerate(found.places):
-            yield Mutant(str(path.relative_to(ROOT)), name, first, number, line, what)
+        for number, place in enumerate(found.places):
+            yield Mutant(str(path.relative_to(ROOT)), name, first, number, *place)
 
 
 def live(mutant: Mutant) -> FunctionType | None:
@@ -168,43 +187,76 @@ def code(mutant: Mutant) -> CodeType:
     raise LookupError(mutant.name)
 
 
+class Entered(NamedTuple):
+    """What the tests did without any change, by their place in the session: JSON."""
+
+    lines: dict[str, list[int]]
+    """By ``path:line``: who enters it."""
+    took: list[float]
+    used: list[float]
+    """Seconds, and those of the processor."""
+    failed: list[int]
+
+
 class Trial:
     """The plugin: instead of running the tests it runs them for each change, in forked processes."""
 
-    def __init__(self, tried: Sequence[Mutant], report: Path) -> None:
-        self.tried, self.report, self.out = tried, report, os.dup(1)
+    def __init__(self, tried: Sequence[Mutant], report: Path, seconds: float, spare: bool) -> None:
+        self.tried, self.report, self.seconds, self.spare = tried, report, seconds, spare
+        self.out = os.dup(1)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.unregister(name="terminalreporter")
-        items = sorted(session.items, key=lambda item: item.get_closest_marker("spare") is not None)
-        entered = self._apart(self._entered, session, items)
-        if not isinstance(entered, dict):
-            raise pytest.UsageError(f"the tests fail without any change: {entered}")
+        items = [item for item in session.items if self.spare or not _is_spare(item)]
+        found = self._apart(600 + SECONDS, self._entered, session, items)
+        if not isinstance(found, list):
+            raise pytest.UsageError(f"the tests end without any change: {found}")
+        entered = Entered(*found)
+        for n in entered.failed:
+            self._print(f"left out, it fails without any change: {items[n].nodeid}")
         for mutant in self.tried:
-            where = [items[n] for n in entered.get(f"{ROOT / mutant.path}:{mutant.first_line}", ())]
-            self._say(mutant, *self._tried(session, mutant, where))
+            self._say(mutant, *self._tried(session, mutant, items, entered))
         return True
 
-    def _tried(self, session: pytest.Session, mutant: Mutant, where: Sequence[pytest.Item]) -> tuple[str, str]:
+    def _tried(
+        self, session: pytest.Session, mutant: Mutant, items: Sequence[pytest.Item], entered: Entered
+    ) -> tuple[str, str]:
         """What came of a change, and by which test or why."""
         function, new = live(mutant), code(mutant)
         if function is None or function.__code__.co_freevars != new.co_freevars:
             return "not tried", "the function is not found"
-        by = self._apart(self._changed, session, where, function, new)
-        if by is None:
-            return "SURVIVED", f"{len(where)} tests"
-        spare = any(item.nodeid == by and item.get_closest_marker("spare") for item in where)
-        return "only spare" if spare else "noticed", by
+        lines = (f"{ROOT / mutant.path}:{line}" for line in range(mutant.start, mutant.end + 1))
+        there = {n for line in lines for n in entered.lines.get(line, ())} - {*entered.failed}
+        order = sorted(there, key=lambda n: (_is_spare(items[n]), entered.took[n]))
+        used = itertools.accumulate(entered.used[n] for n in order)
+        where = [items[n] for n, so_far in zip(order, used, strict=True) if so_far <= self.seconds]
+        patience = SECONDS + 5 * max((entered.took[n] for n in order), default=0)
+        left = where
+        while left:
+            by = self._apart(patience, self._changed, session, left, function, new)
+            if by is None:
+                break
+            left = left[[item.nodeid for item in left].index(by["test"]) :]
+            if "ended" in by or self._apart(patience, self._changed, session, left[:1], function, new) is not None:
+                return "only spare" if _is_spare(left[0]) else "noticed", by["test"]
+            left = left[1:]
+        if len(where) < len(order):
+            return "not in time", f"{len(where)} of {len(order)} tests"
+        return "SURVIVED", f"{len(where)} tests"
 
     def _say(self, mutant: Mutant, came: str, by: str) -> None:
-        line = f"{came:10} {mutant.path}:{mutant.line} {mutant.name}: {mutant.what} ({by})"
-        os.write(self.out, f"{line}\n".encode())
+        self._print(f"{came:11} {mutant.path}:{mutant.line} {mutant.name}: {mutant.what} ({by})")
         with self.report.open("a", encoding="utf-8") as report:
             report.write(json.dumps([came, *mutant, by]) + "\n")
 
-    def _apart(self, what: Any, *about: Any) -> Any:
-        """What a function finds out in a process of its own; the id of the test that takes too long or ends that."""
+    def _print(self, line: str) -> None:
+        os.write(self.out, f"{line}\n".encode())
+
+    def _apart(self, patience: float, what: Any, *about: Any) -> Any:
+        """What a function finds out in a process of its own. Which test that ended with, if it ends or says nothing
+        for so many seconds.
+        """
         reading, self.progress = os.pipe()
         pid = os.fork()
         if not pid:
@@ -213,59 +265,74 @@ class Trial:
             for number in (0, 1, 2):
                 os.dup2(null, number)
             try:
-                found = what(*about)
-            except BaseException as error:
-                found = f"{type(error).__name__}"
-            self._write({"found": found})
-            os._exit(0)
+                self._write({"found": what(*about)})
+            finally:
+                os._exit(0)
         os.close(self.progress)
         with open(reading, "rb") as pipe:
-            said = self._last_line(pipe)
+            said = self._last_line(pipe, patience)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        return said["found"] if "found" in said else said.get("test", "died")
+        return said.get("found", {**said, "ended": True})
 
     def _write(self, line: dict[str, Any]) -> None:
         os.write(self.progress, json.dumps(line).encode() + b"\n")
 
     @staticmethod
-    def _last_line(pipe: BinaryIO) -> dict[str, Any]:
+    def _last_line(pipe: BinaryIO, patience: float) -> dict[str, Any]:
         """Reads until the other end is closed, or nothing comes for too long."""
         said = last = b""
-        while select.select([pipe], [], [], SECONDS)[0] and (read := os.read(pipe.fileno(), 65_536)):
+        while select.select([pipe], [], [], patience)[0] and (read := os.read(pipe.fileno(), 65_536)):
             *lines, said = (said + read).split(b"\n")
             last = lines[-1] if lines else last
         found: dict[str, Any] = json.loads(last or b"{}")
         return found
 
-    def _entered(self, session: pytest.Session, items: Sequence[pytest.Item]) -> Any:
-        """By function of the code: which tests enter it. Or the test that fails."""
-        wanted = {(str(ROOT / one.path), one.first_line) for one in self.tried}
-        entered: dict[str, list[int]] = {}
-        here: set[str] = set()
+    def _entered(self, session: pytest.Session, items: Sequence[pytest.Item]) -> Entered:
+        """What the tests do without any change."""
+        wanted: dict[str, set[int]] = {}
+        for one in self.tried:
+            wanted.setdefault(str(ROOT / one.path), set()).update(range(one.start, one.end + 1))
+        found, here = Entered({}, [], [], []), set[str]()
+        looked_at: dict[CodeType, bool] = {}
 
-        def watch(frame: FrameType, event: str, _: Any) -> None:
-            at = frame.f_code.co_filename, frame.f_code.co_firstlineno
-            if event == "call" and at in wanted:
-                here.add(f"{at[0]}:{at[1]}")
+        def enter(frame: FrameType, _: str, __: Any) -> Any:
+            code = frame.f_code
+            lines = wanted.get(code.co_filename)
+            if lines is None:
+                return None
+            if code not in looked_at:
+                looked_at[code] = any(line in lines for _, _, line in code.co_lines())
+            return step if looked_at[code] else None
+
+        def step(frame: FrameType, event: str, _: Any) -> Any:
+            path, line = frame.f_code.co_filename, frame.f_lineno
+            if event == "line" and line in wanted[path]:
+                here.add(f"{path}:{line}")
+            return step
 
         for n, item in enumerate(items):
-            sys.setprofile(watch)  # again for each: a test that counts calls ends it
-            threading.setprofile(watch)
+            sys.settrace(enter)  # again for each: a test that counts calls ends it
+            threading.settrace(enter)
             here.clear()
+            began, used = time.monotonic(), sum(os.times()[:4])
             if self._fails(session, [item], items[n + 1 :][:1]):
-                return item.nodeid
+                found.failed.append(n)
+                session.testsfailed = 0
+            found.took.append(time.monotonic() - began)
+            found.used.append(sum(os.times()[:4]) - used)
             for key in here:
-                entered.setdefault(key, []).append(n)
-        sys.setprofile(None)
-        return entered
+                found.lines.setdefault(key, []).append(n)
+        sys.settrace(None)
+        return found
 
     def _changed(
         self, session: pytest.Session, items: Sequence[pytest.Item], function: FunctionType, new: CodeType
     ) -> Any:
         function.__code__ = new
-        return self._fails(session, items, [])
+        test = self._fails(session, items, [])
+        return test and {"test": test}
 
     def _fails(self, session: pytest.Session, items: Sequence[pytest.Item], after: Sequence[pytest.Item]) -> str | None:
         """The first test that fails."""
@@ -279,35 +346,48 @@ class Trial:
         return None
 
 
+def _is_spare(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spare") is not None
+
+
 def main(words: list[str]) -> int:
     """1 if a change was noticed by spare tests alone: too much is spare then."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument(
-        "modules", nargs="*", help="parts of paths, as core/sanitizer; default: all that have a selection"
+        "modules", nargs="*", help="parts of paths, or lines: core/sanitizer, ids.py:12; default: all with a selection"
     )
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--count", type=int, default=15, help="of each folder")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60, help="of the processor, for a change that no test notices")
+    parser.add_argument("--spare", action="store_true", help="run spare tests, too")
     parser.add_argument("--tests", nargs="*", help="instead of the selection of tests")
     parser.add_argument("--report", type=Path, help="a file that gets a line of JSON for each change")
     options = parser.parse_args(words)
+    with tempfile.TemporaryDirectory() as folder:
+        return _run(options, Path(folder))
+
+
+def _run(options: argparse.Namespace, folder: Path) -> int:
     report = options.report or Path(tempfile.mkdtemp()) / "mutants.jsonl"
-    sample = _sample(options)
-    for folder, selection in SELECTIONS.items():
-        if tried := [one for one in sample if one.path.startswith(f"{folder}/")]:
+    for folders, selection in SELECTIONS.items():
+        if tried := [mutant for one in folders for mutant in _sample(one, options)]:
             tests = options.tests or selection
-            command = ["-qq", "-p", "no:xdist", "--every", *tests]
-            pytest.main(command, plugins=[Trial(tried, report)])
+            command = ["-qq", "-p", "no:xdist", "--every", f"--basetemp={folder / 'tests'}", *tests]
+            pytest.main(command, plugins=[Trial(tried, report, options.seconds, options.spare)])
     lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
     came = [line[0] for line in lines]
     print({kind: came.count(kind) for kind in sorted(set(came))}, report)
     return int("only spare" in came)
 
 
-def _sample(options: argparse.Namespace) -> list[Mutant]:
-    paths = [path for folder in SELECTIONS for path in sorted((ROOT / folder).rglob("*.py"))]
-    wanted = [path for path in paths if not options.modules or any(part in str(path) for part in options.modules)]
-    every = [mutant for path in wanted for mutant in mutants(path)]
-    return sorted(random.Random(options.seed).sample(every, min(options.count, len(every))))
+def _sample(folder: str, options: argparse.Namespace) -> list[Mutant]:
+    every = [mutant for path in sorted((ROOT / folder).rglob("*.py")) for mutant in mutants(path)]
+    wanted = [one for one in every if not options.modules or any(_is_part(part, one) for part in options.modules)]
+    return sorted(random.Random(options.seed).sample(wanted, min(options.count, len(wanted))))
+
+
+def _is_part(part: str, mutant: Mutant) -> bool:
+    return part in mutant.path or f"/{mutant.path}:{mutant.line}".endswith(f"/{part}")
 
 
 if __name__ == "__main__":

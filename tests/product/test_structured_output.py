@@ -233,6 +233,10 @@ def test_a_schema_is_narrowed_to_what_is_strict_or_not_told() -> None:
     assert strict_schema(Many.model_json_schema()) is None
     assert strict_schema(Wood.model_json_schema()) is not None
     assert strict_schema(Wood.model_json_schema(), recursive=False) is None
+    assert strict_schema({"type": "object", "properties": {"items of any kind": {"type": "array"}}}) is None
+    untyped = strict_schema({"type": "object", "properties": {"one": {"enum": [1]}, "two": {"const": 2}}})
+    assert untyped is not None
+    assert untyped["properties"] == {"one": {"enum": [1]}, "two": {"const": 2}}
 
 
 def served(*plan: Any, tools: Any = (), **more: Any) -> tuple[Any, Parrot]:

@@ -52,6 +52,9 @@ async def test_a_thread_and_its_approvals(store: FullStore, hard: str) -> None:
     (listed,) = (await store.list_approvals(hard, limit=10, which="decided")).approvals
     assert listed.output is not None
     assert listed.output.content.startswith((hard * MAX_LISTED)[:MAX_LISTED])
+    found = await store.read_calls(hard, hard)
+    assert found is not None
+    assert found.approvals == [listed]
 
 
 async def test_a_text_that_is_none_changes_nothing(store: FullStore) -> None:

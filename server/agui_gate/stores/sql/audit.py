@@ -59,8 +59,8 @@ class AuditReader:
     def events(
         self, most: int, after: Link, principal: str | None, thread_id: str | None, since: int
     ) -> Steps[tuple[list[Event], Link | None]]:
-        """Returns up to ``most`` of the next events, and where to go on; None at the end. There may be none of those
-        that are wanted in this step.
+        """Returns up to ``most`` of the next step's events, and where to go on for more; None at the end. There may be
+        none of those that are wanted in this step.
         """
         wanted = {"principal": principal, "thread_id": thread_id}
         named = [f"{name} = :{name}" for name, value in wanted.items() if value is not None]
@@ -74,10 +74,7 @@ class AuditReader:
         step = STEP if named or since else most
         values = {**wanted, "thread": after[0], "seq": after[1], "step": step, "most": most, "since": since}
         found, last = yield Last([Statement(text, values), Statement(end, values)])
-        events = [event_of(row) for row in found.rows]
-        if len(events) == most:
-            return events, (int(events[-1].thread), events[-1].seq)
-        return events, last.rows[0] if last.rows else None
+        return [event_of(row) for row in found.rows], last.rows[0] if last.rows else None
 
     def heads(self, limit: int, cursor: str | None) -> Steps[HeadPage]:
         """Returns the heads of chains."""
