@@ -33,6 +33,8 @@ _TABLES = (
     "SELECT 'desk', 'notice-' || i, 'approval-' || (i / 2), '{}', i, 1800000000000 + i, 4000000000000, i % 2 FROM n",
     "approval_steps (approval, kind, after, who, due_at)",
     "SELECT 'approval-' || i, 'reminder', 1, '{\"to\":\"\"}', 4000000000000 + i FROM n",
+    "person_keys (id, of_tenant, person, key)",
+    "SELECT 'key-' || i, 'acme', 'user-' || i, 'k' FROM n",
     "outbox (principal, thread_id, kind, about, body, created_at)",
     "SELECT 'alice', 'thread-' || i, 'run_ended', 'run-' || i, '{}', i FROM n WHERE i % 10 = 0",
 )
