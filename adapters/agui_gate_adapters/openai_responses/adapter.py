@@ -11,6 +11,7 @@ import msgspec
 from agui_gate.adapter import Abilities, ConversationRef, Finding, OutputSpec, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.failures import Failure
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.output_schemas import strict_schema
@@ -40,6 +41,10 @@ from .transport import ResponsesTransport
 
 if TYPE_CHECKING:
     import openai
+
+
+MOST_ITEMS = 10_000
+"""Items of a conversation that are deleted with it."""
 
 
 class OpenAIResponses:
@@ -157,6 +162,47 @@ class OpenAIResponses:
         url = foundry_url(endpoint, project)
         key = key_of(api_key, token_provider, FOUNDRY_SCOPE)
         return cls(model, mode=mode, base_url=url, api_key=key, host=with_tokens(FOUNDRY, token_provider), **options)
+
+    @classmethod
+    def of_origin(cls, origin: str) -> Self | None:
+        """Returns the adapter of that origin, as the environment sets up key and address; None for that of another."""
+        parts = origin.split(":", 2)
+        modes: dict[str, Mode] = {"chain": "chain", "conversation": "conversation"}
+        if len(parts) != 3 or parts[0] != "openai-responses" or parts[1] not in modes:
+            return None
+        for start in (place for place, letter in enumerate(parts[2]) if letter == ":"):
+            made = cls(
+                parts[2][start + 1 :], mode=modes[parts[1]]
+            )  # a model's name, or a host's port, may have one, too
+            if made.origin == origin:
+                return made
+        return None
+
+    async def forget(self, refs: Sequence[ConversationRef]) -> int:
+        """Deletes the responses and conversations that these refer to, with their items. Returns how many there were.
+
+        Raises `ProviderRejected`, `ProviderUnavailable` and the like; what was deleted until then stays so.
+        """
+        number = 0
+        try:
+            for ref in refs:
+                if ref.conversation_id:
+                    number += await self._forget_conversation(ref.conversation_id)
+                elif ref.previous_response_id:
+                    number += await self._transport.delete(f"/responses/{ref.previous_response_id}")
+        except Failure as failure:
+            raise failure.error from failure
+        return number
+
+    async def _forget_conversation(self, conversation_id: str) -> int:
+        """Deletes a conversation. Its items would outlive it."""
+        for _ in range(MOST_ITEMS // 100):
+            items = await self._transport.items_of(conversation_id)
+            for item in items:
+                await self._transport.delete(f"/conversations/{conversation_id}/items/{item}")
+            if not items:
+                break
+        return await self._transport.delete(f"/conversations/{conversation_id}")
 
     def __repr__(self) -> str:
         return f"<OpenAIResponses {self.origin}>"

@@ -34,6 +34,33 @@ class ResponsesTransport(OpenAITransport):
                 return {"id": self._model}
             raise self.failure(error) from error
 
+    async def delete(self, path: str) -> bool:
+        """Deletes a stored response, a conversation or an item of one; returns whether it was there. Raises
+        `Failure`.
+        """
+        client = await self.client()
+        try:
+            await client.delete(path, cast_to=object, options=ONE_REQUEST)
+        except Exception as error:
+            if getattr(error, "status_code", None) == 404:
+                return False
+            raise self.failure(error) from error
+        return True
+
+    async def items_of(self, conversation_id: str) -> list[str]:
+        """Returns the ids of up to 100 items of a conversation; none where it is gone. Raises `Failure`."""
+        client = await self.client()
+        try:
+            reply = await client.get(
+                f"/conversations/{conversation_id}/items?limit=100", cast_to=object, options=ONE_REQUEST
+            )
+        except Exception as error:
+            if getattr(error, "status_code", None) == 404:
+                return []
+            raise self.failure(error) from error
+        items = reply.get("data") if isinstance(reply, dict) else None
+        return [item["id"] for item in items or [] if isinstance(item, dict) and isinstance(item.get("id"), str)]
+
     async def create_conversation(self) -> str:
         """Make an empty conversation; its id. Raises `Failure`."""
         client = await self.client()

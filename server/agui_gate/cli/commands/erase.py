@@ -1,0 +1,137 @@
+"""`agui-gate erase`: a person's threads and name, out of the store."""
+
+import getpass
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from agui_gate.cli.interrupts import run
+from agui_gate.cli.program import config_option, debug_option
+from agui_gate.cli.store_access import opened
+from agui_gate.cli.target import load_target
+from agui_gate.cli.terminal.console import print_hint, printable
+from agui_gate.cli.terminal.layout import fit
+from agui_gate.config.settings import load_settings
+from agui_gate.extra_loader import load
+
+HELP = """Erase a person: delete what is theirs, and their name from everything else. It can't be undone.
+
+Deleted are their threads with all that was said, also at the model's provider where that stores it, their grants, and
+the reasons that they gave. In other people's records, in the audit trail and in usage, a pseudonym takes the place of
+the name. It works on the store, also while servers use it. A SQLite file is written anew at the end, for which the
+servers wait.
+
+\b
+Examples:
+  agui-gate erase alice --dry-run            count what there is
+  agui-gate erase alice --json > receipt.json
+  agui-gate erase bob --tenant acme
+  agui-gate erase alice --target support:agent    ask the providers of these agents to delete what they store
+
+Take the person's token away first. What is at work on their threads is waited for, and a call that somebody approved is
+never stopped. If the command was killed, run it again: it does what is left.
+
+Exit codes: 0 erased, or nothing is there; 1 refused, or not finished: it says what to do; 2 usage error.
+"""
+
+
+@click.command("erase", help=HELP)
+@click.argument("principal")
+@click.option("--tenant", default="", metavar="NAME", help="The tenant.  [default: owners without one]")
+@click.option("--dry-run", is_flag=True, help="Count what would be erased, and change nothing.")
+@click.option(
+    "--wait",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, 3600),
+    help="Seconds to wait for what is at work.",
+)
+@click.option("--target", metavar="TARGET", help="The application, such as support:agent, for its models.")
+@click.option("--leave-providers", is_flag=True, help="Leave what providers store to expire there.")
+@click.option("--operator", metavar="NAME", help="Who you are, for the audit trail.  [default: your user name]")
+@click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
+@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
+@config_option
+@debug_option
+def command(
+    principal: str,
+    tenant: str,
+    dry_run: bool,
+    wait: float,
+    target: str | None,
+    leave_providers: bool,
+    operator: str | None,
+    as_json: bool,
+    store: str | None,
+    config: Path | None,
+) -> None:
+    """Erase a person."""
+    if target is not None and leave_providers:
+        raise click.UsageError("--target is for the providers: it doesn't go with --leave-providers.")
+    who = load("erasure.names").checked(tenant, principal)
+    settings = load_settings(config, options={"store": store})
+    adapters = [] if target is None else [agent.adapter for agent in load_target(target).agents]
+    providers = None if leave_providers else load("erasure.providers").Providers(adapters)
+
+    async def work() -> Any:
+        async with opened(settings) as kept:
+            by = operator or user_name()
+            erasure = load("erasure.erasure").Erasure(kept, who, by, providers=providers, wait=wait, say=_say)
+            try:
+                return await (erasure.count() if dry_run else erasure.erase())
+            finally:
+                if providers is not None:
+                    await providers.aclose()
+
+    receipt = run(work())
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(receipt), indent=2))
+    else:
+        _print(receipt, dry_run=dry_run)
+
+
+def user_name() -> str:
+    """Returns the name of who runs this."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"
+
+
+def _say(line: str) -> None:
+    print_hint(printable(line))
+
+
+def _print(receipt: Any, *, dry_run: bool) -> None:
+    if not (receipt.deleted or receipt.replaced):
+        click.echo("Nothing is kept under this name.")
+        return
+    for verb, counts in (("delete", receipt.deleted), ("replace the name in", receipt.replaced)):
+        told = f"would {verb}" if dry_run else {"delete": "deleted"}.get(verb, "replaced the name in")
+        for name, number in counts.items():
+            click.echo(f"{told} {_WORDS.get(name, name)}: {number:,}")
+    if dry_run:
+        return
+    for line in receipt.remains:
+        click.echo(fit(f"remains: {line}", sys.stdout, hang=4))
+    click.echo(f"pseudonym: {receipt.pseudonym}\nerased at: {receipt.at}\nreceipt: {receipt.digest}")
+
+
+_WORDS = {
+    "at_providers": "responses and conversations at providers",
+    "approval_steps": "reminders and escalations",
+    "budgets": "budgets",
+    "counted_calls": "counted calls",
+    "deliveries": "deliveries of notices",
+    "events": "events of the audit trail",
+    "model_requests": "requests to models",
+    "outbox": "notices",
+    "records": "records of other people's calls",
+    "run_heads": "runs on the bus",
+    "tombstones": "remains of deleted calls",
+    "usage_days": "days of usage",
+}

@@ -1,0 +1,280 @@
+"""Erases a person from a store, while servers use it.
+
+Theory of operation
+-------------------
+1. It waits until nothing is at work on the person's threads, and asks to stop what may be stopped: not a call that
+   somebody approved. If that takes too long, it is refused, and nothing has happened.
+2. The person gets a pseudonym. It follows from their key (`trail.begin`), so it is the same however often this is run.
+3. Their threads are deleted, each in one transaction, after what providers keep of it.
+4. The name is replaced in rows of other tables, in pages, and in the trail and others' records, chain by chain. This
+   goes on until a look finds it nowhere.
+5. The key is destroyed, and the trail says so: the last transaction. Until then running it again does the rest.
+6. A SQLite file is written anew, as deleted rows stay in its free pages and in the write-ahead log.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Any, cast
+from uuid import uuid4
+
+import msgspec
+
+from agui_gate.core.approvals import State
+from agui_gate.core.audit import digest
+from agui_gate.core.json_text import canonical
+from agui_gate.core.transcript import ConversationRef
+from agui_gate.errors import AguiGateError, NotFound, ThreadBusy, Unavailable
+from agui_gate.extras.erasure import files
+from agui_gate.extras.erasure.names import Name
+from agui_gate.extras.erasure.providers import Providers, refs_of
+from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, Table, change_page, change_steps
+from agui_gate.extras.erasure.trail import Found, TrailEraser, begin, find, has_key
+from agui_gate.protocol.cards import iso
+from agui_gate.stores.base import Change, StopRequest, Thread, ThreadHead
+from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.lease import DELETES
+from agui_gate.stores.sql.store import SQLStore
+
+WAIT_SECONDS = 60.0
+"""Seconds that what is at work is waited for, if nothing else is said."""
+LOOK_SECONDS = 0.2
+"""Seconds between two looks whether it has ended."""
+MAX_PAGE = 200
+MOST_PASSES = 5
+"""Looks after which a name that comes anew is left to another run of the command."""
+
+Json = dict[str, Any]
+
+
+class Receipt(msgspec.Struct, kw_only=True):
+    """What was erased. ``deleted`` and ``replaced``: how many, by what they are. ``threads``: digests (SHA-256) of what
+    was deleted of each. ``remains``: what is left, in sentences.
+    """
+
+    pseudonym: str = ""
+    tenant: str
+    by: str
+    at: str = ""
+    deleted: dict[str, int] = {}
+    replaced: dict[str, int] = {}
+    threads: list[str] = []
+    remains: list[str] = []
+    digest: str = ""
+
+
+class Erasure:
+    """Erases one name. ``by``: who does it. ``providers``: None leaves what providers keep. ``say`` is told what is
+    waited for.
+    """
+
+    def __init__(
+        self,
+        store: FullStore,
+        who: Name,
+        by: str,
+        *,
+        providers: Providers | None,
+        wait: float = WAIT_SECONDS,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        if not isinstance(store, SQLStore):
+            raise Unavailable("Nobody can be erased from this store.")
+        self._store, self._who, self._by = store, who, by
+        self._providers, self._wait, self._say = providers, wait, say
+        self._do, self._sql = store._do, store._sql
+        self._full = cast(FullStore, store)
+
+    # --- what there is
+
+    async def count(self) -> Receipt:
+        """Returns what would be erased, as a receipt; changes nothing."""
+        threads = [head async for head in self._threads()]
+        found = await self._find()
+        counts = {table.name: await self._tables(table, look=True) for table in self._all_tables()}
+        counts["approval_steps"] = await self._do("read", lambda: change_steps(self._who, look=True))
+        counts |= {"events": found.events, "records": found.records}
+        receipt = self._receipt({"threads": len(threads)}, counts)
+        receipt.remains = self._remains(found)
+        return receipt
+
+    def _receipt(self, deleted: dict[str, int], counts: dict[str, int]) -> Receipt:
+        gone = {"grants", "counted_calls", "outbox", "deliveries", "budgets", *(table.name for table in BUS)}
+        told = _some(counts)
+        return Receipt(
+            tenant=self._who.tenant,
+            by=self._by,
+            at=iso(self._store.now()),
+            deleted={**_some(deleted), **{name: number for name, number in told.items() if name in gone}},
+            replaced={name: number for name, number in told.items() if name not in gone},
+        )
+
+    def _all_tables(self) -> list[Table]:
+        return [*TABLES, DAYS, *(BUS if self._store.bus_url else ())]
+
+    async def _find(self) -> Found:
+        return await find(self._full, self._do, self._sql, self._who)
+
+    async def _threads(self) -> AsyncIterator[ThreadHead]:
+        cursor: str | None = None
+        while True:
+            page = await self._store.list_threads(self._who.key, limit=MAX_PAGE, cursor=cursor, archived=None)
+            for head in page.threads:
+                yield head
+            if (cursor := page.next_cursor) is None:
+                return
+
+    # --- erasing
+
+    async def erase(self) -> Receipt:
+        """Erases the person, and returns the receipt. Raises `ThreadBusy` and `Unavailable`; then it can be run again,
+        and does what is left.
+        """
+        receipt = await self.count()
+        known = await self._do("read", lambda: has_key(self._who))
+        if known or any(receipt.deleted.values()) or receipt.replaced:
+            await self._until_idle()
+            await self._check_providers()
+            self._who = await self._do("durable", lambda: begin(self._who))
+            receipt = await self._erase(receipt)
+        await files.clean(self._store, self._wait)
+        return receipt
+
+    async def _erase(self, seen: Receipt) -> Receipt:
+        deleted = {"threads": 0, "approvals": 0, "at_providers": 0}
+        digests: list[str] = []
+        counts: dict[str, int] = {}
+        eraser = TrailEraser(self._sql, self._who, self._who.one(self._by))
+        for _ in range(MOST_PASSES):
+            for head in [head async for head in self._threads()]:
+                digests += await self._delete(head, deleted)
+            found = await self._find()
+            for key in sorted(found.chains):
+                await self._do("durable", lambda: eraser.chain(key))  # noqa: B023 it is awaited here
+            changed = {table.name: await self._tables(table, look=False) for table in self._all_tables()}
+            changed["approval_steps"] = await self._do("write", lambda: change_steps(self._who, look=False))
+            changed |= {"events": found.events, "records": found.records}
+            counts = {name: counts.get(name, 0) + number for name, number in changed.items()}
+            if not any(changed.values()):
+                break
+        else:
+            raise Unavailable(
+                "This person still does things, so their name came back. Take their token away, and run this again."
+            )
+        receipt = self._receipt(deleted, counts)
+        receipt.pseudonym = self._who.pseudonym
+        receipt.threads = sorted(digests)
+        receipt.remains = seen.remains
+        receipt.digest = digest(canonical(msgspec.to_builtins(receipt)))
+        await self._do("durable", lambda: eraser.end(receipt.digest))
+        return receipt
+
+    async def _tables(self, table: Table, *, look: bool) -> int:
+        """Changes a table, or looks at it, page by page; returns how many rows."""
+        number = 0
+        place: Sequence[Any] | None = tuple(table.key.values())
+        while place is not None:
+            page = partial(change_page, table, self._who, place, look=look)
+            some, place = await self._do("read" if look else "write", page)
+            number += some
+        return number
+
+    async def _until_idle(self) -> None:
+        """Waits until nothing is at work on their threads. Raises `ThreadBusy`."""
+        until = time.monotonic() + self._wait
+        while at_work := await self._at_work():
+            if time.monotonic() >= until:
+                raise ThreadBusy(await self._why_busy(at_work[0]))
+            self._say(f"Waiting for what is at work on {len(at_work)} of their threads.")
+            for thread_id in at_work:
+                await self._store.ask_to_stop(self._who.key, thread_id, StopRequest(gently=True))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _at_work(self) -> list[str]:
+        """Returns the threads at which something is at work: their ids."""
+        runs = await self._store.operators.runs(self._who.tenant, sys.maxsize)
+        return [run.thread_id for run in runs.items if run.principal == self._who.key and not run.is_lost]
+
+    async def _why_busy(self, thread_id: str) -> str:
+        calls = await self._store.read_calls(self._who.key, thread_id)
+        at_work = [one for one in (calls.approvals if calls else ()) if one.state in (State.CLAIMED, State.PASSED)]
+        what = f"Call {at_work[0].id} ({at_work[0].tool}) is being carried out" if at_work else "A run is at work"
+        return (
+            f"{what} on thread {thread_id!r}, and has not ended within {self._wait:g} s. Nothing of this person was "
+            "erased. Take their token away, wait until it ends (`agui-gate ops runs`), or give it longer with --wait; "
+            "then run this again."
+        )
+
+    async def _check_providers(self) -> None:
+        if self._providers is None:
+            return
+        async for head in self._threads():
+            self._providers.check(await self._refs(head))
+
+    async def _refs(self, head: ThreadHead) -> list[ConversationRef]:
+        try:
+            thread = await self._store.read_thread(self._who.key, head.id)
+        except AguiGateError:  # a thread that nobody can read
+            thread = await self._store.read_thread(self._who.key, head.id, whole=False)
+        return [] if thread is None else refs_of(thread)
+
+    async def _delete(self, head: ThreadHead, deleted: dict[str, int]) -> list[str]:
+        """Deletes a thread, and what providers keep of it. Returns the digest of what it was."""
+        try:
+            thread, run_key = await self._leased(head)
+        except NotFound:
+            return []
+        try:
+            if self._providers is not None:
+                deleted["at_providers"] += await self._providers.forget(await self._refs(head))
+            whole = await self._read(head)
+            await self._store.delete_thread(thread, run_key)
+        except BaseException:
+            await self._give_back(thread, run_key)
+            raise
+        deleted["threads"] += 1
+        deleted["approvals"] += 0 if whole is None else len(whole.approvals)
+        return [digest("" if whole is None else msgspec.json.encode([whole.entries, whole.approvals]).decode())]
+
+    async def _read(self, head: ThreadHead) -> Thread | None:
+        try:
+            return await self._store.read_thread(self._who.key, head.id)
+        except AguiGateError:
+            return None
+
+    async def _leased(self, head: ThreadHead) -> tuple[Thread, str]:
+        """Leases a thread, once nothing is at work on it. Raises `ThreadBusy` and `NotFound`."""
+        await self._until_idle()
+        run_key = f"{DELETES}{uuid4().hex}"
+        lease = partial(self._store.lease_thread, self._who.key, head.id, head.agent, run_key)
+        return await lease(whole=False, create=False), run_key
+
+    async def _give_back(self, thread: Thread, run_key: str) -> None:
+        await self._store.commit(thread, Change(status=thread.run_status or "cancelled"), run_key)
+
+    def _remains(self, found: Found) -> list[str]:
+        """Returns what is left of the person, in sentences."""
+        left = [
+            "The audit trail, records of other people's calls, and usage have the pseudonym instead of the name.",
+            "Digests of arguments and results, ids of calls and runs, and what other people wrote are as they were.",
+            "Backups that were made before have everything until they are deleted.",
+        ]
+        if self._providers is None:
+            left.append("What providers store was left to expire there.")
+        if self._store.bus_url:
+            left.append("Events of runs on a bus of its own are there until they expire (AGUI_GATE_EVENTS_SECONDS).")
+            left.append("PostgreSQL keeps deleted rows in its files until VACUUM, and in its write-ahead log.")
+        if found.unsigned:
+            left.append(
+                f"{found.unsigned:,} events are not signed: who has the database can try whether a name fits a hash."
+            )
+        left += [
+            f"The person {name!r} stood behind this principal. Erase that name, too." for name in sorted(found.persons)
+        ]
+        return left
+
+
+def _some(counts: dict[str, int]) -> dict[str, int]:
+    return {name: number for name, number in counts.items() if number}

@@ -1,0 +1,160 @@
+"""A person's name in what a store keeps, and what it says without that name.
+
+A name counts in one tenant: as the owner of threads, as the principal who did something, as the person behind one, and
+in lists of people. Roles are no names. Text that people wrote is not searched, but for the reasons of operators that an
+older version kept in plain.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from agui_gate.core import result_texts
+from agui_gate.core.approvals import Approval, Asker, Decision, People, State
+from agui_gate.core.audit import Event, digest
+from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.principals import checked_name, owner_key, tenant_of
+from agui_gate.errors import ConfigurationError
+from agui_gate.stores.sql.reasons import MEMBER
+
+Json = dict[str, Any]
+Row = dict[str, Any]
+Changed = Row | Literal["delete"] | None
+"""What becomes of a row: new values of some columns, nothing of it, or (None) it stays as it is."""
+
+_LOGIN = ("person", "acr", "amr", "auth_time", "jti", "address")
+GONE = "erased"
+"""The encrypted reason of an event whose reason is gone, as if its key were."""
+
+
+class Name(msgspec.Struct, frozen=True):
+    """The name of a principal, in a tenant, and the ``pseudonym`` that it becomes."""
+
+    tenant: str
+    name: str
+    pseudonym: str = "erased"
+
+    @property
+    def key(self) -> str:
+        """The key of the owner."""
+        return owner_key(self.tenant, self.name)
+
+    @property
+    def new_key(self) -> str:
+        """The key of the owner under the pseudonym."""
+        return owner_key(self.tenant, self.pseudonym)
+
+    def thread(self, thread_id: str) -> str:
+        """Returns the pseudonym of one of their threads: a client may have put anything into its id."""
+        return f"{self.pseudonym}/{digest(f'{self.pseudonym} {thread_id}')[:12]}"
+
+    def one(self, value: str) -> str:
+        """Returns a name, or the pseudonym for this one."""
+        return self.pseudonym if value == self.name else value
+
+    def owner(self, value: str) -> str:
+        """Returns an owner's key, or the one of the pseudonym for this one."""
+        return self.new_key if value == self.key else value
+
+    def is_in(self, text: str, whose: str) -> bool:
+        """Returns whether JSON about an owner ``whose`` has the name among its values."""
+        return tenant_of(whose) == self.tenant and self.quoted in text and _has(msgspec.json.decode(text), self.name)
+
+    @property
+    def quoted(self) -> str:
+        """The name as JSON has it."""
+        return msgspec.json.encode(self.name).decode()
+
+
+def _has(value: Any, name: str) -> bool:
+    """Returns whether a JSON value is that name, or has it among its values."""
+    if isinstance(value, dict | list):
+        return any(_has(one, name) for one in (value.values() if isinstance(value, dict) else value))
+    return bool(value == name)
+
+
+def checked(tenant: str, name: str) -> Name:
+    """Returns a name that somebody may have. Raises `ConfigurationError`."""
+    try:
+        return Name(checked_name(tenant, "tenant") if tenant else "", checked_name(name, "id"))
+    except ValueError as error:
+        raise ConfigurationError(f"Nobody has such a name: {error}.") from None
+
+
+# --- the trail
+
+
+def erased_event(who: Name, event: Event, *, keeps_thread: bool) -> Event:
+    """Returns an event without the name. ``keeps_thread``: its thread is there, as it was handed on."""
+    if tenant_of(event.principal) != who.tenant:
+        return event
+    owned = event.principal == who.key and not keeps_thread
+    changed = msgspec.structs.replace(
+        event,
+        principal=who.owner(event.principal),
+        thread_id=who.thread(event.thread_id) if owned and event.thread_id else event.thread_id,
+        by=who.one(event.by),
+    )
+    body = _erased_body(who, event)
+    return changed if body is None else msgspec.structs.replace(changed, body=canonical(body))
+
+
+def _erased_body(who: Name, event: Event) -> Json | None:
+    """Returns the body of an event without the name; None where it has none."""
+    body = parse_object(event.body)
+    if body is None:
+        return None
+    new = {name: _erased_value(who, value) for name, value in body.items()}
+    is_theirs = who.name in (event.by, body.get("person"))
+    if is_theirs:
+        new = {name: value for name, value in new.items() if name not in _LOGIN}
+    said = str(body.get("reason", ""))
+    if (is_theirs and (said or MEMBER in body)) or who.name in said:
+        new.pop("reason", None)
+        new[MEMBER] = GONE
+    return None if new == body else new
+
+
+def _erased_value(who: Name, value: Any) -> Any:
+    if isinstance(value, list):
+        return [who.one(one) if isinstance(one, str) else one for one in value]
+    return who.owner(value) if isinstance(value, str) else value
+
+
+# --- records
+
+
+def erased_record(who: Name, record: Approval) -> Approval:
+    """Returns a record of somebody else's call without the name. What the person had edited stays: it is what ran."""
+    if tenant_of(record.principal) != who.tenant:
+        return record
+    decision = _erased_decision(who, record.decision)
+    output = record.output
+    if decision != record.decision and record.decision is not None and record.state is State.REJECTED:
+        told = result_texts.closed(State.REJECTED, record.decision.reason)
+        output = result_texts.closed(State.REJECTED) if output == told else output
+    asker = record.asker and Asker(who.one(record.asker.id), who.one(record.asker.person))
+    people = record.people and _erased_people(who, record.people)
+    return msgspec.structs.replace(record, asker=asker, decision=decision, people=people, output=output)
+
+
+def _erased_decision(who: Name, made: Decision | None) -> Decision | None:
+    if made is None or who.name not in (made.by, made.person):
+        return made
+    person = "" if made.by == who.name else who.pseudonym
+    return msgspec.structs.replace(made, by=who.one(made.by), person=person, reason=None, login=None)
+
+
+def _erased_people(who: Name, people: People) -> People:
+    said = [msgspec.structs.replace(yes, decision=_erased_decision(who, yes.decision)) for yes in people.said]
+    return msgspec.structs.replace(
+        people,
+        said=tuple(said),
+        editor=who.one(people.editor),
+        approvers=_erased_list(who, people.approvers),
+        added=tuple(_erased_list(who, one) for one in people.added),
+    )
+
+
+def _erased_list(who: Name, listed: Any) -> Any:
+    return tuple(map(who.one, listed)) if isinstance(listed, tuple) else listed

@@ -1,0 +1,194 @@
+"""The name in the trail and in the records of others: which chains have it, and how it is replaced there.
+
+A chain is changed in one transaction, under the lock of its thread. Each event is checked before: nobody is to vouch
+for what somebody else has changed.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agui_gate.core.approvals import Approval
+from agui_gate.core.audit import STORE_CHAIN, Event, Happened, about, as_erased, digest, event_hash
+from agui_gate.core.audit_verification import unsigned_hash
+from agui_gate.core.json_text import canonical
+from agui_gate.errors import Unavailable
+from agui_gate.extras.audit.verification import all_events
+from agui_gate.extras.erasure.names import Name, erased_event, erased_record
+from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.reasons import PersonKey, key_of
+from agui_gate.stores.sql.store_chain import LOCK, add
+from agui_gate.stores.sql.trail import EVENT, event_of
+
+if TYPE_CHECKING:
+    from agui_gate.stores.sql.store import Operations
+
+PAGE = 500
+"""Records that are read at once."""
+
+_RECORDS = (
+    "SELECT seq, thread, principal, coalesce(asker, ''), coalesce(decision, ''), coalesce(people, '') FROM approvals "
+    "WHERE tenant = :tenant AND seq > :after ORDER BY seq LIMIT :most"
+)
+_CHAIN = f"SELECT {', '.join(EVENT)} FROM approval_events WHERE tenant = :tenant AND thread = :key ORDER BY seq"  # noqa: S608 ours
+_REPLACE = (
+    "UPDATE approval_events SET principal = :principal, thread_id = :thread_id, by = :by, body = :body, "
+    "erased = :erased WHERE tenant = :tenant AND thread = :key AND seq = :seq"
+)
+_RECORD = (
+    "UPDATE approvals SET asker = coalesce(:asker, asker), decision = coalesce(:decision, decision), "
+    "people = coalesce(:people, people), output = coalesce(:output, output) WHERE tenant = :tenant AND id = :id"
+)
+_FORGET = "DELETE FROM person_keys WHERE tenant = :tenant AND of_tenant = :of_tenant AND person = :person"
+_HAS_KEY = "SELECT 1 FROM person_keys WHERE tenant = :tenant AND of_tenant = :of_tenant AND person = :person"
+
+
+class Found(msgspec.Struct):
+    """The chains that have the name, and in how many events and records it is."""
+
+    chains: set[int] = msgspec.field(default_factory=set)
+    events: int = 0
+    records: int = 0
+    unsigned: int = 0
+    """Of the events, those whose hash isn't made by a key."""
+    persons: set[str] = msgspec.field(default_factory=set)
+    """Persons whom the principal of this name stood for: they are another name, with reasons of their own."""
+
+
+async def find(store: FullStore, do: Callable[..., Any], operations: "Operations", who: Name) -> Found:
+    """Returns where the name is. Raises `Unavailable` where the trail is signed, and no key is given."""
+    found = Found()
+    keys = operations.trail.keys
+    async for event in all_events(store):
+        if event.key_id and keys is None:
+            raise Unavailable(
+                "The audit trail is signed. Give its keys (AGUI_GATE_AUDIT_KEY): names in it can't be replaced without."
+            )
+        if erased_event(who, event, keeps_thread=True) != event:
+            found.chains.add(int(event.thread))
+            found.events += 1
+            found.unsigned += not event.key_id
+            found.persons |= _persons(who, event)
+    async for key in _records(do, who):
+        found.chains.add(key)
+        found.records += 1
+    return found
+
+
+def _persons(who: Name, event: Event) -> set[str]:
+    said = msgspec.json.decode(event.body)
+    person = said.get("person") if isinstance(said, dict) and event.by == who.name else None
+    return {person} if isinstance(person, str) and person not in ("", who.name) else set()
+
+
+async def _records(do: Callable[..., Any], who: Name) -> AsyncIterator[int]:
+    """Yields the threads' keys of records of others that have the name, of each such record."""
+    after = 0
+    while True:
+        rows = await do("read", partial(_page, after))
+        for _, thread, principal, *texts in rows:
+            if principal != who.key and any(who.is_in(text, principal) for text in texts):
+                yield thread
+        if len(rows) < PAGE:
+            return
+        after = rows[-1][0]
+
+
+def _page(after: int) -> Steps[Sequence[tuple[int, int, str, str, str, str]]]:
+    (found,) = yield Last([Statement(_RECORDS, {"after": after, "most": PAGE})])
+    return found.rows
+
+
+class TrailEraser:
+    """Replaces the name. ``by``: who erases."""
+
+    def __init__(self, operations: "Operations", who: Name, by: str) -> None:
+        self._sql, self._who, self._by = operations, who, by
+        variant = operations.ledger.variant
+        self._lock = f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND key = :key{variant.lock}"  # noqa: S608 ours
+        self._alone = Statement(variant.alone, {"name": LOCK})
+
+    def chain(self, key: int) -> Steps[None]:
+        """Replaces the name in one chain, and in the records of its thread."""
+        values = {"key": key}
+        first = self._alone if key == STORE_CHAIN else Statement(self._lock, values)
+        texts = (_CHAIN, self._sql.ledger.reading("thread = :key"), "SELECT :now + 0")
+        locked, chain, listed, now = yield [first, *(Statement(text, values) for text in texts)]
+        is_there = key != STORE_CHAIN and bool(locked.rows)
+        batch = [one for row in chain.rows for one in self._event(event_of(row), key, is_there)]
+        records = self._sql.ledger.approvals(listed)
+        happened: list[Happened] = []
+        after: list[Approval] = []
+        for record in records:
+            new = erased_record(self._who, record)
+            if new != record:
+                batch.append(Statement(_RECORD, _row(record, new)))
+                happened.append(self._erased(record, new))
+                after.append(new)
+        if happened:
+            tenant = locked.rows[0][1]
+            last = chain.rows[-1]
+            end = Result([(last[EVENT.index("seq")], last[EVENT.index("hash")])], 1)
+            batch += self._sql.trail.added(key, tenant, end, now.rows[0][0], happened, after)
+        if batch:
+            yield Last(batch)
+
+    def _event(self, event: Event, key: int, is_there: bool) -> list[Statement]:
+        new = erased_event(self._who, event, keeps_thread=is_there)
+        if new == event:
+            return []
+        keys = self._sql.trail.keys
+        hash_of = unsigned_hash if keys is None else keys.hash_of
+        kept = as_erased(event) if event.erased else event
+        if kept.hash != hash_of(kept):
+            raise Unavailable(
+                f"Event {event.seq} of the chain {key} of the audit trail was changed, so its names are not replaced. "
+                "Run `agui-gate audit verify`, and find out by whom."
+            )
+        behind = msgspec.structs.replace(new, prev=event.hash, key_id="" if keys is None else keys.current, erased="")
+        mark = event_hash(behind) if keys is None else keys.hash_of(behind)
+        values = {name: getattr(new, name) for name in ("principal", "thread_id", "by", "body", "seq")}
+        return [Statement(_REPLACE, {**values, "key": key, "erased": f"{behind.key_id}:{mark}"})]
+
+    def _erased(self, record: Approval, new: Approval) -> Happened:
+        body = {} if new.output is None or new.output == record.output else {"output": digest(new.output.content)}
+        return msgspec.structs.replace(about(new, "erased", body=body), by=self._by, way="operator")
+
+    def end(self, receipt: str) -> Steps[None]:
+        """Destroys the key of the person, and says in the trail that they were erased."""
+        whose = {"of_tenant": self._who.tenant, "person": self._who.name}
+        yield [Statement(_FORGET, whose)]
+        happened = Happened(
+            kind="erased",
+            principal=self._who.new_key,
+            thread_id="",
+            approval_id="",
+            by=self._by,
+            way="operator",
+            body=canonical({"receipt": receipt}),
+        )
+        yield from add(self._sql.ledger.variant, self._sql.trail, happened)
+
+
+def begin(who: Name) -> Steps[Name]:
+    """Returns the name with its pseudonym, which follows from the key of the person: that is destroyed at the end."""
+    key: PersonKey = yield from key_of(who.tenant, who.name)
+    return msgspec.structs.replace(who, pseudonym=f"erased-{digest(f'pseudonym {key.key}')[:12]}")
+
+
+def has_key(who: Name) -> Steps[bool]:
+    """Returns whether the person has a key: they gave a reason, or erasing them has begun."""
+    (found,) = yield Last([Statement(_HAS_KEY, {"of_tenant": who.tenant, "person": who.name})])
+    return bool(found.rows)
+
+
+def _row(record: Approval, new: Approval) -> dict[str, object]:
+    """Returns the new values; None where it stays."""
+    row: dict[str, object] = {"id": record.id}
+    for name in ("asker", "decision", "people", "output"):
+        old, value = getattr(record, name), getattr(new, name)
+        row[name] = None if value == old else msgspec.json.encode(value).decode()
+    return row

@@ -1,0 +1,377 @@
+"""Erasing a person: nothing of them is left, what is others' stays whole, and another run ends what was cut off."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from agui_gate import Agent, Principal, create_app
+from agui_gate.cli.program import program
+from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import Decision, Login, State
+from agui_gate.core.audit import digest
+from agui_gate.core.grants import Grant, Limits
+from agui_gate.core.json_text import canonical
+from agui_gate.errors import ThreadBusy, Unavailable
+from agui_gate.extras.audit.keys import Keys, keyed
+from agui_gate.extras.audit.verification import verify
+from agui_gate.extras.erasure.erasure import Erasure
+from agui_gate.extras.erasure.names import Name
+from agui_gate.extras.erasure.providers import Providers
+from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, WITHOUT_NAMES
+from agui_gate.stores import open_store
+from agui_gate.stores.base import Change
+from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.deliveries import Delivery, Step
+from agui_gate.stores.operators import Act
+from agui_gate.stores.sql.grants import give
+from agui_gate.stores.sql.operations import Last, Statement
+from agui_gate.stores.sql.usage import ledger_of
+from agui_gate.stores.usage import ModelRequest
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator, serve
+from tests.people.desk import Desk
+from tests.product.inprocess import run, run_body, started, user
+from tests.requirements import shows
+from tests.stores.support import ask, gated, said
+
+pytestmark = [pytest.mark.anyio, shows("K1")]
+
+ZOE = "PLANTED-zoë"
+KEY = "k" * 40
+CLAIMS = {"jti": "PLANTED-jti", "acr": "mfa"}
+PEOPLE: dict[str, Any] = {
+    "ada": Principal("ada", "acme"),
+    "ben": Principal("ben", "acme", ("finance",)),
+    "aud": Principal("aud", "acme", ("auditor",)),
+    "zoe": Principal(ZOE, "acme", ("finance",), claims=CLAIMS),
+    "evil": Principal("zoe", "evil"),
+}
+KEYED = f"acme\x1f{ZOE}"
+
+
+async def worked(store: FullStore) -> None:
+    """What is kept about zoe: threads, decisions about others' calls, a grant, usage, deliveries."""
+    gate: dict[str, Any] = {"approvers": ("ben", ZOE), "needs": 2, "self_approval": True}
+    async with Desk(PEOPLE, **gate).open(store) as desk:
+        await desk.say("zoe", "PLANTED-message", "PLANTED-thread")
+        mine = await desk.ask("zoe", "refund PLANTED-refund", "mine")
+        for who in ("ben", "zoe"):
+            await desk.decide(who, mine, reason=f"PLANTED-reason by {who}" if who == "zoe" else "fine")
+        rejected = await desk.ask("ada", thread="rejected")
+        assert (await desk.decide("zoe", rejected, False, reason="PLANTED-reason")).status == 200
+        agreed = await desk.ask("ada", thread="agreed")
+        for who in ("zoe", "ben"):
+            assert (
+                await desk.decide(who, agreed, reason=f"PLANTED-reason {who}" if who == "zoe" else "ok")
+            ).status == 200
+        await desk.ask("ada", thread="waits")
+        await desk.decide("zoe", (await desk.get("ben", "/approvals")).json()["approvals"][0]["id"])
+    await given(store)
+
+
+async def given(store: FullStore) -> None:
+    """What has no test double of a whole server's: rows as extras write them."""
+    any_store: Any = store
+    await store.start()
+    waits = (await store.list_approvals("acme\x1fada", limit=10)).approvals[0]
+    limits = Limits(duration=10**12)
+    grant = Grant(
+        id="g1", owner="acme\x1fada", agent="a", tool="t", scope="s", limits=limits, approval_id=waits.id,
+        thread_id="waits", giver=ZOE, login=Login(jti="PLANTED-jti"),
+    )  # fmt: skip
+    notice = f'{{"tenant":"acme","owner":"ada","by":"{ZOE}"}}'
+    usage = ModelRequest(
+        id="r1", of_tenant="acme", owner=KEYED, principal=ZOE, thread_id="PLANTED-thread", run_key="k", agent="a",
+        provider="p", model="m", at=1_000, first_ms=None, ms=1, outcome="ok", input=3, output=4,
+    )  # fmt: skip
+    ledger = ledger_of(store)
+    assert ledger is not None
+    await ledger.save([usage])
+    counted = Statement(
+        "INSERT INTO counted_calls (tenant, whose, place, tool, at, approval_id, numbers) "
+        "VALUES ('', 'principal', :place, 't', 1, 'a', '{}')",
+        {"place": KEYED},
+    )
+    budget = Statement(
+        "INSERT INTO budgets (tenant, id, tokens, cost) VALUES ('', :id, 1, 1)", {"id": f"principal:1:{KEYED}"}
+    )
+
+    def rows() -> Any:
+        yield Last([*give(grant, 1), counted, budget])
+
+    await any_store._do("write", rows)
+    await store.deliveries().add([Delivery("desk", "n1", waits.id, notice)])
+    await store.deliveries().plan([Step(waits.id, "escalated", 10**9, ("ben", ZOE))], 0)
+    await store.operators.ask_to_stop("acme\x1fada", "t", Act("olga", "x"), "r")
+    thread = await store.lease_thread("evil\x1fzoe", "t", "a", "r1")
+    await store.commit(thread, Change(entries=said("theirs"), status="finished"), "r1")
+    await store.aclose()
+
+
+def erasure(store: FullStore, name: str = ZOE, tenant: str = "acme", **more: Any) -> Erasure:
+    return Erasure(store, Name(tenant, name), "olga", providers=Providers(), wait=more.pop("wait", 5), **more)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'gate.db'}" if request.param == "sqlite" else str(request.getfixturevalue("tables"))
+
+
+def opened(url: str, *keys: str) -> FullStore:
+    store: Any = open_store(url)
+    return keyed(store, Settings(audit_key=keys))  # type: ignore[return-value]  # it is one
+
+
+def dump(url: str) -> bytes:
+    """All bytes of all files of a SQLite store; of PostgreSQL every row of every table, as text."""
+    if url.startswith("sqlite"):
+        path = Path(url.removeprefix("sqlite:///"))
+        return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()) if file.name.startswith(path.name))
+    with psycopg.connect(url) as connection:
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+        found = [connection.execute(f"SELECT t::text FROM {name} AS t".encode()).fetchall() for (name,) in names]
+    return repr(found).encode()
+
+
+def traces(url: str) -> set[bytes]:
+    found = dump(url)
+    return {found[max(0, at - 200) : at + 60] for word in (b"PLANTED", "zoë".encode()) if (at := found.find(word)) >= 0}
+
+
+async def wrong(store: FullStore, *keys: str, heads: Any = ()) -> list[str]:
+    found = await verify(store, heads, Keys([key.encode() for key in keys]) if keys else None)
+    return [place.why for place in found.broken]
+
+
+@pytest.mark.parametrize("keys", [(), (KEY,)], ids=["plain", "signed"])
+async def test_nothing_is_left_and_what_is_others_is_whole(url: str, keys: tuple[str, ...]) -> None:
+    await worked(opened(url, *keys))
+    assert traces(url), "there is something to erase"
+    server = opened(url, *keys)
+    async with Desk(PEOPLE | {"zoe": None}).open(server) as desk:  # it goes on serving
+        kept = (await server.read_heads(limit=100)).heads
+        store = opened(url, *keys)
+        await store.start()
+        receipt = await erasure(store).erase()
+        assert await wrong(store, *keys, heads=kept) == []
+        again = await erasure(store).erase()
+        await store.aclose()
+        assert (again.deleted, again.replaced) == ({}, {}), "a second time there is nothing"
+        story = (await desk.get("aud", "/audit", "limit=100")).json()["entries"]
+        assert desk.app.state.engine.store is server
+        waiting = (await desk.get("ada", "/approvals")).json()["approvals"]
+    assert traces(url) == set()
+    assert receipt.pseudonym.startswith("erased-")
+    assert receipt.digest
+    some = {"outbox": 0, "run_heads": 0, "run_events": 0, "run_openings": 0}
+    assert receipt.deleted | some == some | {
+        "threads": 2, "approvals": 1, "grants": 1, "counted_calls": 1, "deliveries": 1, "budgets": 1,
+    }  # fmt: skip
+    assert len(receipt.threads) == 2
+    assert {"events", "records", "tombstones", "model_requests", "usage_days", "approval_steps"} == set(
+        receipt.replaced
+    )
+    (end,) = [one for one in story if one["kind"] == "erased" and not one["approval_id"]]
+    assert (end["owner"], end["by"]) == (receipt.pseudonym, "olga")
+    (no,) = [one for one in story if one["kind"] == "rejected"]
+    assert (no["by"], no["reason"], no["jti"], no["address"]) == (receipt.pseudonym, "(erased)", "", "")
+    assert {one["reason"] for one in story if one["by"] == "ben" and one["reason"]} == {"ok", "fine"}
+    assert len(waiting) == 1, "what waits goes on waiting"
+
+
+async def test_other_tenants_and_the_threads_of_others_stay(url: str) -> None:
+    await worked(opened(url))
+    store = opened(url)
+    await store.start()
+    before = await store.read_thread("acme\x1fada", "agreed")
+    await erasure(store, "zoe", "evil").erase()
+    assert await store.read_thread("evil\x1fzoe", "t") is None
+    assert ZOE.encode() in dump(url), "of another tenant"
+    await erasure(store).erase()
+    after = await store.read_thread("acme\x1fada", "agreed")
+    assert before is not None
+    assert after is not None
+    assert before.entries == after.entries
+    assert [one.state for one in after.approvals] == [State.DONE]
+    await store.aclose()
+
+
+class Killed(BaseException):
+    """The process ends."""
+
+
+async def test_whenever_it_is_killed_the_next_run_does_the_rest(tmp_path: Path) -> None:
+    first = tmp_path / "first.db"
+    await worked(opened(f"sqlite:///{first}", KEY))
+    with closing(sqlite3.connect(first)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    number, finished = 0, False
+    while not finished:
+        place = tmp_path / f"n{number}.db"
+        shutil.copy(first, place)
+        finished = await killed_after(number, f"sqlite:///{place}")
+        store = opened(f"sqlite:///{place}", KEY)
+        await store.start()
+        await erasure(store).erase()
+        assert await wrong(store, KEY) == [], number
+        ends = [event for event in (await store.read_events(limit=500)).events if event.kind == "erased"]
+        assert len([one for one in ends if not one.approval_id]) == 1, "the end is told once"
+        await store.aclose()
+        assert traces(f"sqlite:///{place}") == set(), number
+        number += 1
+    assert number > 15
+
+
+async def killed_after(number: int, url: str) -> bool:
+    """Erases until so many transactions were made. Returns whether it was done before that."""
+    store: Any = opened(url, KEY)
+    await store.start()
+    do, left = store._do, number
+
+    async def counted(kind: str, operation: Callable[[], Any]) -> Any:
+        nonlocal left
+        if kind != "read" and left == 0:
+            raise Killed
+        left -= kind != "read"
+        return await do(kind, operation)
+
+    store._do = counted
+    try:
+        await erasure(store).erase()
+    except Killed:
+        return False
+    finally:
+        store._do = do
+        await store.aclose()
+    return True
+
+
+async def test_a_payment_at_work_is_waited_for_and_nothing_happens_before(url: str) -> None:
+    store = opened(url)
+    await store.start()
+    await ask(store, gated("a1", principal="acme\x1fzoe", thread_id="t"), principal="acme\x1fzoe")
+    await ask(store, gated("a2", principal="acme\x1fzoe", thread_id="u"), principal="acme\x1fzoe", thread_id="u")
+    thread = await store.lease_thread("acme\x1fzoe", "t", "support", "decide_1", whole=False)
+    await store.move("a1", State.CLAIMED, decision=Decision(True, "zoe"), run_key="decide_1")
+    before = (await store.list_threads("acme\x1fzoe", limit=10)).threads
+    with pytest.raises(ThreadBusy, match=r"Call a1 \(refund\) is being carried out.*Nothing of this person was erased"):
+        await erasure(store, "zoe", wait=0).erase()
+    assert (await store.list_threads("acme\x1fzoe", limit=10)).threads == before
+    ends: list[asyncio.Future[None]] = []
+
+    def say(line: str) -> None:
+        if not ends:
+            ends.append(asyncio.ensure_future(store.commit(thread, Change(status="finished"), "decide_1")))
+
+    assert (await erasure(store, "zoe", say=say).erase()).deleted["threads"] == 2
+    assert ends
+    await store.aclose()
+
+
+async def test_a_signed_trail_needs_its_key_and_a_changed_one_is_not_vouched_for(tmp_path: Path) -> None:
+    path = tmp_path / "gate.db"
+    await worked(opened(f"sqlite:///{path}", KEY))
+    store = opened(f"sqlite:///{path}")
+    await store.start()
+    with pytest.raises(Unavailable, match="AGUI_GATE_AUDIT_KEY"):
+        await erasure(store).erase()
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE approval_events SET run_key = 'x' WHERE kind = 'rejected'")
+    store = opened(f"sqlite:///{path}", KEY)
+    await store.start()
+    with pytest.raises(Unavailable, match="was changed"):
+        await erasure(store).erase()
+    await store.aclose()
+
+
+async def test_what_an_erased_event_says_is_vouched_for(tmp_path: Path) -> None:
+    path = tmp_path / "gate.db"
+    await worked(opened(f"sqlite:///{path}", KEY))
+    store = opened(f"sqlite:///{path}", KEY)
+    await store.start()
+    await erasure(store).erase()
+    chain = "thread = (SELECT thread FROM approval_events WHERE kind = 'rejected')"
+    erased = f"SELECT by, erased, way, seq FROM approval_events WHERE {chain} AND erased <> '' AND by <> '' LIMIT 1"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        before = connection.execute(erased).fetchone()
+        this = f"WHERE {chain} AND seq = {before[3]}"
+        for change in ("by = 'ben'", "erased = ''", f"erased = ':{digest('x')}'", "way = 'card'"):
+            connection.execute(f"UPDATE approval_events SET {change} {this}")
+            assert await wrong(store, KEY), change
+            connection.execute(f"UPDATE approval_events SET by = ?, erased = ?, way = ? {this}", before[:3])
+    assert await wrong(store, KEY) == []
+    await store.aclose()
+
+
+async def test_every_table_is_looked_through_or_has_no_names(tmp_path: Path) -> None:
+    """A new table has to say which it is."""
+    store = opened(f"sqlite:///{tmp_path / 'gate.db'}")
+    await store.start()
+    await store.aclose()
+    with closing(sqlite3.connect(tmp_path / "gate.db")) as connection:
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    ours = {"threads", "approvals", "approval_events", "approval_steps", "person_keys"}
+    ours |= {table.name for table in (*TABLES, DAYS, *BUS)}
+    assert {name for name in found if not name.startswith("sqlite_")} - ours - WITHOUT_NAMES == set()
+
+
+@pytest.mark.parametrize("mode", ["chain", "conversation"])
+async def test_what_the_provider_stores_is_deleted_there(
+    mode: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'gate.db'}"
+    emulator = Emulator()
+    async with serve(emulator) as base_url:
+        monkeypatch.setenv("OPENAI_BASE_URL", base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        app = create_app(Agent(name="a", model=OpenAIResponses("gpt-5.4-mini", mode=mode)), store=url)
+        async with started(app):
+            for text in ("hello", "and again"):
+                assert (await run(app, run_body("t", user(text)))).status == 200
+        stored = emulator.state.responses if mode == "chain" else emulator.state.conversations
+        assert stored
+        store = opened(url)
+        await store.start()
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        with pytest.raises(Unavailable, match=r"keeps responses of this person.*--leave-providers"):
+            await erasure(store, "local", "").erase()
+        assert stored, "nothing happened"
+        monkeypatch.setenv("OPENAI_BASE_URL", base_url)
+        providers = Providers()
+        receipt = await Erasure(store, Name("", "local"), "olga", providers=providers).erase()
+        await providers.aclose()
+        assert receipt.deleted["at_providers"] == (2 if mode == "chain" else 1)
+        assert not stored
+        await store.aclose()
+
+
+def test_the_command_counts_erases_and_gives_a_receipt(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'gate.db'}"
+    asyncio.run(worked(opened(url)))
+
+    def erase(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(program, ["erase", ZOE, "--store", url, *words])
+        return result.exit_code, result.output
+
+    assert erase() == (0, "Nothing is kept under this name.\n"), "of another tenant"
+    code, told = erase("--tenant", "acme", "--dry-run")
+    assert (code, "would delete threads: 2" in told) == (0, True)
+    assert erase("--tenant", "acme", "--dry-run") == (0, told), "nothing has changed"
+    code, told = erase("--tenant", "acme", "--json", "--operator", "olga")
+    receipt = json.loads(told)
+    assert (code, receipt["by"], receipt["deleted"]["threads"]) == (0, "olga", 2)
+    unsigned = {name: value for name, value in receipt.items() if name != "digest"} | {"digest": ""}
+    assert receipt["digest"] == digest(canonical(unsigned))
+    assert traces(url) == set()
+    assert erase("--tenant", "acme") == (0, "Nothing is kept under this name.\n")
+    assert erase("--target", "x:y", "--leave-providers")[0] == 2
