@@ -346,7 +346,14 @@ class Thread:
 
 def make_engine(agents: Sequence[Agent], store: Store, settings: "Settings", bus: Bus) -> Engine:
     """Returns an engine for a process that serves nobody. Raises `ConfigurationError`."""
-    engine = Engine(agents, store, Deployment(settings.dialect), bus, limits=Limits.from_settings(settings))
+    meter = None
+    if settings.usage or settings.budgets:
+        meter = load("usage.meter").UsageMeter(settings)
+        store = meter.store(store)
+    if settings.limits:
+        load("limits").limit_store(store, settings.limits)
+    limits = Limits.from_settings(settings)
+    engine = Engine(agents, store, Deployment(settings.dialect), bus, limits=limits, meter=meter)
     # It tells nobody, so it leaves the notices to the servers that do: who takes one removes it.
     engine.offers = msgspec.structs.replace(engine.offers, outbox=None)
     return engine

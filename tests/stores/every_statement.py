@@ -24,7 +24,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant, Limits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
-from agui_gate.errors import InvalidRequest, NotFound, Unreadable
+from agui_gate.errors import InvalidRequest, NotFound, RateLimited, Unreadable
 from agui_gate.extras.audit.keys import Keys
 from agui_gate.stores.audit import Link, Part
 from agui_gate.stores.base import LEASE_MS, Change, JournalVersion, Named, StopRequest, Thread, Which
@@ -34,6 +34,8 @@ from agui_gate.stores.operators import Act, WhichCalls
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages
 from agui_gate.stores.sql import operations
+from agui_gate.stores.sql.limits import Held, count, hold
+from agui_gate.stores.sql.limits import Kind as LimitKind
 from agui_gate.stores.sql.usage import ledger_of
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.usage import DAY_MS, ModelRequest, Spent, Want
@@ -110,6 +112,7 @@ async def use_everything(store: Used, clock: Clock) -> None:
     await _operators(store)
     await _forgotten(store, clock)
     await _unreadable(store)
+    await _limits(store)
 
 
 async def _operators(store: Used) -> None:
@@ -369,3 +372,13 @@ async def _unreadable(store: Used) -> None:
     with pytest.raises(Unreadable):
         await store.lease_thread("alice", "x", "support", "y")
     await store._do("write", lambda: store._sql.leases.void("y"))
+
+
+async def _limits(store: Used) -> None:
+    every = [Held(scope, kind, 1) for scope in ("principal", "tenant") for kind in get_args(LimitKind)]
+    hold(store, every, lambda held: RateLimited(held.kind))
+    for owner in ("zoe", "acme\x1fzoe"):
+        with suppress(RateLimited):
+            await store.lease_thread(owner, "limited", "support", "run_limited")
+        for held in every:
+            await count(store, held, owner)

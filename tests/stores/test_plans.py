@@ -40,13 +40,15 @@ STOPS = ("Sort", "Limit", "Aggregate", "Result")
 """Nodes of a plan that take all of what is below them, or as much of it as they need."""
 KINDS = "kind IN ('approval_pending'"
 """Notices of a newer version are passed over, if there are any."""
+COUNTED = "SELECT count(*) FROM (SELECT 1 FROM threads WHERE tenant = :tenant AND CASE"
+"""A tenant's threads, up to a limit: where all rows are of that tenant, they are read as they come."""
 ROWS = 2_000
 
 
 def check(plans: Mapping[str, Sequence[str]]) -> None:
     once = {text for migration in schema._migrations() for text in migration}
     asked = {text: steps for text, steps in plans.items() if text not in once and not text.startswith(EPOCH)}
-    bad = {text: steps for text, steps in asked.items() if steps and KINDS not in text}
+    bad = {text: steps for text, steps in asked.items() if steps and KINDS not in text and not text.startswith(COUNTED)}
     assert not bad, "".join(f"\n{text}\n    {steps}" for text, steps in bad.items())
 
 

@@ -5,6 +5,7 @@ A reader takes text, or what TOML gives, or the checked value itself. It returns
 reader's docstring is what docs/settings.md says that the setting may be.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -251,6 +252,25 @@ def _budgets(value: Any) -> tuple[str, ...]:
     return tuple(":".join(_pair(item)) for item in given)
 
 
+LIMITS = ("requests", "runs", "streams", "threads", "approvals")
+"""What may be limited."""
+
+
+def _limits(value: Any) -> tuple[str, ...]:
+    """`scope:kind=number`, several with commas. Scopes: `principal`, `tenant`. Kinds: `runs`, `streams`, `threads`,
+    `approvals`, and `requests` with `/s`, `/m` or `/h` behind the number.
+    """
+    given = [f"{name}={amount}" for name, amount in value.items()] if isinstance(value, Mapping) else _items(value)
+    found = [re.fullmatch(r"(principal|tenant) ?: ?(\w+) ?= ?(\d{1,9})(/[smh])?", item, re.ASCII) for item in given]
+    named = [(one[1], one[2]) for one in found if one is not None and one[2] in LIMITS]
+    if len(named) < len(given) or any(one and (one[2] == "requests") != bool(one[4]) for one in found):
+        kinds = ", ".join(LIMITS)
+        raise ValueError(f"must be principal or tenant with {kinds}, such as principal:requests=600/m,tenant:runs=50")
+    if len(set(named)) < len(named):
+        raise ValueError("must give each of them once")
+    return tuple(item.replace(" ", "") for item in given)
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
@@ -301,6 +321,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "usage": _switch,
     "prices": _path,
     "budgets": _budgets,
+    "limits": _limits,
     "log_principals": _principals,
     "log_format": _format,
     "metrics": _metrics,

@@ -168,6 +168,11 @@ class Settings:
     """What may be spent: `run`, and each day `principal`, `tenant` and `all`, in tokens or dollars, such as
     `run:50000,principal:$2.50`. Above: 429 `rate_limited`, before a model is asked; within a run `limit_reached`.
     """
+    limits: tuple[str, ...] = defaults.LIMITS
+    """What each owner (`principal`) and each `tenant` may have at once: `requests` in a second, minute or hour, `runs`,
+    `streams`, `threads` and waiting `approvals`, such as `principal:requests=600/m,tenant:runs=200`. Above: 429
+    `rate_limited` ([usage.md](usage.md#limits)).
+    """
     log_principals: Literal["", "names", "pseudonyms"] = ""
     """Set: the begin and the end of each run are logged, with its principal's name, or with a pseudonym of it. Not set:
     a run that goes well logs nothing.

@@ -160,6 +160,8 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
     app.state.drain_seconds = settings.drain_seconds
     app.state.send_timeout = settings.send_timeout
     app.state.body_seconds = settings.body_seconds
+    if settings.limits:
+        load("limits").limit_app(app, settings.limits)
     return app
 
 

@@ -24,6 +24,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``kept_bytes``: what is kept in memory of threads between their runs (`threads/history.py`). 0: nothing.
     * ``state_bytes``: the shared state of a thread, as JSON.
     * ``principal_runs``: how many runs of one principal are in flight.
+    * ``limits``: what owners and tenants may have at once (`extras/limits.py`).
     * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
     """
 
@@ -38,6 +39,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     kept_bytes: int = defaults.KEPT_BYTES
     state_bytes: int = defaults.STATE_BYTES
     principal_runs: int = defaults.PRINCIPAL_RUNS
+    limits: tuple[str, ...] = defaults.LIMITS
     retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
     retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
 

@@ -139,7 +139,7 @@ class TurnCalls:
         async with asyncio.TaskGroup() as group:
             for call in free:
                 group.create_task(self._in_turn(call, slots))
-            if any((gate := self._gate(call)) and gate.has_rule for call in turn.calls):
+            if gated and (self._thread.limits.limits or any(g.has_rule for c in turn.calls if (g := self._gate(c)))):
                 group.create_task(load("people.rules").apply_rules(self._scope, self._agent, gated))
 
     def _begin(self, calls: Sequence[CallPart]) -> list[ResultEntry]:

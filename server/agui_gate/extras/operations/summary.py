@@ -86,7 +86,7 @@ class Summary:
             "at": iso(now),
             "server": self._server(),
             "waiting": None if backlog is None else _backlog(backlog),
-            "limits": self._limits() if sees_all else [],
+            "limits": await self._limits(tenant),
             **used,
         }
 
@@ -104,11 +104,16 @@ class Summary:
             "runs_here": len(engine._runs),
         }
 
-    def _limits(self) -> list[Json]:
-        """Returns the limits that this process enforces, with the most that somebody has of each."""
+    async def _limits(self, tenant: str | None) -> list[Json]:
+        """Returns the limits, with what is used of each: those of this process only to operators of no tenant."""
         engine = self._engine
+        ours: Any = next((one for one in engine.extensions.all if hasattr(one, "admit")), None)
+        found: list[Json] = [] if ours is None else await ours.report(tenant)
+        if tenant:
+            return found
         runs = max(engine._in_flight.values(), default=0)
         return [
+            *found,
             {"name": "AGUI_GATE_PRINCIPAL_RUNS", "most": engine.limits.principal_runs, "used": runs, "of": "principal"},
             {"name": "AGUI_GATE_OPEN_BYTES", "most": engine.budget.limit, "used": engine.budget.reserved, "of": "all"},
         ]

@@ -26,6 +26,7 @@ from agui_gate.core.principals import By, Principal, on_behalf
 from agui_gate.core.terms import MAX_HOURS, WHOSE, Seen, Sum, Terms, Whose
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, RequestError, TermsChanged
+from agui_gate.extra_loader import load
 from agui_gate.stores.lookup import takes
 from agui_gate.threads.lease import Lease
 from agui_gate.turns.gate_evaluation import PREDICATE_SECONDS
@@ -34,6 +35,9 @@ from agui_gate.turns.tool_execution import call_function, is_cancelled
 if TYPE_CHECKING:
     from agui_gate.runs.run_context import RunContext
     from agui_gate.threads.leased_thread import LeasedThread
+
+BudgetScope = Literal["run", "principal", "tenant", "all"]
+"""What a budget is of: see `AGUI_GATE_BUDGETS`."""
 
 ATTEMPTS = 50
 """Times that a rule is asked about a call, while others are claimed at the same moment."""
@@ -108,14 +112,24 @@ class RuleContext(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self.sums.spent(tool, field, hours, by)
 
+    def budget(self, scope: BudgetScope = "principal") -> Any:
+        """Returns which part of a budget of `AGUI_GATE_BUDGETS` is used: 0.8 for four fifths, 1 or more where nothing
+        is left. In an async rule, ``await`` it.
+
+        ``scope``: ``run``, and of the day ``principal`` (the owner), ``tenant`` and ``all``. More may be used by the
+        time the call runs: the claim doesn't depend on it. Raises ValueError where there is no such budget. A rule that
+        lets it through leaves the call to people.
+        """
+        return self.sums.budget(scope)
+
 
 class Sums:
     """The sums that a rule asks for, about one call: ``seen`` is what it was told. ``agent``: whose calls are counted;
     None where that was looked at before.
     """
 
-    def __init__(self, approval: Approval, agent: Agent | None, lease: Lease) -> None:
-        self._approval, self._agent, self._lease = approval, agent, lease
+    def __init__(self, approval: Approval, agent: Agent | None, lease: Lease, meter: Any = None) -> None:
+        self._approval, self._agent, self._lease, self._meter = approval, agent, lease, meter
         self._loop = asyncio.get_running_loop()
         self._counts = hasattr(lease.store, "counted_calls") and takes(lease.store.move, "terms")
         self.seen: list[Seen] = []
@@ -127,14 +141,28 @@ class Sums:
         named = self._agent.by_name.get(tool) if self._agent is not None else None
         if self._agent is not None and (named is None or named.gate is None or not named.gate.has_rule):
             raise ValueError(f"only calls of this agent's tools are counted whose gate has a rule: not those of {tool}")
-        work = self._sum(tool, field, hours, by)
+        return self._answered(self._sum(tool, field, hours, by), "spent")
+
+    def budget(self, scope: str) -> Any:
+        """See `RuleContext.budget`."""
+        return self._answered(self._share(scope), "budget")
+
+    async def _share(self, scope: str) -> float:
+        budgets = getattr(self._meter, "budgets", None)
+        if budgets is None:
+            raise ValueError("there are no budgets: AGUI_GATE_BUDGETS is not set")
+        found: float = await budgets.share(self._approval.principal, self._lease.run_key, scope)
+        return found
+
+    def _answered(self, work: Coroutine[Any, Any, float], name: str) -> Any:
+        """Returns ``work`` for a rule that awaits it, and its result for one that runs in a thread."""
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result(PREDICATE_SECONDS)
         if here is not self._loop:
             work.close()
-            raise ValueError("spent() can't be used from another event loop")
+            raise ValueError(f"{name}() can't be used from another event loop")
         return work
 
     async def _sum(self, tool: str, field: str, hours: float, by: Whose) -> float:
@@ -164,7 +192,7 @@ async def ask_rule(
     approver: Principal | None = None,
 ) -> tuple[Ruling, Sums]:
     """Asks the rule of a gate about a call with these arguments."""
-    sums = Sums(approval, agent, thread.lease)
+    sums = Sums(approval, agent, thread.lease, thread.meter)
     when = tool.gate.when if tool.gate is not None else None
     if when is None:  # it only offers grants
         return Ruling.ask(), sums
@@ -237,11 +265,15 @@ def _earlier(one: Approval) -> Earlier:
 
 
 async def apply_rules(scope: "RunContext", agent: Agent, asked: list[Approval]) -> None:
-    """Lets go and refuses those calls of a turn, just recorded, of which a rule says so. The others go on waiting."""
+    """Lets go and refuses those calls of a turn, just recorded, of which a rule says so. The others go on waiting, as
+    many as may (`extras/limits.py`).
+    """
     ruled = [approval for approval in asked if _rule_of(agent, approval) is not None]
     async with asyncio.TaskGroup() as group:
         for approval in ruled:
             group.create_task(_apply_rule(scope, agent, approval))
+    if scope.thread.limits.limits:
+        await load("limits").refuse_excess(scope, asked)
 
 
 def _rule_of(agent: Agent, approval: Approval) -> Tool | None:

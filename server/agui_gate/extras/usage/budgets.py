@@ -103,6 +103,21 @@ class Budgets:
             self._spend(run_key, tokens - reservation.tokens, cost - reservation.cost)
         return reservation.difference(tokens, cost)
 
+    async def share(self, owner: str, run_key: str, scope: str) -> float:
+        """Returns which part of a budget is spent or reserved: 1 where nothing is left. Raises ValueError where there
+        is none of that scope.
+        """
+        budget = next((one for one in (*self._of_run, *self._of_day) if one.scope == scope), None)
+        if budget is None:
+            raise ValueError(f"AGUI_GATE_BUDGETS has no budget of the scope {scope}")
+        if scope == "run":
+            tokens, cost = self._runs.get(run_key, (0, 0))
+        else:
+            wants = self._wants(owner, self._store.now() // DAY_MS)
+            tokens, cost = await self._ledger.spent(wants[self._of_day.index(budget)].budget)
+        used, most = (tokens, budget.tokens) if budget.tokens is not None else (cost, budget.cost)
+        return used / most if most else 1.0
+
     async def report(self, tenant: str, owners: Sequence[str]) -> list[dict[str, Any]]:
         """Returns each budget and what is spent or reserved of it today: of the tenant, and of each of these owners.
 

@@ -83,7 +83,7 @@ class UsageMeter(Extension):
                 'AGUI_GATE_BUDGETS is in dollars, and there are no prices: pip install "agui-gate[prices]", '
                 "or name a file of your own with AGUI_GATE_PRICES."
             )
-        return cast(Store, HeldStore(self._store, self.commit, self.budgets.check))
+        return cast(Store, HeldStore(self._store, self.commit, self.budgets.check, self))
 
     def around(self, app: Starlette) -> Starlette:
         """Returns ``app`` as ``inner`` wants it."""
@@ -97,17 +97,23 @@ class UsageMeter(Extension):
         return routes(server, self.ledger)
 
     async def start(self, server: Server) -> None:
-        """Loads the prices, beside the event loop."""
-        await asyncio.to_thread(self.prices.load)
+        """Starts the other meter."""
         if self._inner is not None:
             await self._inner.start(server)
 
     async def stop(self) -> None:
-        """Waits for what is being kept."""
-        if self._saving:
-            await asyncio.wait(self._saving, timeout=SAVE_SECONDS)
+        """Stops the other meter."""
         if self._inner is not None:
             await self._inner.stop()
+
+    async def open(self) -> None:
+        """Loads the prices, beside the event loop, when the store was opened."""
+        await asyncio.to_thread(self.prices.load)
+
+    async def close(self) -> None:
+        """Waits for what is being kept, before the store is closed."""
+        if self._saving:
+            await asyncio.wait(self._saving, timeout=SAVE_SECONDS)
 
     # --- the store ---------------------------------------------------------------------------------------------------
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
