@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pytest
 
+from agui_gate import Agent
 from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
 from agui_gate.config.settings import Settings
@@ -54,6 +55,17 @@ def test_the_first_steps_make_an_application(monkeypatch: pytest.MonkeyPatch, tm
     space: dict[str, Any] = {"__name__": "shop"}
     exec(compile(next(block for block in blocks("python") if 'name="shop"' in block), "start.md", "exec"), space)
     assert [tool.name for tool in space["agent"].tools] == ["search_orders", "refund"]
+
+
+def test_the_block_about_tests_is_a_test_that_passes() -> None:
+    exec(compile(next(block for block in blocks("python") if "test_a_payment" in block), "how-to.md", "exec"), {})
+
+
+def test_the_block_about_content_of_traces_makes_an_application() -> None:
+    block = next(block for block in blocks("python") if "SpanContent(redact)" in block)
+    space: dict[str, Any] = {"agent": Agent(name="a", model=Parrot()), "mask_cards": lambda value: "***"}
+    exec(compile(block, "traces.md", "exec"), space)
+    assert [space["redact"](kind, "4111 1111") for kind in ("input", "result")] == ["***", None]
 
 
 def test_the_block_about_mcp_makes_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:

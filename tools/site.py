@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ("agui_gate", *(f"agui_gate.{name}" for name in ("adapter", "store", "extension", "client", "testing")))
+MODULES = (
+    "agui_gate",
+    *(f"agui_gate.{name}" for name in ("adapter", "store", "extension", "client", "telemetry", "testing")),
+)
 """Those that `docs/releasing.md` promises."""
 _LINK = re.compile(r"(\]\()((?!https?:|mailto:)[^)#\s]+)(#[^)\s]*)?(\))")
 

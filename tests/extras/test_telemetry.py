@@ -1,7 +1,9 @@
 """Traces of a real server: a span for a run, a request, a tool and a decision, as an SDK of OpenTelemetry gets them."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,16 +12,20 @@ import pytest
 from mcp import Client
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv.schemas import Schemas
 from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import Adapter
 from agui_gate.config.settings import Settings
+from agui_gate.errors import ConfigurationError
 from agui_gate.extras.telemetry import names
+from agui_gate.extras.telemetry.content import ATTRIBUTE_CHARACTERS, CUT
+from agui_gate.telemetry import Kind, SpanContent
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.mcp import MCPTools
 from agui_gate_adapters.openai_chat import OpenAIChat
@@ -164,6 +170,107 @@ async def test_within_a_run_all_hangs_on_its_span_and_nothing_is_said_of_what_it
     assert [parent(span) for span in spans.named("chat gpt-5.4-mini")] == [id_of(first), id_of(second)]
     assert "s3cr3t" not in "".join(span.to_json() for span in spans.all)
     assert 'agui_gate_tool_calls_total{gated="true",outcome="done",tool="refund"} 1' in metrics, "both count"
+
+
+async def content_of(exporter: InMemorySpanExporter, *extensions: Any, said: str = "refund A1, s3cr3t") -> Spans:
+    """The spans of a question and its answer, where the application records what is said."""
+    async with serve(Emulator(script=script(refund()))) as address:
+        model = OpenAIResponses("gpt-5.4-mini", base_url=address, api_key="k")
+        agent = Agent(name="support", model=model, tools=Shop().tools, instructions="Be brief.")
+        app = create_app(agent, store="memory://", settings=TRACED, extensions=extensions)
+        async with running(app) as url, client_of() as client:
+            chat = AGUIClient(client, url)
+            (ask,) = (await chat.say(said)).interrupts
+            await chat.resume((ask["id"], {"approved": True}))
+    return Spans(exporter)
+
+
+async def test_content_is_recorded_where_the_application_asks_for_it(exporter: InMemorySpanExporter) -> None:
+    spans = await content_of(exporter, SpanContent())
+    first, second = (attributes(span) for span in spans.named("chat gpt-5.4-mini"))
+    assert json.loads(first[names.INSTRUCTIONS])[0]["content"].startswith("Be brief.")
+    user = {"role": "user", "parts": [{"type": "text", "content": "refund A1, s3cr3t"}]}
+    assert json.loads(first[names.INPUT]) == [user]
+    (answer,) = json.loads(first[names.OUTPUT])
+    (call_of,) = answer["parts"]
+    assert (call_of["type"], call_of["name"], answer["finish_reason"]) == ("tool_call", "refund", "tool_call")
+    asked = json.loads(second[names.INPUT])
+    assert [message["role"] for message in asked] == ["user", "assistant", "tool"]
+    ran = attributes(spans["execute_tool refund"])
+    assert asked[2]["parts"] == [{"type": "tool_call_response", "id": call_of["id"], "response": ran[names.RESULT]}]
+    assert json.loads(ran[names.ARGUMENTS]) == json.loads(call_of["arguments"])
+
+
+async def test_only_what_redact_returns_is_recorded(exporter: InMemorySpanExporter) -> None:
+    def redact(kind: Kind, value: Any) -> Any:
+        return json.loads(json.dumps(value).replace("s3cr3t", "***")) if kind in ("input", "result") else None
+
+    spans = await content_of(exporter, SpanContent(redact))
+    told = "".join(span.to_json() for span in spans.all)
+    assert "refund A1, ***" in told
+    assert "s3cr3t" not in told
+    assert not any(name in attributes(span) for span in spans.all for name in (names.OUTPUT, names.ARGUMENTS))
+    assert names.RESULT in attributes(spans["execute_tool refund"])
+
+
+async def test_a_redact_that_fails_records_nothing_and_hinders_nobody(exporter: InMemorySpanExporter) -> None:
+    def redact(kind: Kind, value: Any) -> Any:
+        raise ValueError(value) if kind == "input" else TypeError
+
+    with capture_logs() as logs:
+        spans = await content_of(exporter, SpanContent(redact))
+    assert not any(name.startswith(_CONTENT) for span in spans.all for name in attributes(span))
+    failed = [line for line in logs if line["event"] == "redact_failed"]
+    assert (len(failed), "s3cr3t" in str(failed)) == (1, False), "once in a row, and without what it was about"
+    assert len(spans.named("invoke_agent support")) == 2
+
+
+async def test_content_has_a_bound(exporter: InMemorySpanExporter) -> None:
+    spans = await content_of(exporter, SpanContent(), said="refund A1 " + "x" * 3 * ATTRIBUTE_CHARACTERS)
+    recorded = [
+        (name, value) for span in spans.all for name, value in attributes(span).items() if name.startswith(_CONTENT)
+    ]
+    assert max(len(value) for _, value in recorded) < ATTRIBUTE_CHARACTERS
+    assert any(CUT in value for name, value in recorded if name == names.INPUT)
+
+
+async def test_content_without_traces_stops_the_start() -> None:
+    app = create_app(
+        Agent(name="a", model=ADAPTERS["chat"]("http://127.0.0.1:1")), store="memory://", extensions=[SpanContent()]
+    )
+    with pytest.raises(ConfigurationError, match="AGUI_GATE_TRACES=true"):
+        await app.state.engine.start()
+
+
+class Stuck(SpanExporter):
+    """A receiver that takes a connection and never answers, until the test is over."""
+
+    def __init__(self) -> None:
+        self.asked, self.over = threading.Event(), threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.asked.set()
+        self.over.wait()
+        return SpanExportResult.FAILURE
+
+
+async def test_a_receiver_that_never_answers_slows_no_run_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `opentelemetry-instrument` sets it up: spans wait for a receiver in a queue of their own, and are dropped."""
+    stuck, provider = Stuck(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(stuck, max_queue_size=4, max_export_batch_size=2))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    try:
+        async with product(script=[{"output": [say("Hello.")], "repeat": True}], settings=TRACED) as p:
+            ends = [(await p.chat().say("hello"))[-1]["type"] for _ in range(8)]
+            assert stuck.asked.is_set(), "it hangs all the while"
+            assert not stuck.over.is_set()
+    finally:
+        stuck.over.set()
+        provider.shutdown()
+    assert ends == ["RUN_FINISHED"] * 8
+
+
+_CONTENT = (names.INPUT, names.OUTPUT, names.INSTRUCTIONS, names.ARGUMENTS, names.RESULT)
 
 
 async def test_what_fails_says_so(exporter: InMemorySpanExporter) -> None:

@@ -1,6 +1,6 @@
 """The names of spans and attributes: the Semantic Conventions for GenAI in version 1.44.0, and ours beside them.
 
-No principal, tenant, message, argument or result is among them.
+No principal or tenant is among them. Messages, arguments and results are, for `content.py` alone.
 """
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
@@ -21,6 +21,13 @@ TOOL = "gen_ai.tool.name"
 TOOL_TYPE = "gen_ai.tool.type"
 TOOL_CALL = "gen_ai.tool.call.id"
 ERROR = "error.type"
+
+INSTRUCTIONS = "gen_ai.system_instructions"
+INPUT = "gen_ai.input.messages"
+OUTPUT = "gen_ai.output.messages"
+ARGUMENTS = "gen_ai.tool.call.arguments"
+RESULT = "gen_ai.tool.call.result"
+"""Of content."""
 
 TOKENS = {
     "gen_ai.usage.input_tokens": "input_tokens",

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from time import perf_counter, time_ns
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from opentelemetry import context as contexts
@@ -47,6 +47,7 @@ from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ProviderError
 from agui_gate.extension import Extension, Server
 from agui_gate.extras.telemetry import names
+from agui_gate.extras.telemetry.content import SpanContent
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.threads.leased_thread import LeasedThread
@@ -68,6 +69,7 @@ class Tracer(Extension):
     def __init__(self, inner: Any = None) -> None:
         self.inner = inner
         self.spans = trace.get_tracer("agui_gate", version("agui-gate"), schema_url=names.SCHEMA_URL)
+        self.content: SpanContent | None = None
         self._runs: dict[str, Span] = {}
         self._decided: OrderedDict[tuple[str, str], Span] = OrderedDict()
 
@@ -88,7 +90,10 @@ class Tracer(Extension):
 
     # --- the server's hooks -----------------------------------------------------------------------------------------
     async def start(self, server: Server) -> None:
-        """Starts the inner one."""
+        """Finds out whether content is recorded, and starts the inner one."""
+        self.content = next(
+            (one for one in cast(Any, server).engine.extensions.all if isinstance(one, SpanContent)), None
+        )
         if self.inner is not None:
             await self.inner.start(server)
 
@@ -166,7 +171,12 @@ class Tracer(Extension):
             self.spans.start_as_current_span(f"{names.EXECUTE_TOOL} {known}", within, attributes=attributes) as span,
             _told_outside(span),
         ):
+            content = self.content if span.is_recording() else None
+            if content is not None:
+                content.called(span, arguments)
             output: Output = await run_tool(tool, name, arguments, context, limits, start, judged=judged)
+            if content is not None:
+                content.returned(span, output)
             if output.is_error:
                 span.set_status(Status(StatusCode.ERROR))
                 span.set_attribute(names.ERROR, "not_started" if output == result_texts.NOT_STARTED else "tool_failed")
@@ -254,6 +264,8 @@ class ChatStep(TurnStep):
                 names.PROVIDER: getattr(self._adapter, "vendor", "") or "unknown",
             },
         )
+        if (content := self._tracer.content) is not None and self._span.is_recording():
+            content.asked(self._span, draft)
         TRACE_HEADERS.set(_headers_of(self._span))
 
     async def accepted(self) -> None:
@@ -279,6 +291,8 @@ class ChatStep(TurnStep):
                         self._span.set_attribute(attribute, count)
             if done.ref is not None and done.ref.previous_response_id:
                 self._span.set_attribute(names.RESPONSE_ID, done.ref.previous_response_id)
+        if (content := self._tracer.content) is not None and self._span is not None:
+            content.answered(self._span, turn)
         self.end(None if done is not None else _code(sys.exception()))
         return self._inner.recorded(turn, done)
 
