@@ -322,7 +322,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     ``output`` is the form that the answer has to have, where the adapter said that its provider can be told
     (`TellsOutput`). Else it is None, and in the instructions. ``state`` is the shared state, where the agent has a
     model of it and the adapter has ``shares_state = True``; else None. ``beginning`` is what an adapter need not make
-    again.
+    again. ``size``: the bytes that the server stores of the conversation; 0 where that is not known.
     """
 
     transcript: Transcript
@@ -335,6 +335,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     output: OutputSpec | None = None
     state: Any = None
     beginning: Beginning | None = None
+    size: int = 0
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 
+from agui_gate.core import sanitizer
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import (
     CARD_TOOL,
@@ -94,6 +95,17 @@ def test_b7_without_edits_nothing_but_the_entries_is_needed_to_settle_again(entr
     settled = sanitize(entries, {})
     assert edits(settled) == {}
     assert sanitize(loosen(settled), {}) == settled
+
+
+@CHECKED
+@given(settled_histories() | conversations().map(lambda entries: (entries, {})))
+def test_one_look_finds_what_a_close_look_finds(drawn: tuple[list[Entry], Outcomes]) -> None:
+    entries, outcomes = drawn
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sanitizer.Part, "_look", lambda part: False)
+        close, names = sanitize(entries, outcomes), sanitizer.Part(entries).names
+    part = sanitizer.Part(entries)
+    assert (tuple(part.settled(outcomes, "")), part.names) == (close, names)
 
 
 @shows("B12")

@@ -25,11 +25,14 @@ T = TypeVar("T")
 PIECE = 256 * 1024
 """About how many bytes of a large request are sent at once."""
 
+AT_ONCE = 1024 * 1024
+"""Bytes of a conversation that is encoded at one go: that takes two milliseconds at most."""
+
 MANY = 500
 """Items of a list that is encoded one by one."""
 
-TOGETHER = 16
-"""Short items of a list that are encoded at one go."""
+TOGETHER = 256
+"""Items of a list that are encoded at one go, if all their texts are short together."""
 
 _encode = msgspec.json.encode
 _CONTAINERS = (dict, list)
@@ -164,19 +167,28 @@ def _write_object(value: dict[str, Any], levels: int, put: Put) -> None:
 
 
 def _write_list(value: list[Any], levels: int, put: Put) -> None:
-    """Encodes short items together: nearly all of a conversation's messages are short."""
-    between = b"["
+    """Encodes items together as far as they are short: nearly all of a conversation's messages are."""
+    if not value:
+        put(b"[]")
+        return
+    put(b"[")
     for place in range(0, len(value), TOGETHER):
-        items = value[place : place + TOGETHER]
-        if levels <= 0 and _are_short(items):
-            put(between + _encode(items)[1:-1])
-            between = b","
-            continue
-        for item in items:
-            put(between)
-            _write_inner(item, levels, put)
-            between = b","
-    put(b"]" if value else b"[]")
+        if place:
+            put(b",")
+        _write_items(value[place : place + TOGETHER], levels, put)
+    put(b"]")
+
+
+def _write_items(items: list[Any], levels: int, put: Put) -> None:
+    if len(items) == 1:
+        _write_inner(items[0], levels, put)
+    elif levels <= 0 and _are_short(items):
+        put(_encode(items)[1:-1])
+    else:
+        middle = len(items) // 2
+        _write_items(items[:middle], levels, put)
+        put(b",")
+        _write_items(items[middle:], levels, put)
 
 
 def _write_inner(value: Any, levels: int, put: Put) -> None:
@@ -187,19 +199,17 @@ def _write_inner(value: Any, levels: int, put: Put) -> None:
 
 
 def _are_short(items: list[Any]) -> bool:
-    """Returns False if one of them may be long. They are looked at level by level, and nothing is done for each."""
-    level = items
+    """Returns False if they may be long together. They are looked at level by level, and nothing is done for each."""
+    level, size = items, 0
     while level:
         kinds = [*map(type, level)]
         if not _JSON.issuperset(kinds):
             return False
-        lists, objects = [*compress(level, map(_LISTS, kinds))], compress(level, map(_OBJECTS, kinds))
-        if (
-            max(map(len, compress(level, map(_TEXTS, kinds))), default=0) > PIECE
-            or max(map(len, lists), default=0) > MANY
-        ):
-            return False
+        size += sum(map(len, compress(level, map(_TEXTS, kinds))))
+        lists, objects = compress(level, map(_LISTS, kinds)), compress(level, map(_OBJECTS, kinds))
         level = [*chain.from_iterable(lists), *chain.from_iterable(map(dict.values, objects))]
+        if size + len(level) > PIECE:
+            return False
     return True
 
 
@@ -284,6 +294,8 @@ def replayed(
     behind all of these, which depend on the state behind the last turn.
     """
 
+    large = request.large and not 0 < request.size <= AT_ONCE
+
     def whole(turns: Turns) -> list[Body]:
         items, after = replay(turns, state)
         first, last = ends(after)
@@ -291,7 +303,7 @@ def replayed(
 
     def add(done: _Replayed, turns: Turns) -> _Replayed:
         items, after = replay(turns, done.state)
-        return _Replayed(_with(done.pieces, encoded_items(items, large=request.large)), after)
+        return _Replayed(_with(done.pieces, encoded_items(items, large=large)), after)
 
     try:
         done, rest = made_of(request, name, _Replayed((), state), add)

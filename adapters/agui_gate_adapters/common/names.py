@@ -116,8 +116,8 @@ def _all(request: TurnRequest) -> dict[str, None]:
 
 def _with_called(names: dict[str, None], turns: Turns) -> dict[str, None]:
     """Returns ``names``, and then those of the calls in these turns."""
-    parts = [part for turn in turns if type(turn) is AssistantTurn for part in turn.parts]
-    return names | dict.fromkeys([p.part.name for p in parts if type(p) is SettledCall and p.part.local])
+    parts = [p for turn in turns if type(turn) is AssistantTurn for p in turn.parts if type(p) is SettledCall]
+    return names | dict.fromkeys([p.part.name for p in parts if p.part.local])
 
 
 def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:

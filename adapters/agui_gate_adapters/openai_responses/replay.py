@@ -19,6 +19,7 @@ from typing import Any
 
 from agui_gate.adapter import (
     AssistantTurn,
+    CallPart,
     Content,
     Media,
     Output,
@@ -45,7 +46,10 @@ _PNG = "image/png"
 
 def user_message(turn: UserTurn) -> Body:
     """Makes a user's, system's or developer's message, with its type: some endpoints require it."""
-    return {"type": "message", "role": turn.role, "content": [_part(part) for part in turn.content] or [_text("")]}
+    content = turn.content
+    if len(content) == 1 and type(content[0]) is Text:
+        return {"type": "message", "role": turn.role, "content": [{"type": "input_text", "text": content[0].text}]}
+    return {"type": "message", "role": turn.role, "content": [*map(_part, content)] or [_text("")]}
 
 
 def result(output: Output) -> str | list[Body]:
@@ -188,6 +192,7 @@ def _response(call: SettledCall) -> Body:
 MAX_CALL_ID = 64
 """Characters that a call id may have on input (R17)."""
 
+_NO_PHASE: Body = {}
 _Part = TextPart | ReasoningPart | SettledCall
 _Asked = Mapping[str, Sequence[Body]]
 """By call id: the items of held calls that are answered with this request."""
@@ -224,21 +229,31 @@ def output(call_id: str, content: str | list[Body]) -> Body:
 
 
 def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool, sealed: bool) -> list[Body]:
-    calls = turn.local_calls
-    call_ids = [_call_id(call, f"{turn.id}\0{position}", used) for position, call in enumerate(calls)]
-    if sealed and ours and is_whole(turn) and call_ids == [call.part.wire_id for call in calls]:
+    items: list[Body] = []
+    outputs: list[Body] = []
+    as_issued = True
+    for part in turn.parts:
+        if type(part) is TextPart:
+            if part.text:
+                items.append(_message(part.text, _phase(part.private) if ours and part.private else _NO_PHASE))
+        elif type(part) is SettledCall and part.part.local:
+            call = part.part
+            call_id = _call_id(call, turn.id, len(outputs), used)
+            as_issued = as_issued and call_id == call.wire_id
+            items.append(_function_call(call_id, call.name, part.arguments))
+            outputs.append(output(call_id, result(part.output)))
+        elif type(part) is SettledCall:
+            items += asked.get(part.part.id) or [_message(retold(part))]
+    if sealed and ours and as_issued and is_whole(turn):
         items = [_verbatim(part) for part in turn.parts]
-    else:
-        items = _by_value(turn.parts, call_ids, asked, ours=ours)
-    items += [output(call_id, result(call.output)) for call_id, call in zip(call_ids, calls, strict=True)]
-    return items + (approval_responses(turn) if asked else [])
+    return [*items, *outputs, *(approval_responses(turn) if asked else ())]
 
 
-def _call_id(call: SettledCall, place: str, used: set[str]) -> str:
+def _call_id(call: CallPart, turn_id: str, position: int, used: set[str]) -> str:
     """Returns the provider's own id, or a new one where it is missing, too long, or occurred before (S24)."""
-    call_id = call.part.wire_id
+    call_id = call.wire_id
     if not call_id or len(call_id) > MAX_CALL_ID or call_id in used:
-        call_id = stable_id("call_", place, call.part.id)
+        call_id = stable_id("call_", f"{turn_id}\0{position}", call.id)
     used.add(call_id)
     return call_id
 
@@ -303,22 +318,8 @@ def _summary(part: ReasoningPart, private: dict[str, Any]) -> list[Body]:
     return [{"type": "summary_text", "text": text} for position, text in enumerate(part.summary) if position not in raw]
 
 
-def _by_value(parts: Sequence[_Part], call_ids: list[str], asked: _Asked, *, ours: bool) -> list[Body]:
-    items: list[Body] = []
-    ids = iter(call_ids)
-    for part in parts:
-        if type(part) is TextPart:
-            if part.text:
-                items.append(_message(part.text) | (_phase(part.private) if ours and part.private else {}))
-        elif type(part) is SettledCall and part.part.local:
-            items.append(_function_call(next(ids), part.part.name, part.arguments))
-        elif type(part) is SettledCall:
-            items += asked.get(part.part.id) or [_message(retold(part))]
-    return items
-
-
-def _message(text: str) -> Body:
-    return {"type": "message", "role": "assistant", "content": text}
+def _message(text: str, phase: Body = _NO_PHASE) -> Body:
+    return {"type": "message", "role": "assistant", "content": text, **phase}
 
 
 def _function_call(call_id: str, name: str, arguments: str) -> Body:

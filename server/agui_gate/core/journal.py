@@ -76,9 +76,13 @@ class Journal:
     def read_again(self, approvals: Iterable[Approval], ref: ConversationRef | None) -> None:
         """Takes over all records of the thread, and the reference, as the store has them now."""
         self.approvals, self._unfinished, self.ref = {}, {}, ref
-        self.call_ids = self.recorded_ids.copy()
+        self.call_ids = self.recorded_ids()
         for approval in approvals:
             self.record(approval)
+
+    def recorded_ids(self) -> set[str]:
+        """Returns the ids of all calls that entries name: `call_ids` without those of calls that came to nothing."""
+        return {*self._calls, *self._results, *self._reported, *self._actions}
 
     def _read(self, entries: Iterable[Entry]) -> None:
         """Begins anew, with these entries."""
@@ -98,8 +102,6 @@ class Journal:
         """The places where pages show arguments of calls that waited, or do, by call id."""
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
-        self.recorded_ids: set[str] = self.call_ids.copy()
-        """The same, without those of calls that came to nothing."""
         self._newest_place = -1
         self._standing: dict[str, list[TurnEntry]] = {}  # by task
         self._tasks: dict[str, str] = {}  # of calls that were made in one
@@ -118,28 +120,31 @@ class Journal:
     # --- what happens ---------------------------------------------------------------------------------------------
     def extend(self, entries: Iterable[Entry]) -> None:
         """Adds entries."""
-        for entry in entries:  # no `match`: all of a long history comes here
+        new, users = list(entries), self.messages.users
+        for place, entry in enumerate(new, len(self.entries)):  # no `match`: all of a long history comes here
             if type(entry) is UserEntry:
-                self.messages.note_user(entry, len(self.entries))
+                users[entry.id] = place
+                if entry.minted:
+                    self.messages.note_unnamed(entry)
             elif type(entry) is TurnEntry:
-                self._note_turn(entry)
+                self._note_turn(entry, place)
             elif type(entry) is ResultEntry:
                 self._results.setdefault(entry.call_id, entry)
-                self._record_id(entry.call_id)
+                self.call_ids.add(entry.call_id)
             else:
                 self._note_seldom(entry)
-            self.entries.append(entry)
+        self.entries += new
 
     def _note_seldom(self, entry: Entry) -> None:
         match entry:
             case KeptEntry():
-                self.messages.note_kept(entry)
+                self.messages.shown.add(entry.id)
             case ReportedEntry():
                 self._reported.add(entry.call_id)
-                self._record_id(entry.call_id)
+                self.call_ids.add(entry.call_id)
             case ActionEntry():
                 self._actions.add(entry.call_id)
-                self._record_id(entry.call_id)
+                self.call_ids.add(entry.call_id)
             case CardEntry() | CardClosedEntry():
                 self.cards.note(entry)
             case ReplacedEntry():
@@ -150,30 +155,30 @@ class Journal:
             case _:
                 pass  # of use to the sanitizer or to pages alone, or to nobody here
 
-    def _record_id(self, call_id: str) -> None:
-        self.call_ids.add(call_id)
-        self.recorded_ids.add(call_id)
-
-    def _note_turn(self, turn: TurnEntry) -> None:
+    def _note_turn(self, turn: TurnEntry, place: int) -> None:
+        task = turn.task
         if turn.silent:
-            self._standing.setdefault(turn.task, []).append(turn)
+            self._standing.setdefault(task, []).append(turn)
         else:
-            self._standing[turn.task] = [turn]
-        if not turn.task:
-            self.newest_turn, self._newest_place = turn, len(self.entries)
-        self.alone = self.alone and not (turn.agent or turn.task)
-        self.messages.note_turn(turn)
-        for call in turn.parts:
-            if type(call) is not CallPart:
+            self._standing[task] = [turn]
+        if not task:
+            self.newest_turn, self._newest_place = turn, place
+        if task or turn.agent:
+            self.alone = False
+        shown = self.messages.shown
+        for part in turn.parts:
+            if type(part) is not CallPart:
+                shown.add(part.id)
                 continue
-            self._calls[call.id] = call
-            self._record_id(call.id)
-            if turn.task:
-                self._tasks[call.id] = turn.task
-            if call.kind == "task":
-                self._delegations[call.id] = turn
-            if turn.origin and call.kind != "client":
-                self._issued.add(call.name)
+            shown.add(part.parent_id)
+            self._calls[part.id] = part
+            self.call_ids.add(part.id)
+            if task:
+                self._tasks[part.id] = task
+            if part.kind == "task":
+                self._delegations[part.id] = turn
+            elif turn.origin and part.kind != "client":
+                self._issued.add(part.name)
 
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:
@@ -190,7 +195,7 @@ class Journal:
     def record(self, approval: Approval) -> None:
         """Takes over a record of the ledger: a new one, or one that was moved."""
         self.approvals[approval.call_id] = approval
-        self._record_id(approval.call_id)
+        self.call_ids.add(approval.call_id)
         if approval.state in UNFINISHED:
             self._unfinished[approval.call_id] = approval
         else:

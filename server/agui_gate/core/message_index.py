@@ -15,13 +15,10 @@ among those like them.
 from collections.abc import Collection, Mapping, Sequence
 
 from agui_gate.core.transcript import (
-    CallPart,
     CardClosedEntry,
     CardEntry,
     Content,
-    KeptEntry,
     ReplacedEntry,
-    TurnEntry,
     UserEntry,
 )
 
@@ -85,31 +82,21 @@ class MessageIndex:
     """The messages of one thread. Each entry costs the same, however many there were before."""
 
     def __init__(self) -> None:
-        self._ids: set[str] = set()
+        self.shown: set[str] = set()
+        """The ids of all other messages: of turns' texts and reasoning, of those that show calls, of what is kept."""
         self.users: dict[str | None, int] = {}
         """The places in the journal of users' messages, by id: the latest one of each."""
         self._unnamed: dict[tuple[Content, ...], list[int]] = {}
         self.unnamed = 0
         """The number of users' messages that came without an id."""
 
-    def note_turn(self, turn: TurnEntry) -> None:
-        """Takes a turn: its texts, its reasoning, and the messages that show its calls."""
-        self._ids.update([part.parent_id if type(part) is CallPart else part.id for part in turn.parts])
-
-    def note_user(self, entry: UserEntry, place: int) -> None:
-        """Takes a user's message that is the journal's entry number ``place``."""
-        self._ids.add(entry.id)
-        self.users[entry.id] = place
-        if entry.minted:
-            self._unnamed.setdefault(entry.content, []).append(self.unnamed)
-            self.unnamed += 1
-
-    def note_kept(self, entry: KeptEntry) -> None:
-        """Takes a message that only clients need."""
-        self._ids.add(entry.id)
+    def note_unnamed(self, entry: UserEntry) -> None:
+        """Takes a user's message that came without an id."""
+        self._unnamed.setdefault(entry.content, []).append(self.unnamed)
+        self.unnamed += 1
 
     def __contains__(self, message_id: str) -> bool:
-        return message_id in self._ids
+        return message_id in self.users or message_id in self.shown
 
     def place_of(self, message_id: str) -> int | None:
         """Returns the place in the journal of the user's message with this id, the latest one."""

@@ -5,11 +5,6 @@ output, in order of issue. What goes in may be a journal with a crash in it, or 
 trimmed, repeated or reordered. Nothing is guessed. Where a call's fate is known to the ledger, the caller says so in
 ``outcomes``, and that counts. Else its result is looked for among the entries. If there is none, the model is told so.
 
-Pairing is by occurrence, never by id alone: ids restart with every turn on some providers (S24-S28). For one id, the
-results that come before its next call form a segment. Results go in order to the calls that still wait. If there are
-fewer results than calls, they go to the latest ones. A call that never got a result is not given a later turn's. A
-result with no call before it is dropped.
-
 What else it does:
 
 * A repeated message id is one message: first place, last content. Ids that we minted, or empty ones, say nothing.
@@ -119,22 +114,7 @@ Settled = tuple[UserTurn | AssistantTurn, ...]
 
 def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> Settled:
     """Settles ``entries``, for a model of this ``vendor``. What is settled can be settled again, and stays as it is."""
-    said = distinct(entries)
-    left_out = _LeftOut(entries, vendor)
-    results = iter(left_out.results(pair(said)))
-    outcomes = left_out.outcomes(outcomes)
-    turns: list[UserTurn | AssistantTurn | None] = []
-    for entry in said:  # not `isinstance`: all of a long history comes here
-        if type(entry) is UserEntry:
-            notes = left_out.messages.get(entry.id, {}) if left_out.messages else {}
-            turns.append(_user_turn(entry, notes, vendor))
-        elif type(entry) is TurnEntry:
-            turns.append(_assistant_turn(entry, results, outcomes))
-            if entry.unfit:
-                turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
-        elif type(entry) is ActionEntry:
-            turns.append(_action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor))
-    return tuple(filter(None, turns))
+    return tuple(Part(entries).settled(outcomes, vendor))
 
 
 def carrying(transcript: Transcript, consents: Mapping[str, bool]) -> Transcript:
@@ -159,83 +139,70 @@ def _carrying(turn: AssistantTurn, consents: Mapping[str, bool]) -> AssistantTur
     return msgspec.structs.replace(turn, parts=parts)
 
 
-def distinct(entries: Sequence[Entry]) -> list[Entry]:
-    """Returns ``entries`` with each message id once: its last content at its first place."""
-    kept: dict[str | tuple[str] | int, Entry] = {}  # users' messages by id, turns by theirs, the others by place
-    for place, entry in enumerate(entries):
-        if type(entry) is UserEntry and entry.id and not entry.minted:
-            kept[entry.id] = entry
-        elif type(entry) is TurnEntry and entry.id:
-            kept[(entry.id,)] = entry
-        else:
-            kept[place] = entry
-    return list(kept.values())
+class Part:
+    """A part of a journal that is settled by itself.
 
+    ``said`` are its entries with each message id once, and ``results`` those of its calls, in order of issue. ``names``
+    are the ids by which the entries are known, or name others.
 
-class _Line:
-    """The calls of one id that still wait, and the results that came since the last of them."""
+    Nearly always each id is one message's or one call's, and each call has at most one result, behind it. So all of
+    this is found in one pass. Where it isn't so, `core/repeated_ids.py` looks closely.
+    """
 
-    __slots__ = ("_spent", "calls", "results")
+    __slots__ = ("_entries", "_is_plain", "names", "results", "said")
 
-    def __init__(self) -> None:
-        self.calls: list[int] = []
-        self.results: list[ResultEntry] = []
-        self._spent: set[ResultEntry] = set()
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = self.said = entries
+        self.names: set[str] = set()
+        self.results: Iterable[ResultEntry | None] = ()
+        self._is_plain = self._look()
+        if not self._is_plain:
+            from agui_gate.core.repeated_ids import distinct, names_of, pair
 
-    def end_segment(self, paired: list[ResultEntry | None]) -> None:
-        """Ends the segment: hands its results to the waiting calls, and forgets those left over."""
-        if len(self.calls) == len(self.results) == 1 and not self._spent:  # as nearly all are
-            paired[self.calls.pop()] = self.results[0]
-            self._spent.add(self.results.pop())
-            return
-        results = self._distinct_results()
-        first = max(0, len(self.calls) - len(results))
-        for call, result in zip(self.calls[first:], results, strict=False):
-            paired[call] = result
-        del self.calls[first:]
-        self.results = []
+            self.names, self.said = names_of(entries), distinct(entries)
+            self.results = pair(self.said)
 
-    def _distinct_results(self) -> list[ResultEntry]:
-        """Returns the segment's results without messages sent twice.
+    def _look(self) -> bool:
+        """Finds names and results. Returns False where something is not as it is nearly always."""
+        names: list[str] = []
+        results: dict[str, ResultEntry | None] = {}  # by call, in order of issue
+        for entry in self._entries:  # not `isinstance`: all of a long history comes here
+            if type(entry) is UserEntry:
+                names.append(entry.id)
+            elif type(entry) is TurnEntry:
+                names.append(entry.id)
+                for part in entry.parts:
+                    if type(part) is CallPart:
+                        names.append(part.id)
+                        results[part.id] = None
+            elif type(entry) is ResultEntry:
+                if results.get(entry.call_id, entry) is not None:  # of no call, or not the first one
+                    return False
+                results[entry.call_id] = entry
+            elif type(entry) is LeftOutEntry or type(entry) is ActionEntry:
+                return False
+        self.results, self.names = results.values(), set(names)
+        return len(self.names) == len(names)
 
-        The same message again in a later segment may be a real result, as many servers derive its id from the call's.
-        So it steps aside only where there are more results than calls.
-        """
-        results: list[ResultEntry] = []
-        seen: set[ResultEntry] = set()
-        for result in self.results:
-            if result.message_id and result in seen:
-                continue
-            seen.add(result)
-            results.append(result)
-        if len(results) > len(self.calls):
-            fresh = [result for result in results if not (result.message_id and result in self._spent)]
-            results = fresh if len(fresh) >= len(self.calls) else results
-        self._spent |= seen
-        return results
-
-
-def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
-    """Returns the result of every call, in order of issue; None where there is none."""
-    paired: list[ResultEntry | None] = []
-    lines: dict[str, _Line] = {}
-    for entry in entries:
-        if type(entry) is TurnEntry:
-            for call in entry.parts:
-                if type(call) is not CallPart:
-                    continue
-                line = lines.get(call.id)
-                if line is None:
-                    line = lines[call.id] = _Line()
-                elif line.results:
-                    line.end_segment(paired)
-                line.calls.append(len(paired))
-                paired.append(None)
-        elif type(entry) is ResultEntry and entry.call_id in lines:
-            lines[entry.call_id].results.append(entry)
-    for line in lines.values():
-        line.end_segment(paired)
-    return paired
+    def settled(self, outcomes: Outcomes, vendor: str) -> list[UserTurn | AssistantTurn]:
+        """Returns the turns: see `sanitize`."""
+        left_out = _LeftOut(() if self._is_plain else self._entries, vendor)
+        outputs, outcomes = left_out.outputs(self.results), left_out.outcomes(outcomes)
+        turns: list[UserTurn | AssistantTurn | None] = []
+        for entry in self.said:
+            if type(entry) is UserEntry:
+                content = entry.content
+                if left_out.messages or len(content) != 1 or type(content[0]) is not Text:
+                    turns.append(_user_turn(entry, left_out.messages.get(entry.id, {}), vendor))
+                elif (text := content[0].text) and not text.isspace():
+                    turns.append(UserTurn(entry.id, content, entry.role))
+            elif type(entry) is TurnEntry:
+                turns.append(_assistant_turn(entry, outputs, outcomes))
+                if entry.unfit:
+                    turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
+            elif type(entry) is ActionEntry:
+                turns.append(_action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor))
+        return [turn for turn in turns if turn is not None]
 
 
 class _LeftOut:
@@ -263,14 +230,10 @@ class _LeftOut:
         else:
             self.messages.setdefault(entry.message_id, {})[entry.part] = entry.note
 
-    def results(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
+    def outputs(self, results: Iterable[ResultEntry | None]) -> Iterator[Output | None]:
         """Yields the results as the model is told them."""
         for result in results:
-            plain = result is None or (result.output.parts is None and not result.output.error)
-            if result is None or (plain and not (result.unverified or result.call_id in self.calls)):
-                yield result
-            else:
-                yield msgspec.structs.replace(result, output=self._output(result))
+            yield None if result is None else self._output(result)
 
     def outcomes(self, outcomes: Outcomes) -> Outcomes:
         """Returns the ledger's outcomes as the model is told them."""
@@ -284,7 +247,7 @@ class _LeftOut:
         }
 
     def _output(self, result: ResultEntry) -> Output:
-        if (note := self.calls.get(result.call_id)) is not None:
+        if self.calls and (note := self.calls.get(result.call_id)) is not None:
             return Output(note, result.output.is_error)
         output = told(result.output, self._vendor, self._parts.get(result.call_id, ()))
         return after(UNVERIFIED, output) if result.unverified else output
@@ -294,8 +257,6 @@ def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
     """Returns the message without blank text, which providers refuse; None if nothing is left."""
     if None in notes:
         return UserTurn(entry.id, (Text(notes[None]),), entry.role)
-    if entry.content and not entry.content[1:] and not notes and type(text := entry.content[0]) is Text:
-        return None if not text.text or text.text.isspace() else UserTurn(entry.id, entry.content, entry.role)
     parts = [_part(part, notes.get(place), vendor) for place, part in enumerate(entry.content)]
     content = tuple([part for part in parts if not (isinstance(part, Text) and _blank(part.text))])
     return UserTurn(entry.id, content, entry.role) if content else None
@@ -316,22 +277,22 @@ def _action_turn(entry: ActionEntry, notes: _Notes, vendor: str) -> UserTurn:
     return UserTurn(entry.call_id, (Text(text),))
 
 
-def _assistant_turn(
-    entry: TurnEntry, results: Iterator[ResultEntry | None], outcomes: Outcomes
-) -> AssistantTurn | None:
-    """Returns the turn with its calls settled; None if it says nothing. Takes one of ``results`` for each call, kept or
+def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes: Outcomes) -> AssistantTurn | None:
+    """Returns the turn with its calls settled; None if it says nothing. Takes one of ``outputs`` for each call, kept or
     not.
     """
+    if len(entry.parts) == 1 and type(text := entry.parts[0]) is TextPart and not entry.cut:
+        return None if _blank(text.text) else AssistantTurn(entry.id, (text,), entry.origin, entry.ref)
     parts: list[TextPart | ReasoningPart | SettledCall] = []
     ahead: list[ReasoningPart] = []
     silent = True  # as `TurnEntry.silent` is
     for part in entry.parts:
         if type(part) is CallPart:
-            result = next(results)
+            output = next(outputs)
             if (entry.cut and part.kind != "hosted") or part.name == CARD_TOOL:
                 ahead = []  # It preceded this call, and must not end up before anything else.
                 continue
-            parts += [*ahead, _settled(entry.id, part, result, outcomes)]
+            parts += [*ahead, _settled(entry.id, part, output, outcomes)]
             silent = False
         elif type(part) is ReasoningPart:
             if not entry.cut:
@@ -346,12 +307,12 @@ def _assistant_turn(
     return AssistantTurn(entry.id, tuple(parts), "" if entry.cut else entry.origin, None if entry.cut else entry.ref)
 
 
-def _settled(turn_id: str, part: CallPart, result: ResultEntry | None, outcomes: Outcomes) -> SettledCall:
-    outcome = outcomes.get((turn_id, part.id))
+def _settled(turn_id: str, part: CallPart, output: Output | None, outcomes: Outcomes) -> SettledCall:
+    outcome = outcomes.get((turn_id, part.id)) if outcomes else None
     part = _readable(part)
     if outcome is not None:
         return SettledCall(part, outcome.output, _as_run(part, outcome.arguments))
-    return SettledCall(part, result.output if result else _no_result(part), part.arguments)
+    return SettledCall(part, output or _no_result(part), part.arguments)
 
 
 def _readable(part: CallPart) -> CallPart:
@@ -404,44 +365,27 @@ class TranscriptPrefix:
     def fits(self, entries: Sequence[Entry], outcomes: Outcomes) -> bool:
         """Returns whether the beginning is the same in ``entries``, to which the journal has grown."""
         said = {place: outcome for place, outcome in outcomes.items() if place[1] in self._names}
-        return said == self._outcomes and self._names.isdisjoint(_names(entries[self.size :]))
+        return said == self._outcomes and self._names.isdisjoint(Part(entries[self.size :]).names)
 
     def extend(self, entries: Sequence[Entry], outcomes: Outcomes, place: int) -> Settled:
         """Returns what `sanitize` returns. What comes before ``place`` is settled for good, as far as one can know."""
         if self.size and not self.fits(entries, outcomes):
             self._forget()
-        self._go_on(entries, outcomes, place)
-        transcript = (*self._turns, *sanitize(entries[self.size :], outcomes, self._vendor))
+        rest = self._go_on(entries, outcomes, place)
+        transcript = (*self._turns, *rest.settled(outcomes, self._vendor))
         self.beginning = Beginning(transcript, len(self._turns), self.made)
         return transcript
 
-    def _go_on(self, entries: Sequence[Entry], outcomes: Outcomes, place: int) -> None:
-        """Adds the entries before ``place`` to the beginning, unless something behind them is about them."""
-        if place <= self.size:
-            return
-        new = entries[self.size : place]
-        names = _names(new)
-        if not names.isdisjoint(_names(entries[place:])):
-            return
-        self._turns += sanitize(new, outcomes, self._vendor)
-        self._names |= names
-        self._outcomes |= {key: outcome for key, outcome in outcomes.items() if key[1] in names}
-        self.size = place
-
-
-def _names(entries: Iterable[Entry]) -> set[str]:
-    """Returns the ids by which ``entries`` are known, or name others."""
-    found: list[str] = []
-    for entry in entries:
-        if type(entry) is UserEntry:
-            found.append(entry.id)
-        elif type(entry) is TurnEntry:
-            found.append(entry.id)
-            for part in entry.parts:
-                if type(part) is CallPart:
-                    found.append(part.id)  # noqa: PERF401  (two comprehensions cost more)
-        elif type(entry) is ResultEntry or type(entry) is ActionEntry:
-            found.append(entry.call_id)
-        elif type(entry) is LeftOutEntry:
-            found.append(entry.call_id or entry.message_id)
-    return set(found)
+    def _go_on(self, entries: Sequence[Entry], outcomes: Outcomes, place: int) -> Part:
+        """Adds the entries before ``place`` to the beginning, unless something behind them is about them. Returns the
+        rest.
+        """
+        if place > self.size:
+            new, rest = Part(entries[self.size : place]), Part(entries[place:])
+            if new.names.isdisjoint(rest.names):
+                self._turns += new.settled(outcomes, self._vendor)
+                self._names |= new.names
+                self._outcomes |= {key: outcome for key, outcome in outcomes.items() if key[1] in new.names}
+                self.size = place
+                return rest
+        return Part(entries[self.size :])

@@ -94,20 +94,19 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
 
     @property
     def silent(self) -> bool:
-        """True if a transcript has nothing of it."""
-        for part in self.parts:  # noqa: SIM110  (it is asked of each turn of a history, twice)
-            if _is_told(part, self.cut):
+        """True if a transcript has nothing of it. Reasoning alone says nothing."""
+        for part in self.parts:  # it is asked of each turn of a history
+            if type(part) is TextPart:
+                if part.text and not part.text.isspace():
+                    return False
+            elif type(part) is CallPart and _is_told(part, self.cut):
                 return False
         return True
 
 
-def _is_told(part: TextPart | ReasoningPart | CallPart, cut: bool) -> bool:
-    """Returns whether the model hears of this part, in a turn that may have been ``cut``. Reasoning alone says
-    nothing.
-    """
-    if type(part) is CallPart:
-        return part.name != CARD_TOOL and (not cut or part.kind == "hosted")
-    return type(part) is TextPart and not (not part.text or part.text.isspace())
+def _is_told(call: CallPart, cut: bool) -> bool:
+    """Returns whether the model hears of this call, of a turn that may have been ``cut``."""
+    return call.name != CARD_TOOL and (not cut or call.kind == "hosted")
 
 
 class ResultEntry(Struct, tag="result", tag_field="type"):

@@ -11,6 +11,7 @@ without its value.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -278,8 +279,11 @@ def check_run(value: RunInput) -> None:
         check_depth(extra)
 
 
+_approvals = attrgetter("function_approvals")
+
+
 def _check_numbers(value: RunInput) -> None:
-    answers = len(value.resume or ()) + sum(len(m.function_approvals) for m in value.messages if m.function_approvals)
+    answers = len(value.resume or ()) + sum(map(len, filter(None, map(_approvals, value.messages))))
     for what, number, most in (
         ("answers", answers, MAX_ANSWERS),
         ("tools", len(value.tools or ()), MAX_TOOLS),

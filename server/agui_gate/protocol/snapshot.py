@@ -25,7 +25,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.events import METADATA
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.message_index import REPLACED
-from agui_gate.core.sanitizer import distinct, pair
+from agui_gate.core.sanitizer import Part
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -75,10 +75,10 @@ def agui_messages(
     shapes of 1.x whatever the view. ``untold``: outcomes that no stream has told yet are shown, too. Where a run goes
     on from here they are not: it tells them itself (TOOL-2).
     """
-    kept = distinct(entries)
-    shown = _Shown(kept, approvals, view, untold=untold)
-    results = iter(pair(kept))
-    for entry in kept:
+    part = Part(entries)
+    shown = _Shown(part.said, approvals, view, untold=untold)
+    results = iter(part.results)
+    for entry in part.said:
         if isinstance(entry, TurnEntry):
             shown.turn(entry, results)
         else:

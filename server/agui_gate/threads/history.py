@@ -80,7 +80,7 @@ class History:
         same.
         """
         anew = Journal(entries, self.journal.approvals.values(), self.journal.ref)
-        self.journal.call_ids = self.journal.recorded_ids.copy()  # as `read_again` does
+        self.journal.call_ids = self.journal.recorded_ids() | self.journal.approvals.keys()  # as `read_again` does
         assert _facts(self.journal) == _facts(anew)
         for vendor, prefix in self._prefixes.items():
             known, place = self._outcomes(), self.journal.newest_place

@@ -352,7 +352,7 @@ def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
 
 def reported(message: Message) -> Output:
     """Returns the output that a tool message reports for its call."""
-    content = parts(message.content) if isinstance(message.content, list) else None
+    content = parts(message.content) if type(message.content) is list else None
     return Output(message.text, message.error is not None, message.error or "", content)
 
 
@@ -385,7 +385,7 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
     for message in messages:
         role = message.role
         entry: Entry | None = None
-        if message.subagent_run_id and role in ("assistant", "tool"):
+        if role in ("assistant", "tool") and message.subagent_run_id:
             entry = _of_a_subagent(message, new_id)
         elif role == "tool":
             if message.tool_call_id and message.tool_call_id not in cards:
@@ -404,9 +404,8 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
 
 def _imported_turn(message: Message, new_id: NewId, calls: list[CallPart]) -> TurnEntry | KeptEntry | None:
     """Returns what an assistant's message says, and adds its calls to ``calls``."""
-    turn_id = message.id or new_id()
-    text = message.text
-    blank = not text.strip()
+    turn_id, text = message.id or new_id(), message.text
+    blank = not text or text.isspace()
     found: list[TextPart | CallPart] = [] if blank else [TextPart(turn_id, text)]
     for call in message.tool_calls or ():
         name = call.function.name

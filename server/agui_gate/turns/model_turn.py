@@ -161,6 +161,7 @@ class Turns:
             draft.output,
             draft.state,
             history.beginning(self._member.to),
+            self._thread.capacity.size,
         )
 
     def _holds_back(self, call: CallStart) -> bool:
