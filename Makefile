@@ -209,6 +209,10 @@ e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, pr
 gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)
 	@node tests/e2e/components/gallery.mjs
 
+.PHONY: picture
+picture: .node components/dist/made.json tests/e2e/node_modules/.stamp $(VENV)/.test ## The moving picture of the README, docs/approval.png
+	@$(BIN)/python -m tests.e2e.picture
+
 # Not part of CI: two more browsers to install.
 .PHONY: browsers
 browsers: components/dist/made.json $(VENV)/.test ## The components in Firefox and in WebKit (apt-get install firefox-esr webkit2gtk-driver xvfb)

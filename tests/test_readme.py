@@ -14,6 +14,7 @@ from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.testkit import Emulator
+from tests.e2e import picture
 from tests.product.inprocess import Parrot
 from tests.product.kit import Stream, product
 
@@ -38,6 +39,18 @@ def shown(block: str) -> list[str]:
 def happened(stream: Stream) -> list[str]:
     """Event types of a run, with repeats left out as the README leaves them out."""
     return [kind for kind, _ in groupby(stream.types())]
+
+
+def test_the_moving_picture_is_whole_and_small() -> None:
+    """Each chunk has its checksum, and there are as many frames as it says."""
+    png = picture.PICTURE.read_bytes()
+    assert len(png) <= picture.MOST_BYTES
+    found = list(picture.chunks(png))
+    made = picture.SIGNATURE + b"".join(picture.chunk(kind, data) for kind, data in found)
+    assert made == png
+    (frames,) = {int.from_bytes(data[:4], "big") for kind, data in found if kind == b"acTL"}
+    assert frames == sum(kind == b"fcTL" for kind, _ in found) > 4
+    assert f"docs/{picture.PICTURE.name}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_first_python_block_makes_an_application(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
