@@ -57,6 +57,7 @@ async def test_a_decision_is_one_line(lines: list[dict[str, Any]]) -> None:
         "state": "done",
         "by": "local",
         "way": "resume",
+        "principal": "local",
     }
     assert (second["approval"], second["approved"], second["state"], second["way"]) == (
         rejected, False, "rejected", "http",

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 import structlog
 
+from agui_gate import log_events
 from agui_gate.core.secrets import PEERS, masked, traceback_of
 
 LOGGERS = ("agui_gate", "agui_gate_adapters")
@@ -79,8 +80,9 @@ class Spare(logging.StreamHandler[TextIO]):
             super().emit(record)
 
 
-def ensure_configured(level: str = "info") -> None:
-    """Configures structlog if nobody has, and how much our loggers tell."""
+def ensure_configured(level: str = "info", principals: str = "") -> None:
+    """Configures structlog if nobody has, how much our loggers tell, and how they call ``principals``."""
+    log_events.is_pseudonymous = principals == "pseudonyms"
     if not structlog.is_configured():
         structlog.configure(
             processors=_PROCESSORS,

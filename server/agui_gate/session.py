@@ -118,7 +118,7 @@ class Session:
             settings = load_settings()
         self._settings = settings
         if self._served is None:
-            ensure_configured(settings.log_level)
+            ensure_configured(settings.log_level, settings.log_principals)
             self._store = store_from(settings, store)
             self._bus_of = store if isinstance(store, str | None) else capabilities(store).shared.bus_url
         self._use: _Use | None = None

@@ -18,6 +18,7 @@ from agui_gate.stores.base import EXPIRE, STOP_MS, Expired
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import TIMEOUT, Parrot
 from tests.requirements import shows
+from tests.stores.support import gated
 
 pytestmark = [pytest.mark.anyio, shows("B26")]
 
@@ -78,7 +79,7 @@ async def test_what_others_ask_is_found_in_time() -> None:
 
 async def test_a_store_that_is_away_is_asked_again_and_told_of_once() -> None:
     now = 1.0
-    store = Asked(Unavailable("away"), Unavailable("away"), Expired([("alice", "t")], None))
+    store = Asked(Unavailable("away"), Unavailable("away"), Expired([("alice", "t")], None, [gated("a1")]))
     written: list[tuple[str, str]] = []
     job = ExpiryJob(store, lambda *place: written.append(place), lambda: now)
     with capture_logs() as logs:

@@ -1,57 +1,112 @@
 """The log tells the story of a payment: by one id, over two servers and a restart."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 from structlog.testing import capture_logs
 
-from agui_gate import Agent, Gate, create_app, tool
+from agui_gate import Agent, Gate, Principal, create_app, tool
+from agui_gate.approvals.expiry_job import ExpiryJob
+from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
 from agui_gate.config.settings import Settings
-from agui_gate.errors import ConfigurationError
+from agui_gate.core.approvals import Decision, State
+from agui_gate.errors import ConfigurationError, ProviderUnavailable
 from agui_gate.extras.observation import meter_of
+from agui_gate.log_events import name_of
+from agui_gate.stores.lease import LEASE_MS
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads.lease import SaveRetrier
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
+from tests.stores.support import Clock, ask, gated
 
 pytestmark = pytest.mark.anyio
 
 
-@tool(gate=Gate())
+@tool(gate=Gate(approvers="finance"))
 async def refund(order_id: str) -> str:
     """Refund."""
     return "refunded"
 
 
-def app_of(place: Path, **settings: Any) -> Any:
+def app_of(place: Path, auth: Any = None, **settings: Any) -> Any:
     agent = Agent(name="support", model=Parrot(), tools=[refund])
-    return create_app(agent, store=f"sqlite:///{place}/store.db", settings=Settings(**settings))
+    return create_app(agent, store=f"sqlite:///{place}/store.db", auth=auth, settings=Settings(**settings))
+
+
+PEOPLE = {"ada": Principal("ada", "acme"), "ben": Principal("ben", "acme", ["user", "approver", "finance"])}
+
+
+def auth(request: Request) -> Principal | None:
+    return PEOPLE.get(request.headers.get("authorization", ""))
 
 
 async def test_one_payment_is_read_from_two_logs_by_one_id(tmp_path: Path) -> None:
+    """The question is asked on A; after that B runs, on which another person says yes. Each id leads to all of it."""
     with capture_logs() as of_a:
-        app = app_of(tmp_path, log_principals="names")
-        async with started(app):
-            await run(app, run_body("the-thread", user("refund", "1")))
-            (asked,) = (await request(app, "GET", "/approvals")).json()["approvals"]
+        async with started(app_of(tmp_path, log_principals="pseudonyms", traces=True, auth=auth)) as app:
+            await run(app, run_body("the-thread", user("refund", "1")), headers={"authorization": "ada"})
+            (asked,) = (await request(app, "GET", "/approvals", headers={"authorization": "ada"})).json()["approvals"]
     with capture_logs() as of_b:
-        app = app_of(tmp_path, log_principals="pseudonyms")
+        async with started(app_of(tmp_path, log_principals="pseudonyms", auth=auth)) as app:
+            path = f"/approvals/{asked['id']}"
+            body = json.dumps({"approved": True}).encode()
+            assert (await request(app, "POST", path, body, {"authorization": "ben"})).status == 200
+    begun, ended = [line for line in of_a if line["event"].startswith("run_")]
+    (decided,) = [line for line in of_b if line["event"] == "decided"]
+    assert (begun["agent"], ended["outcome"]) == ("support", "waiting")
+    assert (decided["approved"], decided["state"], decided["approval"]) == (True, "done", asked["id"])
+    for name in ("run", "client_run", "thread", "principal"):
+        assert begun[name] == ended[name] == decided[name], name
+    assert begun["principal"].startswith("p_")
+    assert decided["by"].startswith("p_")
+    assert decided["by"] == name_of(PEOPLE["ben"].owner) != decided["principal"]
+    assert "ada" not in str([of_a, of_b])
+    assert "ben" not in str([of_a, of_b])
+
+
+async def test_what_goes_wrong_has_the_same_ids(tmp_path: Path) -> None:
+    """A provider that fails, a call that nobody decides, and one whose process dies."""
+
+    class Fails(Parrot):
+        async def stream(self, turn: Any) -> Any:
+            if turn.transcript:
+                raise ProviderUnavailable("It is down.") from OSError("secret words")
+            yield []
+
+    with capture_logs() as lines:
+        app = create_app(Agent(name="a", model=Fails()), store="memory://", settings=Settings(log_principals="names"))
         async with started(app):
-            resume = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
-            await run(app, run_body("the-thread", resume=resume, runId="r2"))
-    a = [line for line in of_a if line.get("thread") == "the-thread"]
-    b = [line for line in of_b if line.get("thread") == "the-thread"]
-    assert [line["event"] for line in a] == ["run_begun", "run_ended"]
-    assert [line["event"] for line in b] == ["run_begun", "decided", "run_ended"]
-    begun, ended = a
-    assert (begun["agent"], begun["principal"], ended["outcome"]) == ("support", "local", "waiting")
-    decided = b[1]
-    assert (decided["approval"], decided["run"], decided["client_run"]) == (
-        asked["id"],
-        begun["run"],
-        begun["client_run"],
-    )
-    assert b[0]["principal"].startswith("p_")
-    assert (b[0]["run"], b[2]["run"], b[2]["outcome"]) == (b[0]["run"], b[0]["run"], "finished")
-    assert b[0]["run"] != begun["run"]
+            await run(app, run_body("t", user("hi"), runId="of-the-client"))
+    (failed,) = [line for line in lines if line["event"] == "provider_failed"]
+    (begun,) = [line for line in lines if line["event"] == "run_begun"]
+    ids = ("run", "client_run", "thread", "principal")
+    assert [failed[name] for name in ids] == [begun[name] for name in ids]
+    assert failed["client_run"] == "of-the-client"
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    await store.start()
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    about = {"run_id": "client-1", "trace": trace}
+    await ask(store, gated("late", expires_at=10, **about), gated("lost", **about))
+    await store.move("lost", State.CLAIMED, decision=Decision(True, "bob", way="http"))
+    clock.advance(LEASE_MS + 1)
+    with capture_logs() as lines:
+        await ExpiryJob(store, lambda *_: None).step()
+        keeper = SaveRetrier(store, lambda *_: None)
+        seconds = iter((0.0, GRACE_SECONDS))
+        job = OrphanJob(store, keeper, lambda: "x", lambda: (), lambda: next(seconds))
+        for _ in range(2):
+            await job.step()
+        await keeper.aclose()
+    seen = {line["event"]: [line.get(name) for name in ("approval", "client_run", "thread", "trace")] for line in lines}
+    of = ["client-1", "t", trace[3:35]]
+    assert seen == {"expired": ["late", *of], "orphaned": ["lost", *of], "outcome_unknown": ["lost", *of]}
+    assert {line["principal"] for line in lines} == {"alice"}
+    assert {line["by"] for line in lines if "by" in line} == {"bob"}
+    await store.aclose()
 
 
 @pytest.mark.parametrize("more", [{}, {"metrics": "on"}, {"traces": True}])

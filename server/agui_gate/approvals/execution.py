@@ -90,6 +90,7 @@ class GatedCalls:
         """Records that a dead process left claimed: unknown, unless the tool may simply run again. Tasks begin."""
         found = []
         for approval in claimed:
+            log_events.orphaned(approval)
             if approval.opens_task:
                 found.append(await self._begin(approval))
             elif may_repeat(approval) and await self._is_agreed(approval):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from agui_gate import log_events
 from agui_gate.errors import AguiGateError
 
 if TYPE_CHECKING:
@@ -57,5 +58,6 @@ class ExpiryJob:
         self._due = now + (LOOK_SECONDS if expired.wait_ms is None else min(LOOK_SECONDS, expired.wait_ms / 1000))
         for principal, thread_id in expired.threads:
             self._written(principal, thread_id)
-            log.info("expired", thread=thread_id)
+        for approval in expired.approvals:
+            log_events.expired(approval)
         return expired.wait_ms == 0

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from agui_gate import log_events
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
@@ -121,7 +122,10 @@ class OrphanJob:
             lease = Lease(self._store, thread, run_key, self._keeper.written)
             keep = partial(self._keeper.keep, run_key)
             gated_calls = GatedCalls(lease, _run_nothing, lambda _: None, keep)
-            await gated_calls.close([a for a in orphans if a.state is State.PASSED], State.UNKNOWN)
+            passed = [a for a in orphans if a.state is State.PASSED]
+            for approval in passed:
+                log_events.orphaned(approval)
+            await gated_calls.close(passed, State.UNKNOWN)
             await gated_calls.recover([a for a in orphans if a.state is State.CLAIMED], lambda _: False)
         finally:
             await self._keeper.give_back(thread, run_key)

@@ -30,5 +30,5 @@ def meter_of(settings: "Settings") -> Any:
     if settings.log_principals:
         from agui_gate.extras.operations.run_log import RunLog
 
-        meter = RunLog.around_meter(meter, settings.log_principals)
+        meter = RunLog.around_meter(meter)
     return meter

@@ -63,7 +63,7 @@ def create_app(
         from agui_gate.config.settings import load_settings
 
         settings = load_settings()
-    ensure_configured(settings.log_level)
+    ensure_configured(settings.log_level, settings.log_principals)
     _check(agents, extensions)
     opened = store_from(settings, store)
     if settings.audit_key or settings.audit_key_file:

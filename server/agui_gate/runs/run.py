@@ -118,12 +118,13 @@ class Run:
 
     def _tell(self, error: AguiGateError) -> None:
         """Logs why the run failed, if it was not for what its client sent."""
-        thread_id = self._thread.thread.id
+        from agui_gate.runs import failure_log
+
         if isinstance(error, ProviderError):
             speaker = self._conversing.speaker if self._conversing else self._team.entry.name
-            log_events.provider_failed(error, speaker, thread_id, self._scope.key)
+            failure_log.provider_failed(error, speaker, self._scope)
         elif error.status >= 500:
-            log_events.failed(error, thread_id, self._scope.key)
+            failure_log.failed(error, self._scope)
 
     def lose(self) -> None:
         """Stops as the thread's lease is lost, but cuts off nothing that a person approved. After it, the run stops."""

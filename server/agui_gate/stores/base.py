@@ -226,13 +226,14 @@ EXPIRE = 200
 
 
 class Expired(msgspec.Struct, frozen=True):
-    """The result of one step: the threads, by principal and id, of which something expired, in that order.
+    """The result of one step: the threads, by principal and id, of which something expired, in that order; and what.
 
     ``wait_ms``: when the next approval expires; 0 where one may be overdue, None where none waits that ever does.
     """
 
     threads: list[tuple[str, str]]
     wait_ms: int | None
+    approvals: Sequence[Approval] = ()
 
 
 ORPHANS = 500

@@ -16,7 +16,6 @@ provider do wrong, and limits. What goes wrong with the store or the lease ends 
 import asyncio
 from collections.abc import Set
 
-from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Member
 from agui_gate.approvals.execution import HeldCalls
@@ -30,6 +29,7 @@ from agui_gate.extras.teams.members import Members
 from agui_gate.extras.teams.result_texts import TASK_LEFT, TASK_SUPERSEDED, left_unfinished
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.agent_loop import MakeConsents, MakeTurns
+from agui_gate.runs.failure_log import provider_failed
 from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.epochs import MAY_HAVE_RUN
 from agui_gate.turns.model_turn import Turns
@@ -192,7 +192,7 @@ class Tasks(CallKind):
 
     def _tell(self, error: AguiGateError, agent: Agent) -> None:
         if isinstance(error, ProviderError):
-            log_events.provider_failed(error, agent.name, self._thread.thread.id, self._scope.key)
+            provider_failed(error, agent.name, self._scope)
 
     # --- ending ---------------------------------------------------------------------------------------------------
     def stopped(self, error: BaseException | None) -> None:

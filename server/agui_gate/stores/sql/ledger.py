@@ -200,13 +200,13 @@ class Ledger:
         """
         (found,) = yield [Statement(DUE, {"limit": most + 1})]
         overdue = [row for row in found.rows if row[0] <= row[2]]
-        threads: dict[tuple[str, str], None] = {}
+        approvals: list[Approval] = []
         for key, times in groupby(overdue, itemgetter(1)):
             *_, (by, _, now) = times
-            expired = yield from self._expire_thread(key, now, by)
-            threads |= dict.fromkeys((approval.principal, approval.thread_id) for approval in expired)
+            approvals += yield from self._expire_thread(key, now, by)
+        threads = dict.fromkeys((approval.principal, approval.thread_id) for approval in approvals)
         waits = [expires_at - now for expires_at, _, now in found.rows[len(overdue) :]]
-        return Expired(list(threads), waits[0] if waits else 0 if len(overdue) > most else None)
+        return Expired(list(threads), waits[0] if waits else 0 if len(overdue) > most else None, approvals)
 
     def _expire_thread(self, key: int, at: int, by: int) -> Steps[list[Approval]]:
         """Expires those of a thread that are overdue ``by`` that time, which is ``at`` or before, the oldest first."""
