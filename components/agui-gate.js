@@ -8,14 +8,13 @@ import { Gate } from "./elements/gate.js";
 import { Inbox } from "./elements/inbox.js";
 
 export { ConfirmCard, DecisionLine, Gate, Inbox };
-export * from "./core/asks.js";
+export { fromApproval, fromCard, fromCardAnswer, fromInterrupt, toApproval, toCardAnswer, toPayload, toResume } from "./core/asks.js";
 export { createCard } from "./core/card.js";
-export { createLedger, isOver, isWaiting } from "./core/ledger.js";
-export { fromText, makeFields, readFields, toText } from "./core/fields.js";
+export { createLedger, isWaiting } from "./core/ledger.js";
 export { grantText, may, peopleText, whyBarred, withPeople } from "./core/people.js";
-export { hasRun, isClosed, recordText } from "./core/records.js";
+export { isClosed, recordText } from "./core/records.js";
 export { reveal } from "./core/reveal.js";
-export { ENGLISH, GERMAN, stringsFor } from "./core/strings.js";
+export { loadStrings, stringsFor } from "./core/strings.js";
 
 /**
  * @typedef {import("./core/types.js").Ask} Ask

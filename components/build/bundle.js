@@ -9,7 +9,8 @@ import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promi
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants } from "node:zlib";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
+import { minify } from "terser";
 
 const COMPONENTS = fileURLToPath(new URL("..", import.meta.url));
 const PAGE = resolve(COMPONENTS, "../server/agui_gate/extras/page/files");
@@ -29,6 +30,9 @@ const SHARED = {
   minify: true,
   legalComments: "none",
 };
+
+/** @type {import("terser").CompressOptions} None of the functions is made with `new`, and no getter has an effect. */
+const COMPRESS = { passes: 2, unsafe_arrows: true, keep_fargs: false, pure_getters: true };
 
 /** Pages: what is made of which module, and the sheet of its styles. @type {[string, string, string][]} */
 const PAGES = [["index.html", "app.js", "styles.css"], ["approvals.html", "approvals.js", "approvals.css"], ["admin.html", "admin.js", "admin.css"]];
@@ -66,13 +70,65 @@ async function hashOfSources() {
   return hash.digest("hex");
 }
 
+/** Of attributes in templates: values that need no quotes. */
+const UNQUOTED = /(?<=\w)="([\w-]+)"(?=[ >])/g;
+
+/** @type {import("esbuild").Plugin} What `elements/html.js` does in the browser, and the styles' spaces: done here (`pack`). */
+const packed = {
+  name: "packed",
+  setup({ onLoad, onResolve, resolve: find }) {
+    onResolve({ filter: /^\.\/html\.js$/ }, ({ resolveDir }) => find("lit/html.js", { resolveDir, kind: "import-statement" }));
+    onLoad({ filter: /elements\/[\w-]*style\.js$/ }, async ({ path }) => ({ contents: await packStyles(await import(path)) }));
+    onLoad({ filter: /components\/elements\/.*\.js$/ }, async ({ path }) => ({ contents: (await readFile(path, "utf8")).replace(UNQUOTED, "=$1") }));
+  },
+};
+
+/** @type {import("esbuild").Plugin} A module that only some pages read stays one: it is beside the bundle. */
+const apart = {
+  name: "apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/german\.js$/ }, ({ path, kind }) => (kind === "dynamic-import" ? { path, external: true } : undefined));
+  },
+};
+
+/** @param {Record<string, string>} sheets what a module exports: styles */
+async function packStyles(sheets) {
+  const lines = Object.entries(sheets).map(async ([name, styles]) => {
+    const { code } = await transform(styles, { loader: "css", minify: true, target: SHARED.target });
+    const short = code.trim().replace(/(--_[\w-]+:) /g, "$1").replaceAll(", ", ","); // variables are left as they are written
+    return `export const ${name} = ${JSON.stringify(short)};`;
+  });
+  return (await Promise.all(lines)).join("\n");
+}
+
+/**
+ * What browsers load of each of these, without what only readers of the sources need.
+ * @param {string[]} entryPoints
+ * @param {string} folder
+ * @param {import("esbuild").Plugin[]} plugins
+ */
+async function bundleModules(entryPoints, folder, plugins) {
+  const { outputFiles } = await build({ ...SHARED, entryPoints, outdir: folder, entryNames: "[name]", write: false, plugins });
+  for (const { path, text } of outputFiles) {
+    const { code = "" } = await minify(text, { module: true, ecma: 2020, compress: COMPRESS });
+    await writeFile(path, `${LICENCE}\n${shorten(code)}`);
+  }
+}
+
+/** @param {string} code line breaks with an indent are in templates alone, and `--_…` are the styles' own variables */
+function shorten(code) {
+  const names = [...new Set(code.match(/--_[\w-]+/g))];
+  return code.replace(/\n +/g, "").replace(/--_[\w-]+/g, (name) => `--_${names.indexOf(name).toString(36)}`);
+}
+
 async function bundleComponents() {
-  await build({ ...SHARED, entryPoints: ["agui-gate.js"], outdir: DIST, banner: { js: LICENCE } });
+  await bundleModules(["agui-gate.js", "core/german.js"].map((name) => join(COMPONENTS, name)), DIST, [packed, apart]);
   await copyFile(join(COMPONENTS, "auto.js"), join(DIST, "auto.js")); // what it imports is beside it
 }
 
 async function bundlePage() {
   const page = join(DIST, "page");
+  await copyFile(join(DIST, "german.js"), join(page, "german.js"));
   for (const name of ["theme.js", "favicon.svg"]) await copyFile(join(PAGE, name), join(page, name));
   await Promise.all(PAGES.map(([name, script, styles]) => bundleOne(page, name, script, styles)));
 }
@@ -82,7 +138,7 @@ async function bundleOne(page, name, script, sheetName) {
   const index = await readFile(join(PAGE, name), "utf8");
   const sheet = /<link rel="stylesheet" href="page\/([\w.]+)">\s*/g;
   const styles = [...index.matchAll(sheet)].map(([, name]) => `@import "./${name}";`).join("\n");
-  await build({ ...SHARED, entryPoints: [join(PAGE, script)], outdir: page, plugins: [asServed], banner: { js: LICENCE } });
+  await bundleModules([join(PAGE, script)], page, [asServed, packed, apart]);
   await build({ ...SHARED, stdin: { contents: styles, resolveDir: PAGE, loader: "css" }, outfile: join(page, sheetName) });
   const [head, ...rest] = index.split(sheet).filter((_, at) => at % 2 === 0);
   await writeFile(join(page, name), `${head}<link rel="stylesheet" href="page/${sheetName}">\n    ${rest.join("")}`);
@@ -94,8 +150,9 @@ const brotli = (text) => brotliCompressSync(text, { params: { [constants.BROTLI_
 await rm(DIST, { recursive: true, force: true });
 await mkdir(join(DIST, "page"), { recursive: true });
 const made = await hashOfSources();
-await Promise.all([bundleComponents(), bundlePage()]);
-for (const name of ["agui-gate.js", ...PAGES.flatMap(([, script, styles]) => [`page/${script}`, `page/${styles}`])]) {
+await bundleComponents();
+await bundlePage();
+for (const name of ["agui-gate.js", "german.js", "page/german.js", ...PAGES.flatMap(([, script, styles]) => [`page/${script}`, `page/${styles}`])]) {
   const text = await readFile(join(DIST, name));
   await writeFile(join(DIST, `${name}.br`), brotli(text)); // a tenth smaller than what the server compresses itself
 }

@@ -102,26 +102,9 @@ export function fromInterrupt({ id, reason, toolCallId, message, expiresAt, resp
  */
 export function fromCard(card, id, known) {
   if (!card?.function_call_id || !card.function_name) return null; // cut off in mid-stream: the server never offered it
-  const args = card.function_arguments ?? {};
-  const schema = /** @type {Schema | undefined} */ (card.function_parameters ?? known ?? undefined);
-  const said = /** @type {Metadata} */ (card);
-  const fields = makeFields(card.editable ?? [], args, schema);
-  return {
-    id,
-    key: card.function_call_id,
-    kind: "approval",
-    callId: card.function_call_id,
-    tool: card.function_name,
-    agent: card.agent ?? null,
-    arguments: args,
-    message: spoken(card.steps?.[0]?.description, card.function_name, said),
-    refused: card.refused,
-    expiresAt: card.expires_at,
-    schema,
-    fields,
-    earlier: aboutSame({ arguments: args, fields }, listed(said.already_ran)),
-    people: peopleOf(card),
-  };
+  const { function_name: tool, function_call_id: toolCallId, function_arguments: args = {}, function_parameters: schema, ...said } = card;
+  const interrupt = { id, reason: "tool_call", toolCallId, message: card.steps?.[0]?.description, metadata: { ...said, editable: card.editable ?? [], arguments: args } };
+  return fromInterrupt(interrupt, { tool, arguments: args, schema: /** @type {Schema | undefined} */ (schema ?? known ?? undefined) });
 }
 
 /**

@@ -81,8 +81,6 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
     /** The server doesn't know what cards need: what ran before is not known. */
     isOld: false,
   };
-  /** @type {Promise<(row: Row) => import("./types.js").Schema | null> | null} */
-  let schemas = null;
 
   function tell() {
     if (isTold) return;
@@ -106,13 +104,10 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
     tell();
   }
 
-  /** @param {Row[]} rows */
-  async function complete(rows) {
-    if (!rows.some((row) => row.schema === undefined)) return rows;
-    state.isOld = true;
-    schemas ??= server.schemas().catch(() => () => null);
-    const schemaOf = await schemas;
-    return rows.map((row) => (row.schema === undefined ? { ...row, schema: schemaOf(row) } : row));
+  /** @param {Row} record */
+  function take(record) {
+    state.isOld ||= record.schema === undefined;
+    change(record.id, { record, gone: false });
   }
 
   /** @param {AbortSignal} signal */
@@ -122,9 +117,9 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
     do {
       const page = await server.list(cursor);
       if (signal.aborted) return;
-      for (const row of await complete(page.rows)) {
+      for (const row of page.rows) {
         listed.add(row.id);
-        change(row.id, { record: row, gone: false });
+        take(row);
       }
       cursor = page.next;
       state.problem = null;
@@ -152,8 +147,7 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
   /** @param {string} id */
   async function read(id) {
     try {
-      const [record] = await complete([await server.read(id)]);
-      change(id, { record, gone: false });
+      take(await server.read(id));
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
       if (error.kind === "missing") change(id, { gone: true, ...(error.record && { record: /** @type {Row} */ (error.record) }) });

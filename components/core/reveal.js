@@ -6,17 +6,17 @@
  * are written with them (Persian, Hindi, …).
  */
 
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{DI}\u2800]/u;
 const EVERY = new RegExp(HIDDEN.source, "gu");
 const JOINERS = "\u200c\u200d";
 const SELECTORS = /[\ufe0e\ufe0f\u200d]/u;
 // No single class: with that, Chromium 156 finds no emoji.
-const PICTURE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|[\u20e3\ufe0f])$/u;
-const SYMBOL = /\p{Extended_Pictographic}$/u; // no digit, though digits are part of some emoji
+const PICTURE = /(?:\p{ExtPict}|\p{Emoji_Modifier}|[\u20e3\ufe0f])$/u;
+const SYMBOL = /\p{ExtPict}$/u; // no digit, though digits are part of some emoji
 const KEY = /[\d#*]$/;
 const CAP = "\u20e3"; // 1️⃣
 const JOINED =
-  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]$/u;
+  /[\p{sc=Arabic}\p{sc=Syriac}\p{sc=Mongolian}\p{sc=Devanagari}\p{sc=Bengali}\p{sc=Gurmukhi}\p{sc=Gujarati}\p{sc=Oriya}\p{sc=Tamil}\p{sc=Telugu}\p{sc=Kannada}\p{sc=Malayalam}\p{sc=Sinhala}\p{sc=Khmer}\p{sc=Myanmar}]$/u;
 
 /** @type {Record<string, string>} */
 const NAMES = {

@@ -97,19 +97,6 @@ export function createServer({ base, getToken = () => null, fetch: ask = (url, i
     },
 
     /**
-     * The schemas of the tools' arguments by agent and tool, of a server whose records don't have them.
-     * @returns {Promise<(row: Row) => Schema | null>}
-     */
-    async schemas() {
-      const { agents } = await json("agents");
-      const known = new Map();
-      for (const agent of listed(agents))
-        for (const one of [agent, ...listed(agent.team)])
-          for (const { name, parameters } of listed(one.tools)) known.set(`${one.name} ${name}`, parameters);
-      return ({ agent, tool }) => known.get(`${agent} ${tool}`) ?? null;
-    },
-
-    /**
      * Decide one. Answers with the state, and the run that the conversation goes on with.
      * @param {string} id
      * @param {Json} body
@@ -129,9 +116,6 @@ export function createServer({ base, getToken = () => null, fetch: ask = (url, i
     },
   };
 }
-
-/** @param {unknown} value @returns {Json[]} */
-const listed = (value) => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /** @param {unknown} value @returns {value is Row} */
 const isRow = (value) => isObject(value) && typeof value.id === "string" && typeof value.tool === "string" && typeof value.state === "string" && isObject(value.arguments);

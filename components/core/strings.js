@@ -140,161 +140,43 @@ export const ENGLISH = {
   inboxDeleted: "Deleted",
 };
 
-/** @type {Strings} */
-export const GERMAN = {
-  locale: "de-DE",
-  theAssistant: "Der Assistent",
-  question: "Frage",
-  approvalNeeded: "Freigabe nötig: {title}",
-  asks: "{agent} fragt",
-  asksFor: "{agent} fragt: {title}",
-  wantsThis: "{who} möchte das tun. Es geschieht nichts, bis Sie entscheiden.",
-  asksYou: "{who} fragt Sie etwas.",
-  changeThenApprove: "Ändern Sie die Angaben und geben Sie sie dann frei.",
-  wontRun: "Es wird nicht ausgeführt. Der Assistent liest Ihre Begründung und macht ohne das weiter.",
-  over: "Niemand hat rechtzeitig entschieden, darum wurde es nicht ausgeführt. Schreiben Sie eine Nachricht, um weiterzumachen.",
-  approve: "Freigeben",
-  approveWithChanges: "Mit Änderungen freigeben",
-  edit: "Bearbeiten",
-  reject: "Ablehnen",
-  back: "Zurück",
-  send: "Senden",
-  decline: "Nicht antworten",
-  change: "Ändern",
-  reason: "Begründung (freiwillig)",
-  noArguments: "Keine Angaben.",
-  none: "Nichts",
-  emptyText: "Leer",
-  emptyList: "Leere Liste",
-  emptyObject: "Leeres Objekt",
-  yes: "Ja",
-  no: "Nein",
-  was: "vorher",
-  changed: "{name} geändert",
-  onePerLine: "Eines pro Zeile.",
-  really: "In Wahrheit:",
-  cantShow: "Das lässt sich so nicht zeigen: dafür braucht es eine neuere Seite. Es geschieht nichts, bis entschieden ist.",
-  isNeeded: "{label} wird gebraucht.",
-  isNumber: "{label} muss eine Zahl sein.",
-  isWhole: "{label} muss eine ganze Zahl sein.",
-  isLeast: "{label} muss mindestens {limit} sein.",
-  isMore: "{label} muss größer als {limit} sein.",
-  isMost: "{label} darf höchstens {limit} sein.",
-  isJson: "{label} muss gültiges JSON sein.",
-  expired: "Abgelaufen",
-  expiresIn: "Läuft ab in {left}",
-  alreadyRan: "Lief in diesem Chat schon:",
-  alreadyTried: "Wurde in diesem Chat schon versucht:",
-  sameRan: "Genau dasselbe lief in diesem Chat schon:",
-  sameTried: "Genau dasselbe wurde in diesem Chat schon versucht:",
-  moreOfIt: "und {count} weitere dazu",
-  ran: "ausgeführt{at}",
-  failed: "fehlgeschlagen{at}",
-  isRunning: "läuft gerade{at}",
-  notKnown: "begonnen{at}, und wie es ausging, ist nicht bekannt",
-  wasReplaced: ", in einer Antwort, die ersetzt wurde",
-  willApprove: "Wird freigegeben:",
-  willReject: "Wird abgelehnt:",
-  willAnswer: "Wird beantwortet:",
-  willDecline: "Wird nicht beantwortet:",
-  yourAnswer: "Ihre Antwort: {answer}",
-  toApprove: "freigeben",
-  toReject: "ablehnen",
-  toAnswer: "beantwortet",
-  toDecline: "nicht beantwortet",
-  sending: "Wird gesendet",
-  askedBy: "gefragt von {agent}",
-  approved: "Freigegeben",
-  rejected: "Abgelehnt",
-  cancelled: "Abgebrochen",
-  alreadyApproved: "Bereits freigegeben",
-  alreadyRejected: "Bereits abgelehnt",
-  alreadyCancelled: "Bereits abgebrochen",
-  by: " von {name}",
-  at: " um {time}",
-  clockOn: "{clock} am {date}",
-  inChat: ", im Chat",
-  outsideChat: ", außerhalb des Chats",
-  inShell: ", in der Kommandozeile",
-  personAsks: "Gefragt von {name}",
-  editedBy: "Geändert von {name}",
-  somebodyElse: "eine andere Person",
-  waitsFor: "Wartet auf {who}",
-  waitsForMany: "Wartet auf {count} Personen: {who}",
-  agreed: "Zugestimmt: {names}",
-  youAgreed: "Sie haben zugestimmt. Es läuft, sobald alle zugestimmt haben, die gebraucht werden.",
-  notYours: "Das entscheidet jemand anderes.",
-  grant: "Und von jetzt an",
-  grantNone: "Jedes Mal fragen",
-  grantOffer: "Nicht mehr fragen: {what}",
-  grantThread: "in diesem Chat",
-  grantSame: "gleich: {names}",
-  allArguments: "alle Angaben",
-  grantUpTo: "{name} bis {limit}",
-  grantTotal: "zusammen {limit}",
-  grantHours: "für {hours}",
-  grantTimes: "{count}-mal",
-  granted: ", ohne weitere Nachfragen",
-  byRule: ", durch die Regel",
-  byGrant: ", durch eine Dauerfreigabe",
-  byCode: ", durch ein Programm",
-  supersededState: "Nicht entschieden, weil der Chat ohne Antwort weiterging",
-  cancelledState: "Nicht entschieden, weil es angehalten wurde",
-  expiredState: "Abgelaufen, bevor entschieden wurde",
-  expiredBefore: "Es war abgelaufen, bevor die Antwort kam",
-  cancelledBefore: "Es war abgebrochen, bevor die Antwort kam",
-  closedBefore: "Es war geschlossen, bevor die Antwort kam",
-  itIsRunning: "es läuft",
-  itFailed: "es ist fehlgeschlagen",
-  itIsNotKnown: "ob es lief, ist nicht bekannt",
-  nothingAtWork: "niemand arbeitet daran",
-  answerTooLate: "Ihre Antwort kam zu spät und hat nichts geändert.",
-  answerNotSent: "Was Sie antworten wollten, wurde nicht gesendet.",
-  goneChat: "Nicht entschieden, weil dieser Chat gelöscht wurde",
-  gateAway: "Der Server ist nicht erreichbar. Es wird wieder versucht, und was Sie getippt haben, bleibt hier.",
-  gateUnauthorized: "Melden Sie sich an, um das zu sehen und zu entscheiden. Was Sie getippt haben, bleibt hier.",
-  gateForeign: "Unter dieser Adresse ist kein agui-gate-Server.",
-  gateMissing: "Das wurde gelöscht, oder Sie dürfen es nicht entscheiden.",
-  gateOld: "Der Server ist älter als diese Seite. Darum fehlt hier, was schon lief.",
-  gateRefused: "Der Server kann das gerade nicht. Versuchen Sie es gleich noch einmal.",
-  gateBeside: "Das wird an anderer Stelle auf dieser Seite beantwortet.",
-  notContinued: "Das Gespräch geht noch nicht weiter. {note}",
-  inboxTitle: "Wartet auf Sie",
-  inboxCount: "Wartet auf Sie ({count})",
-  inboxNothing: "Nichts wartet auf Sie.",
-  inboxNothingElse: "Sonst wartet nichts auf Sie.",
-  inboxReading: "Lädt …",
-  inboxShowMore: "{count} weitere zeigen",
-  inboxMore: "Weitere kommen, wenn diese entschieden sind.",
-  inboxSearch: "Suchen",
-  inboxNoMatch: "Nichts passt dazu.",
-  inboxOpenChat: "Chat öffnen",
-  inboxPick: "Auswählen: {what}",
-  inboxThisChat: "dieser Chat",
-  inboxNewChat: "Neuer Chat",
-  inboxDeleted: "Gelöscht",
-};
-
 /** @type {Record<string, Strings>} */
-const TABLES = { en: ENGLISH, de: GERMAN };
+const TABLES = { en: ENGLISH };
 
-/** @type {WeakMap<Strings, Map<string, Strings>>} */
+/** Languages that only a page in them reads. @type {Record<string, () => Promise<Strings>>} */
+const OTHERS = { de: async () => (await import("./german.js")).GERMAN };
+
+/** @type {WeakMap<Strings, Map<Strings, Strings>>} */
 const merged = new WeakMap();
 
+/** @param {string | null} [lang] */
+const languageOf = (lang) => (lang ?? "").toLowerCase().split("-")[0] ?? "";
+
 /**
- * The words of a language (`de`, `de-AT`, …), where `own` has none; the same object for the same two.
+ * Read the words of a language. Null where they are there, or where there are none; else what settles once they are, or
+ * can't be read: then it is said in English.
+ * @param {string | null} [lang]
+ * @returns {Promise<void> | null}
+ */
+export function loadStrings(lang) {
+  const name = languageOf(lang);
+  const load = TABLES[name] ? undefined : OTHERS[name];
+  return load ? load().then((table) => void (TABLES[name] = table), () => {}) : null;
+}
+
+/**
+ * The words of a language (`de`, `de-AT`, …) that was read, where `own` has none; the same object for the same two.
  * @param {string | null} [lang]
  * @param {Strings | null} [own]
  * @returns {Strings}
  */
 export function stringsFor(lang, own) {
-  const name = (lang ?? "").toLowerCase().split("-")[0] ?? "";
-  const table = TABLES[name] ?? ENGLISH;
+  const table = TABLES[languageOf(lang)] ?? ENGLISH;
   if (!own) return table;
   const known = merged.get(own) ?? new Map();
   merged.set(own, known);
-  if (!known.has(name)) known.set(name, { ...ENGLISH, ...table, ...own });
-  return known.get(name) ?? table;
+  if (!known.has(table)) known.set(table, { ...ENGLISH, ...table, ...own });
+  return known.get(table) ?? table;
 }
 
 /**

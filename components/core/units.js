@@ -4,9 +4,13 @@
 
 /** @type {Record<string, string>} */
 const SIGNS = { euros: "€", euro: "€", eur: "€", dollars: "$", usd: "$", pounds: "£", gbp: "£" };
-const IN_UNIT = /\bin (euros?|eur|dollars|usd|pounds|gbp|[€$£¥%])(?![\p{L}\d])/iu;
-const AFTER = /^\s?([€$£¥₹%]|(?:EUR|USD|GBP|CHF|JPY|INR|euros?|dollars|pounds)\b)/;
-const BEFORE = /([€$£¥₹]|\b(?:EUR|USD|GBP|CHF|JPY|INR))\s?$/;
+const CODES = "EUR|USD|GBP|CHF|JPY|INR";
+const NAMES = `${CODES}|euros?|dollars|pounds`;
+const IN_UNIT = new RegExp(`\\bin (${NAMES}|[€$£¥₹%])(?![\\p{L}\\d])`, "iu");
+const AFTER = new RegExp(`^\\s?([€$£¥₹%]|(?:${NAMES})\\b)`);
+const BEFORE = new RegExp(`([€$£¥₹]|\\b(?:${CODES}))\\s?$`);
+/** Money, which is written with two digits behind the point, or none. */
+export const MONEY = new RegExp(`^([€$£¥₹]|${NAMES})$`);
 
 /**
  * What the schema says in `unit` or as "in euros"; else what stands next to the number in the gate's message

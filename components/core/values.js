@@ -1,6 +1,7 @@
 /** Values for people: labels and text. Pure. */
 
 import { ENGLISH, fill } from "./strings.js";
+import { MONEY } from "./units.js";
 
 /**
  * @import { Json, Schema, Strings, Unit } from "./types.js"
@@ -70,8 +71,6 @@ export function showValue(value, schema) {
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
 }
 
-const CURRENCIES = /^([€$£¥₹]|EUR|USD|GBP|CHF|INR|euros?|dollars|pounds)$/;
-
 /**
  * `20 €`, `64.90 €`: money has two digits behind the point, or none.
  * @param {string} text
@@ -79,7 +78,7 @@ const CURRENCIES = /^([€$£¥₹]|EUR|USD|GBP|CHF|INR|euros?|dollars|pounds)$/
  */
 export function withUnit(text, unit) {
   if (!unit) return text;
-  return `${CURRENCIES.test(unit) && /^-?\d+[.]\d$/.test(text) ? `${text}0` : text} ${unit}`;
+  return `${MONEY.test(unit) && /^-?\d+[.]\d$/.test(text) ? `${text}0` : text} ${unit}`;
 }
 
 /**

@@ -1,41 +1,178 @@
-/** What the elements have in common: their words, in their language, and their look. */
+/**
+ * What the elements have in common: properties, one drawing for all that changes at once, their words in their language,
+ * and their look. Lit draws; its own base class isn't needed for this, and is as large as what draws.
+ */
 
-import { LitElement } from "lit";
-import { stringsFor } from "../core/strings.js";
+import { nothing, render } from "lit/html.js";
+import { loadStrings, stringsFor } from "../core/strings.js";
 import { style } from "./style.js";
 
-/** @import { Strings } from "../core/types.js" */
+/**
+ * @import { Strings } from "../core/types.js"
+ *
+ * @typedef {object} Property
+ * @property {BooleanConstructor | NumberConstructor} [type] What the attribute is read as; without one it is text.
+ * @property {boolean} [attribute] False: it has none.
+ * @property {boolean} [reflect] The attribute follows the property.
+ * @property {boolean} [own] The class has accessors of its own.
+ */
 
-export class GateElement extends LitElement {
-  /** @type {import("lit").CSSResultGroup} */
-  static styles = style;
+/** Without a DOM the classes can be read, not used. */
+const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {});
 
-  /** @type {import("lit").PropertyDeclarations} */
+/** @type {Map<string, CSSStyleSheet>} One for all elements. */
+const sheets = new Map();
+
+/** @param {string} text */
+function sheetOf(text) {
+  const sheet = sheets.get(text) ?? new CSSStyleSheet();
+  if (!sheets.has(text)) sheet.replaceSync(text);
+  sheets.set(text, sheet);
+  return sheet;
+}
+
+export class GateElement extends Base {
+  /** The styles, as text. */
+  static styles = [style];
+
+  /** @type {Record<string, Property>} */
   static properties = { strings: { attribute: false } };
+
+  /** @type {Record<string, unknown>} */
+  #values = {};
+  /** @type {[string, unknown][]} What was set before the element was defined. */
+  #early = [];
+  /** @type {Map<string, unknown>} What has changed since the last drawing, and what it was; before the first it was undefined. */
+  #changed = new Map();
+  /** @type {() => void} */
+  #begin = () => {};
+  #begun = new Promise((begin) => (this.#begin = () => begin(undefined)));
+  #drawn = this.#begun;
+
+  hasUpdated = false;
+  isUpdatePending = false;
 
   constructor() {
     super();
+    const given = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (this));
+    for (const name of Object.keys(propertiesOf(this.constructor))) {
+      if (!Object.hasOwn(this, name)) continue;
+      this.#early.push([name, given[name]]);
+      delete given[name];
+    }
     /** @type {Strings | null} Words that are not those of the table; each may be missing. */
     this.strings = null;
   }
 
+  /** Makes the accessors, as it is asked for when the element is defined. */
   static get observedAttributes() {
-    return [...super.observedAttributes, "lang"];
+    const properties = Object.entries(propertiesOf(this));
+    for (const [name, { own }] of properties) {
+      if (own || Object.hasOwn(this.prototype, name)) continue;
+      Object.defineProperty(this.prototype, name, {
+        /** @this {GateElement} */
+        get() {
+          return this.#values[name];
+        },
+        /** @this {GateElement} @param {unknown} value */
+        set(value) {
+          const before = this.#values[name];
+          if (Object.is(value, before)) return;
+          this.#values[name] = value;
+          if (!this.#changed.has(name)) this.#changed.set(name, this.hasUpdated ? before : undefined);
+          this.requestUpdate();
+        },
+        configurable: true,
+        enumerable: true,
+      });
+    }
+    return ["lang", ...properties.filter(([, { attribute }]) => attribute !== false).map(([name]) => name.toLowerCase())];
   }
 
   /**
-   * @param {string} name
-   * @param {string | null} old
+   * @param {string} attribute
+   * @param {string | null} _
    * @param {string | null} value
    */
-  attributeChangedCallback(name, old, value) {
-    if (name === "lang") this.requestUpdate();
-    else super.attributeChangedCallback(name, old, value);
+  attributeChangedCallback(attribute, _, value) {
+    const [name, { type }] = Object.entries(propertiesOf(this.constructor)).find(([one]) => one.toLowerCase() === attribute) ?? ["", {}];
+    if (name) Object.assign(this, { [name]: type === Boolean ? value !== null : type && value !== null ? type(value) : value });
+    else this.#speak();
   }
+
+  connectedCallback() {
+    this.#speak();
+    this.#begin();
+  }
+
+  disconnectedCallback() {}
+
+  /** Draw it in its language; in English until the words of another one are there. */
+  #speak() {
+    this.requestUpdate();
+    void loadStrings(this.#lang)?.then(() => this.requestUpdate());
+  }
+
+  get #lang() {
+    return this.lang || document.documentElement.lang;
+  }
+
+  /** Where it is drawn. */
+  get renderRoot() {
+    return /** @type {ShadowRoot} */ (this.shadowRoot);
+  }
+
+  /** Draw it soon: what changes meanwhile is drawn at once. Not before it is in a page. */
+  requestUpdate() {
+    if (this.isUpdatePending) return;
+    this.isUpdatePending = true;
+    this.#drawn = this.#begun.then(() => this.performUpdate());
+  }
+
+  /** Settles when it is drawn. */
+  get updateComplete() {
+    return this.#drawn;
+  }
+
+  /** Draw it now, if there is anything to draw. */
+  performUpdate() {
+    if (!this.isUpdatePending) return;
+    if (!this.shadowRoot) this.attachShadow({ mode: "open" }).adoptedStyleSheets = /** @type {typeof GateElement} */ (this.constructor).styles.map(sheetOf);
+    Object.assign(this, Object.fromEntries(this.#early.splice(0)));
+    const changed = this.#changed;
+    try {
+      this.willUpdate(changed);
+      for (const name of changed.keys()) if (propertiesOf(this.constructor)[name]?.reflect) this.#reflect(name);
+      render(this.render(), this.renderRoot);
+    } finally {
+      this.#changed = new Map();
+      this.isUpdatePending = false;
+    }
+    this.hasUpdated = true;
+    this.updated(changed);
+  }
+
+  /** @param {string} name */
+  #reflect(name) {
+    const value = this.#values[name];
+    if (value === null || value === undefined) this.removeAttribute(name);
+    else if (this.getAttribute(name) !== String(value)) this.setAttribute(name, String(value));
+  }
+
+  /** Before it is drawn. @param {Map<string, unknown>} _changed */
+  willUpdate(_changed) {}
+
+  /** @returns {unknown} what is drawn */
+  render() {
+    return nothing;
+  }
+
+  /** It is drawn. @param {Map<string, unknown>} _changed */
+  updated(_changed) {}
 
   /** The words, in the language of the element or of the page. */
   get words() {
-    return stringsFor(this.lang || document.documentElement.lang, this.strings);
+    return stringsFor(this.#lang, this.strings);
   }
 
   /**
@@ -46,3 +183,9 @@ export class GateElement extends LitElement {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 }
+
+/**
+ * @param {Function} constructor
+ * @returns {Record<string, Property>}
+ */
+const propertiesOf = (constructor) => /** @type {typeof GateElement} */ (constructor).properties;

@@ -3,7 +3,7 @@
  * hears `agui-decide` and sends it in the way in which it was asked.
  */
 
-import { nothing } from "lit";
+import { nothing } from "lit/html.js";
 import { createCard } from "../core/card.js";
 import { endOf, everySecond, formatLeft } from "../core/countdown.js";
 import { earlierText } from "../core/earlier.js";
@@ -30,15 +30,15 @@ const OPEN = ["view", "edit", "reject", "question"];
 const SOON = 60; // seconds
 
 export class ConfirmCard extends GateElement {
-  /** @type {import("lit").PropertyDeclarations} */
   static properties = {
+...GateElement.properties,
     ask: { attribute: false },
     record: { attribute: false },
     draft: { attribute: false },
     sent: { attribute: false },
     notice: { attribute: false },
     approval: { reflect: true },
-    mode: { noAccessor: true },
+    mode: { own: true },
     density: { reflect: true },
   };
 
@@ -109,7 +109,7 @@ export class ConfirmCard extends GateElement {
     if (this.mode !== "view" || !this.#card?.isOpen()) return false;
     const what = /** @type {const} */ ({ a: "approve", e: "edit", r: "reject" })[key.toLowerCase()];
     if (!what || !may(this.#card.state.ask, what)) return false;
-    ({ approve: this.#approve, edit: this.#edit, reject: this.#reject })[what]();
+    this.#act(what);
     return true;
   }
 
@@ -170,33 +170,25 @@ export class ConfirmCard extends GateElement {
     if (card && card.offsetHeight < innerHeight * 0.7) card.scrollIntoView({ block: "nearest" }); // down to its buttons
   }
 
-  /** The focus goes with what the person does, if it was here. */
-  #move() {
-    this.#isMoved = this.matches(":focus-within") || this.shadowRoot?.activeElement !== null;
+  /**
+   * Do what a button says. The focus goes with it.
+   * @param {"approve" | "edit" | "reject" | "back" | "undo" | "decline"} what
+   */
+  #act(what) {
+    this.#isMoved = what !== "approve" && what !== "decline";
+    if (what === "decline") this.#card?.reject({ now: true });
+    else this.#card?.[what]();
   }
 
-  #approve = () => this.#card?.approve();
-  #edit = () => {
-    this.#isMoved = true;
-    this.#card?.edit();
-  };
-  #reject = () => {
-    this.#isMoved = true;
-    this.#card?.reject();
-  };
-  #back = () => {
-    this.#move();
-    this.#card?.back();
-  };
-  #clickApprove = once(this.#approve);
-  #clickEdit = once(this.#edit);
-  #clickReject = once(this.#reject);
-  #clickBack = once(this.#back);
-  #clickDecline = once(() => this.#card?.reject({ now: true }));
-  #clickSubmit = once(() => {});
-  #undo = () => {
-    this.#move();
-    this.#card?.undo();
+  /**
+   * The second click of a double click may meet another card, which moved there: it decides nothing.
+   * @param {MouseEvent} event
+   */
+  #clicked = (event) => {
+    const button = /** @type {HTMLButtonElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
+    if (button?.getRootNode() !== this.renderRoot) return; // what the page put into a slot
+    if (event.detail > 1) event.preventDefault();
+    else if (button.type === "button") this.#act(/** @type {"back"} */ (button.value));
   };
 
   /** @param {Event} event */
@@ -214,7 +206,7 @@ export class ConfirmCard extends GateElement {
     if (/** @type {Node} */ (event.composedPath()[0]).getRootNode() !== this.renderRoot) return; // what the page put into a slot
     if (event.key === "Escape" && !event.isComposing && ["edit", "reject"].includes(this.mode)) {
       event.preventDefault();
-      this.#back();
+      this.#act("back");
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
     if (/** @type {Element} */ (event.target).closest(FIELD)) return;
@@ -229,7 +221,7 @@ export class ConfirmCard extends GateElement {
     }
     const { ask, mode } = this.#card.state;
     const name = fill(strings, "approvalNeeded", { title: reveal(whole(ask, strings)) });
-    return html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode=${mode} @keydown=${this.#pressed}>
+    return html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode=${mode} @click=${this.#clicked} @keydown=${this.#pressed}>
       ${OPEN.includes(mode) ? this.#open(strings) : this.#line(strings)}
     </section>`;
   }
@@ -283,22 +275,15 @@ export class ConfirmCard extends GateElement {
     return html`<slot name="arguments">${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}</slot>`;
   }
 
-  /**
-   * All in one template: forty cards are drawn at once.
-   * @param {Strings} strings
-   */
+  /** @param {Strings} strings */
   #view(strings) {
     const { ask } = /** @type {Card} */ (this.#card).state;
-    const isOver = this.#isOver;
-    const approve = html`<button class="button primary" part="button" type="button" aria-keyshortcuts="A" ?disabled=${isOver} @click=${this.#clickApprove}>${ICONS.check}${fill(strings, "approve")}<kbd aria-hidden="true">A</kbd></button>`;
-    const edit = html`<button class="button plain" part="button" type="button" aria-keyshortcuts="E" ?disabled=${isOver} @click=${this.#clickEdit}>${ICONS.edit}${fill(strings, "edit")}<kbd aria-hidden="true">E</kbd></button>`;
-    const reject = html`<button class="button danger" part="button" type="button" aria-keyshortcuts="R" ?disabled=${isOver} @click=${this.#clickReject}>${ICONS.cross}${fill(strings, "reject")}<kbd aria-hidden="true">R</kbd></button>`;
     return html`${this.#table(strings)}${this.#grants(strings)}
       <div class="card-actions" part="actions">
-        ${may(ask, "approve") ? approve : nothing}
+        ${may(ask, "approve") ? this.#button(strings, "approve", { look: "primary", symbol: ICONS.check, key: "A" }) : nothing}
         <slot name="actions"></slot>
-        ${may(ask, "edit") ? edit : nothing}
-        ${may(ask, "reject") ? reject : nothing}
+        ${may(ask, "edit") ? this.#button(strings, "edit", { symbol: ICONS.edit, key: "E" }) : nothing}
+        ${may(ask, "reject") ? this.#button(strings, "reject", { look: "danger", symbol: ICONS.cross, key: "R" }) : nothing}
       </div>`;
   }
 
@@ -332,11 +317,11 @@ export class ConfirmCard extends GateElement {
     if (mode === "question")
       return html`${argumentTable({}, { strings, rows })}
         <div class="card-actions" part="actions">
-          ${this.#button("send", { look: "primary", symbol: ICONS.check }, strings)}<slot name="actions"></slot>
-          ${this.#button("decline", { look: "danger", symbol: ICONS.cross, clicked: this.#clickDecline }, strings)}
+          ${this.#button(strings, "send", { look: "primary", symbol: ICONS.check })}<slot name="actions"></slot>
+          ${this.#button(strings, "decline", { look: "danger", symbol: ICONS.cross, act: true })}
         </div>`;
     return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}${this.#grants(strings)}
-      <div class="card-actions" part="actions">${this.#button("approveWithChanges", { look: "primary", symbol: ICONS.check }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
+      <div class="card-actions" part="actions">${this.#button(strings, "approveWithChanges", { look: "primary", symbol: ICONS.check })}${this.#button(strings, "back", { act: true })}</div>`;
   }
 
   /** @param {Strings} strings */
@@ -349,17 +334,17 @@ export class ConfirmCard extends GateElement {
         <label for="reason">${fill(strings, "reason")}</label>
         <input type="text" id="reason" name="reason" autocomplete="off" maxlength="500" ?disabled=${this.#isOver} .value=${card.state.reason} @input=${typed}>
       </div>
-      <div class="card-actions" part="actions">${this.#button("reject", { look: "reject", symbol: ICONS.cross }, strings)}${this.#button("back", { clicked: this.#clickBack }, strings)}</div>`;
+      <div class="card-actions" part="actions">${this.#button(strings, "reject", { look: "reject", symbol: ICONS.cross })}${this.#button(strings, "back", { act: true })}</div>`;
   }
 
   /**
-   * A button of a form; without `clicked` it sends the form.
-   * @param {string} word
-   * @param {{look?: string, symbol?: unknown, clicked?: (event: MouseEvent) => void}} as
+   * A button that does what its word says (`#act`); one of a form sends that, unless it has an `act`.
    * @param {Strings} strings
+   * @param {string} word
+   * @param {{look?: string, symbol?: unknown, key?: string, act?: boolean}} as `key`: what does the same on the keyboard
    */
-  #button(word, { look = "plain", symbol = nothing, clicked }, strings) {
-    return html`<button class="button ${look}" part="button" type=${clicked ? "button" : "submit"} ?disabled=${this.#isOver} @click=${clicked ?? this.#clickSubmit}>${symbol}${fill(strings, word)}</button>`;
+  #button(strings, word, { look = "plain", symbol = nothing, key, act = key !== undefined }) {
+    return html`<button class="button ${look}" part="button" type=${act ? "button" : "submit"} value=${word} aria-keyshortcuts=${key ?? nothing} ?disabled=${this.#isOver}>${symbol}${fill(strings, word)}${key ? html`<kbd aria-hidden="true">${key}</kbd>` : nothing}</button>`;
   }
 
   /** @param {Strings} strings */
@@ -376,18 +361,12 @@ export class ConfirmCard extends GateElement {
     }
     const verb = fill(strings, isQuestion ? (approved ? "willAnswer" : "willDecline") : approved ? "willApprove" : "willReject");
     return html`<p class="line card-line" part="line" data-approved=${String(approved)}>${approved ? ICONS.check : ICONS.cross}<span dir="auto"><strong>${verb}</strong> ${call}</span>
-      <button class="ghost" part="button" type="button" @click=${this.#undo}>${fill(strings, "change")}</button></p>`;
+      <button class="ghost" part="button" type="button" value="undo">${fill(strings, "change")}</button></p>`;
   }
 }
 
-/** @param {string} text */
-const sentence = (text) => html`<p class="card-refused" role="alert">${ICONS.warning}<span>${shown(text)}</span></p>`;
-
-/**
- * The second click of a double click may meet another card, which moved there: it decides nothing.
- * @param {() => void} act
- */
-const once = (act) => (/** @type {MouseEvent} */ event) => (event.detail > 1 ? event.preventDefault() : act());
+/** A sentence that is said at once. @param {string} text */
+export const sentence = (text) => html`<p class="card-refused" role="alert">${ICONS.warning}<span>${shown(text)}</span></p>`;
 
 /**
  * What was given, if it is an ask at all.

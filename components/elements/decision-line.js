@@ -1,6 +1,6 @@
 /** `<agui-decision-line>`: what the server's ledger says became of a call, in one line. */
 
-import { nothing } from "lit";
+import { nothing } from "lit/html.js";
 import { reveal } from "../core/reveal.js";
 import { bothArguments, callText, isLate, recordText } from "../core/records.js";
 import { fill } from "../core/strings.js";
@@ -34,8 +34,8 @@ export function recordLine(record, { strings, args, schema, withCall = false, ag
 }
 
 export class DecisionLine extends GateElement {
-  /** @type {import("lit").PropertyDeclarations} */
   static properties = {
+...GateElement.properties,
     record: { attribute: false },
     arguments: { attribute: false },
     schema: { attribute: false },

@@ -1,7 +1,6 @@
 /** Inputs for the fields of a card, each with its label, help and error. */
 
-import { nothing } from "lit";
-import { live } from "lit/directives/live.js";
+import { nothing } from "lit/html.js";
 import { fieldsOf, toText } from "../core/fields.js";
 import { hides, reveal } from "../core/reveal.js";
 import { fill } from "../core/strings.js";
@@ -71,13 +70,13 @@ function control(field, { id, about, text, isWrong, disabled, strings, type }) {
         ${choicesOf(field).map((option) => html`<option value=${option} ?selected=${option === text}>${option === "" ? fill(strings, "none") : reveal(option)}</option>`)}
       </select>`;
     case "boolean":
-      return html`<input type="checkbox" id=${id} name=${field.name} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .checked=${live(text === "true")} @input=${typed}>`;
+      return html`<input type="checkbox" id=${id} name=${field.name} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .checked=${text === "true"} @input=${typed}>`;
     case "long":
     case "lines":
     case "json":
-      return html`<textarea id=${id} name=${field.name} rows="3" autocomplete="off" data-kind=${field.kind} spellcheck=${field.kind === "json" ? "false" : nothing} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .value=${live(text)} @input=${typed}></textarea>`;
+      return html`<textarea id=${id} name=${field.name} rows="3" autocomplete="off" data-kind=${field.kind} spellcheck=${field.kind === "json" ? "false" : nothing} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .value=${text} @input=${typed}></textarea>`;
     default:
-      return html`<input type="text" id=${id} name=${field.name} autocomplete="off" inputmode=${field.kind === "text" ? nothing : "decimal"} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .value=${live(text)} @input=${typed}>`;
+      return html`<input type="text" id=${id} name=${field.name} autocomplete="off" inputmode=${field.kind === "text" ? nothing : "decimal"} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .value=${text} @input=${typed}>`;
   }
 }
 

@@ -6,11 +6,11 @@
  * is for the page to send in its own way, and the card waits for the server to say what came of it.
  */
 
-import { css, html } from "lit";
 import { createLedger, isWaiting } from "../core/ledger.js";
 import { isClosed } from "../core/records.js";
 import { fill } from "../core/strings.js";
 import { GateElement } from "./base.js";
+import { html } from "./html.js";
 
 /**
  * @import { Decision, Strings } from "../core/types.js"
@@ -29,11 +29,23 @@ const SENTENCES = { away: "gateAway", unauthorized: "gateUnauthorized", foreign:
  */
 export const whyNot = ({ kind, message }, strings) => (kind === "agreed" ? "" : (kind === "refused" && message) || fill(strings, SENTENCES[kind] ?? "gateRefused"));
 
-export class Gate extends GateElement {
-  static styles = css`:host { display: contents; }`;
+/** @type {WeakMap<ConfirmCard, Problem | null>} What each card was told of an answer that was not taken. */
+const told = new WeakMap();
 
-  /** @type {import("lit").PropertyDeclarations} */
-  static properties = { base: {}, send: { type: Boolean }, look: { type: Number }, getToken: { attribute: false } };
+/**
+ * Ask again in `card` what was not taken, once for each problem.
+ * @param {ConfirmCard} card
+ * @param {Problem | null} problem
+ */
+export function askAgain(card, problem) {
+  if (problem && told.get(card) !== problem) card.reopen(whyNot(problem, card.words));
+  told.set(card, problem);
+}
+
+export class Gate extends GateElement {
+  static styles = [":host { display: contents; }"];
+
+  static properties = { ...GateElement.properties, base: {}, send: { type: Boolean }, look: { type: Number }, getToken: { attribute: false } };
 
   /** @type {ReturnType<typeof createLedger> | null} */
   #ledger = null;
@@ -42,8 +54,6 @@ export class Gate extends GateElement {
   #stop = () => {};
   /** @type {ConfirmCard[]} */
   #cards = [];
-  /** @type {WeakMap<ConfirmCard, Problem | null>} What each card was told of an answer that was not taken. */
-  #told = new WeakMap();
   /** @type {string | null} */
   #problem = null;
 
@@ -154,8 +164,7 @@ export class Gate extends GateElement {
     if (!entry) return;
     card.ask = isGone ? null : entry.ask;
     card.record = entry.record;
-    if (entry.problem && this.#told.get(card) !== entry.problem) card.reopen(whyNot(entry.problem, this.words));
-    this.#told.set(card, entry.problem);
+    askAgain(card, entry.problem);
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Lit's `html`, without the line breaks and indents of the sources: text nodes that nobody sees cost time, and stand in what is copied. */
 
-import { html as tag } from "lit";
+import { html as tag } from "lit/html.js";
 
 /** @type {WeakMap<TemplateStringsArray, TemplateStringsArray>} */
 const packed = new WeakMap();

@@ -11,5 +11,4 @@ export const ICONS = {
   clock: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 4a8 8 0 100 16 8 8 0 000-16zM12 8v4l3 2"></path></svg>`,
   warning: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 4L3 19h18zM12 10v4M12 16.5v.5"></path></svg>`,
   send: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M5 12h14M13 6l6 6-6 6"></path></svg>`,
-  bin: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M5 7h14M10 7V5h4v2M7 7l1 12h8l1-12"></path></svg>`,
 };

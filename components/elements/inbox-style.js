@@ -1,8 +1,6 @@
 /** The look of the inbox: lines that open to cards, in any width. */
 
-import { css } from "lit";
-
-export const inboxStyle = css`
+export const inboxStyle = `
   .inbox-title { font-size: 1.1em; margin: 0 0 8px; }
   .search { width: 100%; padding: 7px 10px; margin-bottom: 8px; border: 1px solid var(--_border-strong); border-radius: var(--_control-radius); background: var(--_surface); }
   .item { border-block-end: 1px solid var(--_border); content-visibility: auto; contain-intrinsic-size: auto 64px; }

@@ -4,8 +4,7 @@
  * under somebody's finger. It fetches nothing: an `<agui-gate>` around it gives it its `ledger`.
  */
 
-import { html, nothing } from "lit";
-import { repeat } from "lit/directives/repeat.js";
+import { nothing, render } from "lit/html.js";
 import { endOf, everySecond, formatLeft, secondsLeft } from "../core/countdown.js";
 import { isOver, isWaiting } from "../core/ledger.js";
 import { clock, decisionLine, isClosed, shortClock, undecided } from "../core/records.js";
@@ -15,14 +14,15 @@ import { fill } from "../core/strings.js";
 import { unitsFor } from "../core/units.js";
 import { humanize, inOrder, summary } from "../core/values.js";
 import { GateElement } from "./base.js";
-import { whyNot } from "./gate.js";
-import { ICONS } from "./icons.js";
+import { sentence } from "./confirm-card.js";
+import { askAgain, whyNot } from "./gate.js";
+import { html } from "./html.js";
 import { inboxStyle } from "./inbox-style.js";
 import { style } from "./style.js";
 import { shown } from "./text.js";
 
 /**
- * @import { Entry, Problem, createLedger } from "../core/ledger.js"
+ * @import { Entry, createLedger } from "../core/ledger.js"
  * @import { ConfirmCard } from "./confirm-card.js"
  * @import { Strings } from "../core/types.js"
  */
@@ -33,19 +33,18 @@ const FEW = 7; // of them need no search
 export class Inbox extends GateElement {
   static styles = [style, inboxStyle];
 
-  /** @type {import("lit").PropertyDeclarations} */
-  static properties = { ledger: { attribute: false }, current: {}, chats: { type: Boolean }, picks: { type: Boolean }, filter: { attribute: false } };
+  static properties = { ...GateElement.properties, ledger: { attribute: false }, current: {}, chats: { type: Boolean }, picks: { type: Boolean }, filter: { attribute: false } };
 
   #forget = () => {};
   #stopClock = () => {};
   /** @type {Set<string>} */
   #open = new Set();
+  /** @type {Map<string, HTMLElement>} The lines that are drawn, by the calls' ids. */
+  #rows = new Map();
   #search = "";
   #most = MOST;
   /** @type {Map<string, Entry>} */
   #before = new Map();
-  /** @type {WeakMap<ConfirmCard, Problem | null>} */
-  #told = new WeakMap();
   #news = "";
   #count = -1;
 
@@ -72,7 +71,9 @@ export class Inbox extends GateElement {
 
   /** What is shown, the oldest first. */
   get shown() {
-    return this.#shown();
+    const words = this.#search.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = this.filter ? this.#entries().filter(this.filter) : this.#entries();
+    return words.length === 0 ? all : all.filter((entry) => words.every((word) => hay(entry).includes(word)));
   }
 
   /** Put the focus on the next line, or by -1 on the one before; without a focus on the first. @param {number} by */
@@ -101,7 +102,7 @@ export class Inbox extends GateElement {
 
   /** The focus goes to the first line that waits, else to the first; it opens. */
   focus() {
-    const shown = this.#shown();
+    const { shown } = this;
     const first = shown.find(isWaiting) ?? shown[0];
     if (first) this.#open.add(first.id);
     this.requestUpdate();
@@ -147,19 +148,11 @@ export class Inbox extends GateElement {
     this.#before = new Map(this.#entries().map((entry) => [entry.id, entry]));
   }
 
-  /** What is shown, the oldest first. */
-  #shown() {
-    const words = this.#search.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = this.filter ? this.#entries().filter(this.filter) : this.#entries();
-    return words.length === 0 ? all : all.filter((entry) => words.every((word) => hay(entry).includes(word)));
-  }
-
   updated() {
+    this.#drawLines(this.renderRoot.querySelector("ul"), this.words);
     for (const node of this.renderRoot.querySelectorAll("agui-confirm-card")) {
       const card = /** @type {ConfirmCard} */ (node);
-      const problem = this.ledger?.entry(card.dataset.id ?? "")?.problem ?? null;
-      if (problem && this.#told.get(card) !== problem) card.reopen(whyNot(problem, this.words));
-      this.#told.set(card, problem);
+      askAgain(card, this.ledger?.entry(card.dataset.id ?? "")?.problem ?? null);
     }
     const { count } = this;
     if (count === this.#count) return;
@@ -195,14 +188,14 @@ export class Inbox extends GateElement {
   render() {
     const strings = this.words;
     const all = this.#entries();
-    const found = this.#shown();
-    const lines = found.slice(0, this.#most);
+    const found = this.shown;
+    const rest = found.length - this.#most;
     const { problem, isRead, more } = this.ledger?.state ?? { problem: null, isRead: false, more: false };
     return html`<slot name="title"><h2 part="title" class="inbox-title">${titleOf(this.count, more, strings)}</h2></slot>
-      ${problem ? html`<p class="card-refused" role="alert">${ICONS.warning}<span>${shown(whyNot(problem, strings))}</span></p>` : nothing}
+      ${problem ? sentence(whyNot(problem, strings)) : nothing}
       ${all.length > FEW || this.#search ? this.#searching(strings) : nothing}
-      <ul part="list">${repeat(lines, ({ id }) => id, (entry) => this.#item(entry, strings))}</ul>
-      ${found.length > lines.length ? html`<button class="button plain" part="button" type="button" @click=${this.#showMore}>${fill(strings, "inboxShowMore", { count: Math.min(MOST, found.length - lines.length) })}</button>` : nothing}
+      <ul part="list"></ul>
+      ${rest > 0 ? html`<button class="button plain" part="button" type="button" @click=${this.#showMore}>${fill(strings, "inboxShowMore", { count: Math.min(MOST, rest) })}</button>` : nothing}
       <p class="rest">${this.#rest(all, found, { isRead, more, isAway: problem !== null }, strings)}</p>
       <p class="news" role="status">${this.#news}</p>`;
   }
@@ -237,18 +230,39 @@ export class Inbox extends GateElement {
   }
 
   /**
-   * @param {Entry} entry
+   * Each call keeps its line, and only a line that is new or has another place moves: where somebody types, nothing does.
+   * @param {HTMLElement | null} list
+   * @param {Strings} strings
+   */
+  #drawLines(list, strings) {
+    const before = this.#rows;
+    this.#rows = new Map();
+    for (const { id, record, ask, ...more } of this.shown.slice(0, this.#most))
+      if (record && ask) {
+        const row = before.get(id) ?? Object.assign(document.createElement("li"), { className: "item", part: "item" });
+        this.#rows.set(id, row);
+        const entry = { id, record, ask, ...more };
+        Object.assign(row.dataset, { id, waits: isWaiting(entry), state: record.state, tool: record.tool, thread: record.thread_id });
+        render(this.#item(entry, strings), row);
+      }
+    for (const [id, row] of before) if (!this.#rows.has(id)) row.remove();
+    let next = list?.firstChild ?? null;
+    for (const row of this.#rows.values())
+      if (row === next) next = row.nextSibling;
+      else list?.insertBefore(row, next);
+  }
+
+  /**
+   * @param {Entry & {record: import("../core/server.js").Row, ask: import("../core/types.js").Ask}} entry
    * @param {Strings} strings
    */
   #item(entry, strings) {
     const { id, record, ask } = entry;
-    if (!record || !ask) return nothing;
     const isOpen = this.#open.has(id);
     const what = record.message || summary(inOrder(record.arguments, record.schema ?? undefined), unitsFor(record.arguments, ask));
     const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
     const where = [(ask.agent || record.asker) && fill(strings, "asks", { agent: ask.agent ? humanize(ask.agent) : (record.asker ?? "") }), chat].filter(Boolean).join(" · ");
-    return html`<li class="item" part="item" data-id=${id} data-waits=${String(isWaiting(entry))} data-state=${record.state} data-tool=${record.tool} data-thread=${record.thread_id}>
-      ${this.picks && isWaiting(entry) ? html`<input class="pick" type="checkbox" aria-label="${fill(strings, "inboxPick", { what: reveal(`${humanize(record.tool)} · ${what}`) })}" .checked=${this.picked.has(id)} @change=${() => this.pick(id)}>` : nothing}
+    return html`${this.picks && isWaiting(entry) ? html`<input class="pick" type="checkbox" aria-label="${fill(strings, "inboxPick", { what: reveal(`${humanize(record.tool)} · ${what}`) })}" .checked=${this.picked.has(id)} @change=${() => this.pick(id)}>` : nothing}
       <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${() => this.#toggle(id)} @keydown=${this.#pressed}>
         <span class="inbox-tool">${shown(humanize(record.tool))}</span>
         <span class="inbox-state">${stand(entry, strings)}</span>
@@ -256,8 +270,7 @@ export class Inbox extends GateElement {
         ${entry.problem && !isOpen ? html`<span class="inbox-problem" data-kind=${entry.problem.kind} dir="auto">${shown(whyNot(entry.problem, strings) || fill(strings, "youAgreed"))}</span>` : nothing}
         <span class="inbox-where" dir="auto">${shown(where)}${where ? " · " : ""}<time datetime=${record.asked_at ?? nothing} title=${clock(record.asked_at, undefined, strings)}>${shortClock(record.asked_at, undefined, strings)}</time></span>
       </button></h3>
-      ${isOpen ? this.#detail(entry, strings) : nothing}
-    </li>`;
+      ${isOpen ? this.#detail(entry, strings) : nothing}`;
   }
 
   /**
@@ -306,15 +319,8 @@ function ended({ record, gone, late }, strings) {
   return `${decisionLine(record, { already: late, strings }) ?? undecided(record, strings)}${late ? `. ${fill(strings, "answerTooLate")}` : ""}`;
 }
 
-/** @type {WeakMap<object, string>} */
-const hays = new WeakMap();
-
 /** What is searched of an entry. @param {Entry} entry */
 function hay({ record }) {
-  if (!record) return "";
-  const known = hays.get(record);
-  if (known !== undefined) return known;
-  const text = [record.tool, humanize(record.tool), record.message, record.thread?.title, record.agent, record.asker, JSON.stringify(record.arguments)].join(" ").toLowerCase();
-  hays.set(record, text);
-  return text;
+  const { tool = "", message, thread, agent, asker, arguments: args } = record ?? {};
+  return [tool, humanize(tool), message, thread?.title, agent, asker, JSON.stringify(args)].join(" ").toLowerCase();
 }

@@ -3,14 +3,12 @@
  * `color-scheme`, so that they fit into any page; parts are for what variables can't do.
  */
 
-import { css, unsafeCSS } from "lit";
-
 /**
  * What changes where there is little room: what needs the width gets it.
  * @param {string} host
  */
 const narrow = (host) =>
-  unsafeCSS(`
+  `
     ${host} { --_inset: 14px; }
     ${host} .card-header { flex-wrap: wrap; padding-block: 12px 10px; }
     ${host} .card-heading { flex-basis: calc(100% - 46px); }
@@ -18,11 +16,11 @@ const narrow = (host) =>
     ${host} .card-actions { padding-block: 12px 14px; }
     ${host} .arguments > :is(.nested, .of-field, .field) { grid-column: 1 / -1; }
     ${host} .arguments > .field { margin-top: -5px; }
-  `);
+  `;
 
-export const style = css`
+export const style = `
   :host {
-    --_surface: var(--agui-gate-surface, light-dark(#ffffff, #20201e));
+    --_surface: var(--agui-gate-surface, light-dark(#fff, #20201e));
     --_page: var(--agui-gate-page, light-dark(#fbfaf8, #171716));
     --_sunken: var(--agui-gate-sunken, light-dark(#f4f2ee, #262623));
     --_border: var(--agui-gate-line, light-dark(#e5e1d9, #31302d));
@@ -31,7 +29,7 @@ export const style = css`
     --_quiet: var(--agui-gate-quiet, light-dark(#6b665e, #a19c92));
     --_accent: var(--agui-gate-accent, light-dark(#0f766e, #2aa596));
     --_accent-strong: var(--agui-gate-accent-strong, light-dark(#0b5d57, #4cbcae));
-    --_on-accent: var(--agui-gate-on-accent, light-dark(#ffffff, #06201d));
+    --_on-accent: var(--agui-gate-on-accent, light-dark(#fff, #06201d));
     --_wait: var(--agui-gate-wait, light-dark(#8a5109, #eab95c));
     --_wait-soft: var(--agui-gate-wait-soft, light-dark(#fdf3df, #2b2416));
     --_wait-line: var(--agui-gate-wait-line, light-dark(#f0d9a8, #4f4020));
@@ -41,13 +39,12 @@ export const style = css`
     --_shadow: var(--agui-gate-shadow, 0 1px 2px rgb(40 35 25 / 5%), 0 4px 16px rgb(40 35 25 / 6%));
     --_radius: var(--agui-gate-radius, 14px);
     --_control-radius: var(--agui-gate-control-radius, 9px);
-    --_sans: var(--agui-gate-font, Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif);
-    --_mono: var(--agui-gate-mono, ui-monospace, "SF Mono", "JetBrains Mono", "Cascadia Code", Menlo, Consolas, monospace);
+    --_sans: var(--agui-gate-font, system-ui, sans-serif);
+    --_mono: var(--agui-gate-mono, ui-monospace, Menlo, Consolas, monospace);
     --_inset: 18px;
     display: block;
     color: var(--_text);
     font: 400 var(--agui-gate-font-size, 15px)/1.6 var(--_sans);
-    -webkit-font-smoothing: antialiased;
     text-size-adjust: 100%;
   }
 
@@ -83,10 +80,6 @@ export const style = css`
 
   button {
     cursor: pointer;
-  }
-
-  button:disabled {
-    cursor: default;
   }
 
   :focus-visible {
@@ -396,10 +389,6 @@ export const style = css`
     background: none;
     font-size: 14px;
     font-weight: 550;
-    transition:
-      background-color 120ms,
-      border-color 120ms,
-      color 120ms;
   }
 
   .primary {
@@ -502,7 +491,7 @@ export const style = css`
     align-items: center;
     gap: 9px;
     min-height: 42px;
-    padding: 6px 8px 6px 14px;
+    padding-block: 6px;
     padding-inline: 14px 8px;
     font-size: 14px;
   }
@@ -550,17 +539,6 @@ export const style = css`
     .card,
     .button {
       border: 1px solid CanvasText;
-    }
-
-    .icon {
-      forced-color-adjust: auto;
-    }
-  }
-
-  @media (prefers-reduced-motion: reduce) {
-    .button,
-    .ghost {
-      transition: none;
     }
   }
 `;

@@ -1,6 +1,6 @@
 /** Text and values for reading, as templates: nothing in them is hidden, and none of it is markup. */
 
-import { nothing, render } from "lit";
+import { nothing, render } from "lit/html.js";
 import { hides, pieces } from "../core/reveal.js";
 import { ENGLISH, fill } from "../core/strings.js";
 import { emptiness, isObject, labelsOf, showValue, withUnit } from "../core/values.js";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changesTo, fromText, makeFields, put, readFields, toText } from "../core/fields.js";
-import { GERMAN } from "../core/strings.js";
+import { GERMAN } from "../core/german.js";
 
 /** @import { Field, Json } from "../core/types.js" */
 

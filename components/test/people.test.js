@@ -4,7 +4,7 @@ import { fromApproval, fromCard, fromInterrupt, toApproval, toCardAnswer, toResu
 import { createCard } from "../core/card.js";
 import { grantText, peopleText, whyBarred, withPeople } from "../core/people.js";
 import { decisionLine } from "../core/records.js";
-import { GERMAN } from "../core/strings.js";
+import { GERMAN } from "../core/german.js";
 
 const row = (/** @type {object} */ more = {}) => ({ id: "apr_1", call_id: "c1", tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"], ...more });
 const people = { approvers: "finance", needs: 2, approvals: [{ by: "ben" }] };

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { earlierIn, earlierText } from "../core/earlier.js";
 import { changesOf, clock, decisionLine, isLate, learn, recordText, shortClock } from "../core/records.js";
-import { GERMAN } from "../core/strings.js";
+import { GERMAN } from "../core/german.js";
 import { unitsFor } from "../core/units.js";
 
 /** @import { Ask, CallRecord, State } from "../core/types.js" */

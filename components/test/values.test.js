@@ -6,7 +6,8 @@ import { formatLeft } from "../core/countdown.js";
 import { parseJson, parseObject } from "../core/json.js";
 import { hides, pieces, reveal } from "../core/reveal.js";
 import { learnTime, serverNow } from "../core/servertime.js";
-import { ENGLISH, GERMAN, fill, stringsFor } from "../core/strings.js";
+import { GERMAN } from "../core/german.js";
+import { ENGLISH, fill, loadStrings, stringsFor } from "../core/strings.js";
 import { unitsFor } from "../core/units.js";
 import { emptiness, humanize, labelsOf, shorten, showValue, summary, withUnit } from "../core/values.js";
 
@@ -115,8 +116,11 @@ test("both languages say everything, with the same blanks", () => {
   for (const [key, text] of Object.entries(ENGLISH)) assert.deepEqual(blanks(GERMAN[key] ?? ""), blanks(text), key);
 });
 
-test("a page's own words count more, then the language, then English", () => {
+test("a page's own words count more, then the language once it was read, then English", async () => {
   const own = { approve: "Los" };
+  assert.equal(stringsFor("de-AT", own).reject, "Reject");
+  await loadStrings("de-AT");
+  assert.deepEqual([loadStrings("de"), loadStrings("en"), loadStrings("xx"), loadStrings(null)], [null, null, null, null]);
   const words = stringsFor("de-AT", own);
   assert.deepEqual([words.approve, words.reject, stringsFor("xx").reject, stringsFor("de-AT", own)], ["Los", "Ablehnen", "Reject", words]);
   assert.equal(fill(stringsFor("de"), "isLeast", { label: "Betrag", limit: 1 }), "Betrag muss mindestens 1 sein.");

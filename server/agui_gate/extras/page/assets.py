@@ -59,9 +59,12 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
 UNNAMED = frozenset(
-    {"components/auto.js", "theme.js", "approvals.js", "approvalwords.js", "admin.js", "adminwords.js", "desk.js"}
+    {
+        *("admin.js", "adminwords.js", "approvals.js", "approvalwords.js", "desk.js"),
+        *("components/auto.js", "components/core/german.js", "german.js", "theme.js"),
+    }
 )
-"""Scripts that the page's modules don't import."""
+"""Scripts that the page's modules don't import, or only where they are needed."""
 
 
 def routes(server: object) -> list[BaseRoute]:
