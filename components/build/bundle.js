@@ -16,7 +16,7 @@ const COMPONENTS = fileURLToPath(new URL("..", import.meta.url));
 const PAGE = resolve(COMPONENTS, "../server/agui_gate/extras/page/files");
 const DIST = join(COMPONENTS, "dist");
 const FOLDERS = ["core", "elements", "vendor"];
-const LICENCE = "// agui-gate, MIT licence. Contains lit, (c) Google LLC, BSD-3-Clause.";
+const LICENCE = "// agui-gate, MIT. With lit, (c) Google LLC, BSD-3-Clause.";
 
 /**
  * @typedef {import("esbuild").BuildOptions} BuildOptions
@@ -129,7 +129,7 @@ async function bundleComponents() {
 async function bundlePage() {
   const page = join(DIST, "page");
   await copyFile(join(DIST, "german.js"), join(page, "german.js"));
-  for (const name of ["theme.js", "favicon.svg"]) await copyFile(join(PAGE, name), join(page, name));
+  for (const name of ["theme.js", "early.js", "favicon.svg"]) await copyFile(join(PAGE, name), join(page, name));
   await Promise.all(PAGES.map(([name, script, styles]) => bundleOne(page, name, script, styles)));
 }
 

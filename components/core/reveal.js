@@ -21,24 +21,13 @@ const JOINED =
 /** @type {Record<string, string>} */
 const NAMES = {
   "\u00ad": "soft hyphen",
-  "\u061c": "Arabic letter mark",
   "\u200b": "zero-width space",
   "\u200c": "zero-width non-joiner",
   "\u200d": "zero-width joiner",
   "\u200e": "left-to-right mark",
   "\u200f": "right-to-left mark",
-  "\u2028": "line separator",
-  "\u2029": "paragraph separator",
-  "\u202a": "left-to-right embedding",
-  "\u202b": "right-to-left embedding",
-  "\u202c": "end of a direction",
   "\u202d": "left-to-right override",
   "\u202e": "right-to-left override",
-  "\u2060": "word joiner",
-  "\u2066": "left-to-right isolate",
-  "\u2067": "right-to-left isolate",
-  "\u2068": "isolate",
-  "\u2069": "end of an isolate",
   "\ufeff": "zero-width no-break space",
 };
 

@@ -146,7 +146,41 @@ test("an id that is not there, and a chat that is deleted, are told in the card"
   await done(page);
 });
 
-test("an older server: fields by what its agents say, and a sentence", async () => {
+test("forty open cards: one clock, one sheet, no observer each, and only those on screen are laid out", async () => {
+  const page = await open("", { script: `
+    const count = (name) => { const Usual = window[name]; counts[name] = 0; window[name] = new Proxy(Usual, { construct: (Own, given) => (counts[name]++, new Own(...given)), apply: (act, self, given) => (counts[name]++, act.apply(self, given)) }); };
+    window.counts = {};
+    ["setInterval", "ResizeObserver", "IntersectionObserver", "CSSStyleSheet"].forEach(count);
+    const { defineAguiGate, fromApproval } = await import("${SERVER}components/agui-gate.js");
+    defineAguiGate();
+    const row = (at) => ({ id: "apr_" + at, call_id: "c" + at, tool: "refund", arguments: { order_id: "1003", amount: 20, note: "Parcel lost" }, editable: ["amount", "note"], expires_at: new Date(Date.now() + 1e6).toISOString() });
+    window.forty = async () => {
+      const cards = Array.from({ length: 40 }, (_, at) => Object.assign(document.createElement("agui-confirm-card"), { ask: fromApproval(row(at)) }));
+      document.querySelector("main").replaceChildren(...cards);
+      await cards.at(-1).updateComplete;
+      document.body.getBoundingClientRect();
+      return cards;
+    };` });
+  await page.waitForFunction(() => window.forty);
+  const told = await page.evaluate(async () => {
+    const times = [];
+    for (let turn = 0; turn < 9; turn++) {
+      const began = performance.now();
+      await window.forty();
+      times.push(performance.now() - began);
+    }
+    const cards = await window.forty();
+    const { children } = cards[0].shadowRoot;
+    return { counts: window.counts, times: times.sort((one, other) => one - other), nodes: children[0].querySelectorAll("*").length, sheets: new Set(cards.flatMap((card) => card.shadowRoot.adoptedStyleSheets)).size, isSkipped: !cards.at(-1).shadowRoot.querySelector("button").checkVisibility({ contentVisibilityAuto: true }), isShown: cards[0].shadowRoot.querySelector("button").checkVisibility({ contentVisibilityAuto: true }) };
+  });
+  console.log(`# forty cards, made and laid out, nine times: ${told.times.map((ms) => ms.toFixed(1)).join(" ")} ms`);
+  assert.deepEqual(told.counts, { setInterval: 10, ResizeObserver: 0, IntersectionObserver: 0, CSSStyleSheet: 1 }); // a clock each time, as it stops when nobody listens
+  assert.deepEqual({ sheets: told.sheets, isSkipped: told.isSkipped, isShown: told.isShown }, { sheets: 1, isSkipped: true, isShown: true });
+  assert.ok(told.nodes <= 45, `${told.nodes} elements in a card`);
+  await done(page);
+});
+
+test("an older server: a card without its schema, and a sentence", async () => {
   const asked = await ask(REFUND);
   const strip = ({ schema, refused, already_ran, thread, ...row }) => row;
   const older = await proxy(({ url }) => {

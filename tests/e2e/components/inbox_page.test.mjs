@@ -167,6 +167,12 @@ test("by the keyboard alone: in, a token, lines, a reason, the next one; letters
   await done(page);
 });
 
+test("an address that can't be read shows what waits", async () => {
+  const page = await open("ben", { at: "#%" });
+  await page.locator("agui-inbox").waitFor();
+  await done(page);
+});
+
 test("what begins to wait for others comes by itself; a thousand are there within a second", async () => {
   const page = await open("ben", { before: (page) => page.addInitScript(() => {
     const usual = window.setTimeout;

@@ -28,7 +28,7 @@ async def test_in_pages_of_another_origin() -> None:
         model = OpenAIResponses("gpt-5.4-mini", base_url=provider, api_key="none")
         app = create_app(support_agent(model), store="memory://", settings=Settings())
         async with running(app) as url, asyncio.timeout(SECONDS):
-            command = [node, "--test", "--test-reporter=spec", "gate.test.mjs"]
+            command = [node, "--test", "--test-concurrency=1", "--test-reporter=spec", "gate.test.mjs", "cold.test.mjs"]
             pipe = asyncio.subprocess.PIPE
             env = {**os.environ, "SERVER": url}
             tests = await asyncio.create_subprocess_exec(

@@ -61,7 +61,7 @@ TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
 UNNAMED = frozenset(
     {
         *("admin.js", "adminwords.js", "approvals.js", "approvalwords.js", "desk.js"),
-        *("components/auto.js", "components/core/german.js", "german.js", "theme.js"),
+        *("components/auto.js", "components/core/german.js", "early.js", "german.js", "theme.js"),
     }
 )
 """Scripts that the page's modules don't import, or only where they are needed."""

@@ -24,13 +24,21 @@ function headers(extra = {}) {
 
 const SILENCE = 45_000; // ms without the beginning of an answer, after which there comes none: its connection is dead
 
+/** What `early.js` asked for already, once. */
+function takeEarly(path) {
+  const taken = globalThis.aguiGateEarly?.get(path);
+  globalThis.aguiGateEarly?.delete(path);
+  return taken;
+}
+
 async function call(path, options = {}) {
-  const silence = new AbortController();
   const isRead = !options.method && !options.signal; // what is done may take its time; and who can end it has a rule of their own
+  const early = isRead ? takeEarly(path) : undefined;
+  const silence = early?.controller ?? new AbortController();
   const bell = isRead ? setTimeout(() => silence.abort(), SILENCE) : null;
   let response;
   try {
-    response = await fetch(route(path), { signal: silence.signal, ...options, headers: headers(options.headers) });
+    response = await (early?.answer ?? fetch(route(path), { signal: silence.signal, ...options, headers: headers(options.headers) }));
   } catch (error) {
     if (error.name === "AbortError" && !isRead) throw error;
     throw new ApiError("network", "The server did not answer.");

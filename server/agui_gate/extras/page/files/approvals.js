@@ -42,7 +42,14 @@ let waits = { count: 0, more: false };
 let told = "";
 
 // The address says what is shown: a tab, or one call (`#apr_…`) above what waits.
-const place = () => decodeURIComponent(location.hash.slice(1));
+function place() {
+  const said = location.hash.slice(1);
+  try {
+    return decodeURIComponent(said);
+  } catch {
+    return said; // no address of ours
+  }
+}
 const tab = () => (TABS.includes(place()) ? place() : "waiting");
 const linked = () => (place().startsWith("apr_") ? place() : null);
 

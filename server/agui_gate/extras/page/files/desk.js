@@ -14,18 +14,10 @@ export function turnTheme() {
   writeTheme(dataset.theme);
 }
 
-/** Make the dialog of the token, in the person's language. `onToken()` is called once one was entered. */
+/** Take over the person's language, for the dialog of the token too. `onToken()` is called once one was entered. */
 export function setUpDesk(words, onToken) {
   document.documentElement.lang = lang;
-  const button = (look, value, text, more = {}) => h("button", { class: `button ${look}`, value, ...more }, text);
-  const form = h("form", { method: "dialog" },
-    h("h2", { id: "token-title" }, words.token),
-    h("p", { id: "token-text" }, words.tokenText),
-    h("label", { class: "visually-hidden", for: "token" }, words.tokenLabel),
-    h("input", { id: "token", type: "password", autocomplete: "off", required: true }),
-    h("div", { class: "dialog-actions" }, button("primary", "save", words.go), button("plain", "cancel", words.cancel, { formnovalidate: true })));
-  document.body.append(h("dialog", { class: "dialog", id: "token-dialog", "aria-labelledby": "token-title" }, form));
-  setUpToken(onToken);
+  setUpToken(onToken, words);
 }
 
 export function askToken() {

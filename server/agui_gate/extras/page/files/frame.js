@@ -31,13 +31,27 @@ export function setUpAgents(agents, choose) {
   choice.onchange = () => choose(choice.value);
 }
 
-/** `onToken()` is called once the person has entered one. */
-export function setUpToken(onToken) {
-  const dialog = element("token-dialog");
+const WORDS = {
+  token: "This server requires a token",
+  tokenText: "Enter the token you were given. It is kept for this tab only.",
+  tokenLabel: "Token",
+  go: "Continue",
+  cancel: "Cancel",
+};
+
+/** The dialog that asks for a token. `onToken()` is called once the person has entered one. */
+export function setUpToken(onToken, words = WORDS) {
+  const token = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
+  const buttons = [h("button", { class: "button primary", value: "save" }, words.go), h("button", { class: "button plain", value: "cancel", formnovalidate: true }, words.cancel)];
+  const text = h("p", { id: "token-text" }, words.tokenText);
+  const label = h("label", { class: "visually-hidden", for: "token" }, words.tokenLabel);
+  const form = h("form", { method: "dialog" }, h("h2", { id: "token-title" }, words.token), text, label, token, h("div", { class: "dialog-actions" }, buttons));
+  const dialog = h("dialog", { class: "dialog", id: "token-dialog", "aria-labelledby": "token-title" }, form);
+  document.body.append(dialog);
   dialog.addEventListener("close", () => {
     if (dialog.returnValue !== "save") return;
-    writeToken(element("token").value.trim());
-    element("token").value = "";
+    writeToken(token.value.trim());
+    token.value = "";
     onToken();
   });
 }
