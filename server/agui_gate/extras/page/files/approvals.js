@@ -10,7 +10,7 @@ import { isWaiting } from "./components/core/ledger.js";
 import { grantText } from "./components/core/people.js";
 import { clock } from "./components/core/records.js";
 import { reveal } from "./components/core/reveal.js";
-import { fill, loadStrings, stringsFor } from "./components/core/strings.js";
+import { fill, stringsFor } from "./components/core/strings.js";
 import { humanize, summary } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
 import { askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
@@ -19,7 +19,6 @@ import { h } from "./dom.js";
 import { readToken } from "./storage.js";
 
 defineAguiGate();
-await loadStrings(lang);
 
 const words = wordsFor(lang);
 const say = (key, blanks) => fill(words, key, blanks);

@@ -1,10 +1,12 @@
 /** What the pages of people who decide and of operators share: the language, the theme, and the question for a token. */
 
+import { loadStrings } from "./components/core/strings.js";
 import { h } from "./dom.js";
 import { setUpToken } from "./frame.js";
 import { writeTheme } from "./storage.js";
 
 export const lang = navigator.language.toLowerCase().startsWith("de") ? "de" : "en";
+await loadStrings(lang);
 
 /** Change between light and dark. */
 export function turnTheme() {
