@@ -14,6 +14,7 @@ from agui_gate import adapter as ad
 from agui_gate.extras.audit.forms import accepted, cell
 from agui_gate.extras.audit.verification import verify
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.sql import trail_reader
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from tests.people.desk import Desk, Json, Model
 from tests.product.inprocess import request
@@ -245,3 +246,26 @@ async def test_a_reason_outlives_its_thread_until_the_key_of_its_person_is_gone(
 
 def drop(table: str) -> Steps[None]:
     yield Last([Statement(f"DELETE FROM {table}")])
+
+
+async def test_a_page_of_long_calls_ends_earlier_and_nothing_is_left_out(
+    store: FullStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trail_reader, "MOST_BYTES", 300)
+    monkeypatch.setattr("agui_gate.extras.audit.entries.MOST_BYTES", 60)
+    async with Desk(PEOPLE | BEN2, **PAIR).open(store) as desk:
+        for who, thread in (("ada", "t"), ("bob", "b"), ("ada", "c")):
+            approval_id = await desk.ask(who, thread=thread)
+            await desk.decide("cat", approval_id, False)
+        for who, number in (("aud", 9), ("ada", 6), ("cat", 3)):
+            seen: list[Json] = []
+            cursor, pages = "", 0
+            while cursor is not None:
+                query = f"limit=100&cursor={cursor}"
+                page = (await desk.get(who, "/audit", query)).json()
+                seen, cursor, pages = seen + page["entries"], page["next_cursor"], pages + 1
+            kinds = [one for one in seen if one["kind"] in ("asked", "shown", "rejected")]
+            assert len(kinds) == len({(one["thread_key"], one["seq"]) for one in kinds}) == number, who
+            assert pages > 1
+            lines = (await desk.get(who, "/audit", "format=jsonl")).body.decode().splitlines()
+            assert [json.loads(line) for line in lines] == seen

@@ -313,7 +313,7 @@ async def _trail(store: Used) -> None:
                 )
     newest = Link(2**63 - 1, 2**63 - 1, 2**31 - 1)
     for part in (Part(), Part(tenant=""), Part(tenant="", by="bob"), Part(owner="alice"), Part(approval_id="a1")):
-        await store.trail.read(part, newest, 2)
+        await store.trail.read(part, newest, 50)
     store.trail.keys = Keys([b"k" * 32])
     await store.trail.begin_keys()
     store.trail.keys = None

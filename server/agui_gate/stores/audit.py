@@ -94,8 +94,8 @@ class ReadableTrail(Protocol):
     """The keys by which what is added from now on is signed."""
 
     async def read(self, part: Part, before: Link, limit: int) -> Sequence[TrailEntry]:
-        """Returns up to ``limit`` events of a part, newest first, from behind that place. Of long results the record
-        has the beginning.
+        """Returns up to ``limit`` events of a part, newest first, from behind that place; fewer where records are long,
+        and none at the end. Of long results the record has the beginning.
         """
         ...
 

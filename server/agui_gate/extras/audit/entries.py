@@ -22,6 +22,8 @@ from agui_gate.stores.audit import Link, Part, TrailEntry, TrailStore
 
 STEP = 200
 """Events that are read at once."""
+MOST_BYTES = 4 * 1024 * 1024
+"""Characters of arguments that one page has, about; a single call may have more."""
 MOST_READ = 5_000
 """Events that one page looks at. Where few of them are wanted, the page is shorter, and its cursor goes on."""
 END = Link(2**63 - 1, 2**63 - 1, 2**31 - 1)
@@ -99,7 +101,7 @@ class Trail:
     async def page(self, limit: int, before: Link) -> tuple[list[Entry], Link | None]:
         """Returns up to ``limit`` entries from behind that place, and the place to go on from; None at the end."""
         found: list[Entry] = []
-        read = 0
+        read = size = 0
         before = self._latest(before)
         while read < MOST_READ:
             shown = await self._step(before)
@@ -110,9 +112,10 @@ class Trail:
                 entry = view(one, self._named, self._sees_all)
                 if self._wanted.fits(entry):
                     found.append(entry)
-                    if len(found) == limit:
+                    size += 0 if one.record is None else len(one.record.arguments)
+                    if len(found) == limit or size > MOST_BYTES:
                         return found, before
-            if len(shown) < STEP:
+            if not shown:
                 return found, None
             read += len(shown)
         return found, before
@@ -130,9 +133,10 @@ class Trail:
         return before if until is None else min(before, Link(until, -1, 0))
 
     async def _step(self, before: Link) -> list[TrailEntry]:
-        """Returns the next `STEP` events of all parts together."""
+        """Returns the next events of all parts together, `STEP` at most: as far back as each of them was read."""
         found_in = [await self._store.trail.read(one, before, STEP) for one in self._parts]
-        found = {one.link: one for some in found_in for one in some}
+        back = max((some[-1].link for some in found_in if some), default=before)
+        found = {one.link: one for some in found_in for one in some if one.link >= back}
         return [found[link] for link in sorted(found, reverse=True)][:STEP]
 
 

@@ -61,13 +61,14 @@ class Heads(Extension):
         heads: dict[str, Head] = {}
         since, newest, before = self._since, self._since, _END
         for _ in range(MOST // STEP):
-            found = [entry for entry in await self._store.trail.read(Part(), before, STEP) if entry.link > since]
+            read = await self._store.trail.read(Part(), before, STEP)
+            found = [entry for entry in read if entry.link > since]
             for entry in found:
                 heads.setdefault(entry.event.thread, entry.event.head)
             newest = max([newest, *(entry.link for entry in found)])
-            if len(found) < STEP:
+            if len(found) < len(read) or not read:
                 break
-            before = found[-1].link
+            before = read[-1].link
         for head in heads.values():
             log.info("audit_head", head=f"{head.thread}:{head.seq}:{head.hash}")
         self._since = newest

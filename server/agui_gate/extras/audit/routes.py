@@ -90,7 +90,7 @@ class AuditRoute:
             found: list[TrailEntry] = await self._store.trail.read(part, before, 100)
             if any(one.event.by == me for one in found):
                 return True
-            before = found[-1].link if len(found) == 100 else None
+            before = found[-1].link if found else None
         return False
 
 

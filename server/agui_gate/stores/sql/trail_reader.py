@@ -20,6 +20,11 @@ from agui_gate.stores.usage import ModelRequest
 if TYPE_CHECKING:
     from agui_gate.stores.sql.store import Operations
 
+MOST_BYTES = 4 * 1024 * 1024
+"""Bytes of records that are read at once; a single one may have more."""
+_LONG = ("arguments", "message", "decision", "people")
+"""The columns of a record that may be long; of its output there is the beginning."""
+
 _NEWEST = "ORDER BY at DESC, thread DESC, seq DESC LIMIT :most"
 _TOMBSTONE = Tombstone.__struct_fields__
 _OF_CALL = (
@@ -44,7 +49,7 @@ def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[
     text = f"SELECT {', '.join(EVENT)} FROM approval_events WHERE {where} {_NEWEST}"  # noqa: S608 our names
     values = {**msgspec.structs.asdict(part), **msgspec.structs.asdict(before), "of": part.tenant, "most": limit}
     (found,) = yield [Statement(text, values)]
-    events = [event_of(row) for row in found.rows]
+    events = yield from _as_many_as_fit(ledger, [event_of(row) for row in found.rows])
     ids = {"ids": ledger.variant.listed(sorted({event.approval_id for event in events if event.approval_id}))}
     among = ledger.variant.among("id", "ids")
     graves = f"SELECT {', '.join(_TOMBSTONE)} FROM tombstones WHERE tenant = :tenant AND {among}"  # noqa: S608 our names
@@ -68,6 +73,23 @@ def entries(ledger: Ledger, part: Part, before: Link, limit: int) -> Steps[list[
         )
         for event in events
     ]
+
+
+def _as_many_as_fit(ledger: Ledger, events: list[Event]) -> Steps[list[Event]]:
+    """Returns the first events, whose records have no more than `MOST_BYTES` together; one at least."""
+    ids = sorted({event.approval_id for event in events if event.approval_id})
+    if len(ids) < 2:
+        return events
+    size = " + ".join(f"coalesce({ledger.variant.size(name)}, 0)" for name in _LONG)
+    text = f"SELECT id, {size} FROM approvals WHERE tenant = :tenant AND {ledger.variant.among('id', 'ids')}"  # noqa: S608 ours
+    (found,) = yield [Statement(text, {"ids": ledger.variant.listed(ids)})]
+    sizes = dict(found.rows)
+    total = 0
+    for number, event in enumerate(events):
+        total += sizes.pop(event.approval_id, 0)
+        if total > MOST_BYTES and number:
+            return events[:number]
+    return events
 
 
 def _requests(ledger: Ledger, asked: Sequence[Event]) -> Steps[dict[str, ModelRequest]]:
