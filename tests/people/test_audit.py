@@ -259,7 +259,8 @@ async def test_a_page_of_long_calls_ends_earlier_and_nothing_is_left_out(
             await desk.decide("cat", approval_id, False)
         for who, number in (("aud", 9), ("ada", 6), ("cat", 3)):
             seen: list[Json] = []
-            cursor, pages = "", 0
+            cursor: str | None = ""
+            pages = 0
             while cursor is not None:
                 query = f"limit=100&cursor={cursor}"
                 page = (await desk.get(who, "/audit", query)).json()
