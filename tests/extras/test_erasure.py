@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,7 @@ from agui_gate.errors import ThreadBusy, Unavailable
 from agui_gate.extras.audit.keys import Keys, keyed
 from agui_gate.extras.audit.verification import verify
 from agui_gate.extras.erasure.erasure import Erasure
+from agui_gate.extras.erasure.export import Export
 from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers
 from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, WITHOUT_NAMES
@@ -375,3 +377,25 @@ def test_the_command_counts_erases_and_gives_a_receipt(tmp_path: Path) -> None:
     assert traces(url) == set()
     assert erase("--tenant", "acme") == (0, "Nothing is kept under this name.\n")
     assert erase("--target", "x:y", "--leave-providers")[0] == 2
+
+
+async def test_an_export_has_what_is_kept_about_a_person_and_nothing_of_others(url: str) -> None:
+    await worked(opened(url))
+    store = opened(url)
+    await store.start()
+    lines = [json.loads(msgspec.json.encode(line)) async for line in Export(store, Name("acme", ZOE)).lines()]
+    kinds = {one["kind"] for one in lines}
+    assert kinds >= {"export", "thread", "call_of_others", "event", "grant", "counted_call", "delivery", "budget"}
+    assert "model_request" in kinds
+    assert {one["id"] for one in lines if one["kind"] == "thread"} == {"PLANTED-thread", "mine"}
+    assert "PLANTED-message" in str([one for one in lines if one["kind"] == "thread"])
+    reasons = {one["reason"] for one in lines if one["kind"] == "event" and one["by"] == ZOE}
+    assert {"PLANTED-reason", "PLANTED-reason zoe", "PLANTED-reason by zoe"} <= reasons
+    (usage,) = [one for one in lines if one["kind"] == "model_request"]
+    assert (usage["input"], usage["output"]) == (3, 4)
+    (rejected,) = [one for one in lines if one["kind"] == "call_of_others" and one.get("decision")]
+    assert "arguments" not in rejected
+    await erasure(store).erase()
+    left = [one["kind"] async for one in Export(store, Name("acme", ZOE)).lines()]
+    assert left == ["export"]
+    await store.aclose()

@@ -39,6 +39,7 @@ COMMANDS = {
     "ops": ("agui_gate.cli.commands.ops", "List, stop and settle what belongs to anybody."),
     "notifications": ("agui_gate.cli.commands.notifications", "List what could not be delivered, and retry it."),
     "usage": ("agui_gate.cli.commands.usage", "Tell what models have used and cost."),
+    "export": ("agui_gate.cli.commands.export", "Print what is kept about a person."),
     "erase": ("agui_gate.cli.commands.erase", "Erase a person, with a receipt."),
     "audit": ("agui_gate.cli.commands.audit", "Verify and export the audit trail."),
     "settings": ("agui_gate.cli.commands.settings", "Print each setting, its value and its source."),

@@ -122,12 +122,8 @@ WITHOUT_NAMES = frozenset(
 _SUMS = ("requests", "failed", "unpriced", "input", "output", "cached_input", "cache_write_input", "reasoning", "cost")
 
 
-def change_page(
-    table: Table, who: Name, place: Sequence[Any], *, look: bool
-) -> Steps[tuple[int, Sequence[Any] | None]]:
-    """Changes the rows of a page, from behind ``place`` on; returns how many, and where to go on (None at the end).
-    ``look``: changes nothing.
-    """
+def rows_page(table: Table, who: Name, place: Sequence[Any]) -> Steps[tuple[list[Row], Sequence[Any] | None]]:
+    """Returns the rows of a page that have the name, from behind ``place`` on; and where to go on (None at the end)."""
     names = list(table.key)
     columns = [*names, *table.columns]
     text = (
@@ -135,17 +131,25 @@ def change_page(
         f"({', '.join(names)}) > ({', '.join(f':{name}' for name in names)}) ORDER BY {', '.join(names)} LIMIT {PAGE}"
     )
     (found,) = yield [Statement(text, dict(zip(names, place, strict=True)))]
+    rows = [dict(zip(columns, values, strict=True)) for values in found.rows]
+    is_last = len(rows) < PAGE
+    return [row for row in rows if table.change(who, row) is not None], None if is_last else found.rows[-1][
+        : len(names)
+    ]
+
+
+def change_page(
+    table: Table, who: Name, place: Sequence[Any], *, look: bool
+) -> Steps[tuple[int, Sequence[Any] | None]]:
+    """Changes the rows of a page; returns how many, and where to go on. ``look``: changes nothing."""
+    rows, after = yield from rows_page(table, who, place)
     batch: list[Statement] = []
-    number = 0
-    for values in found.rows:
-        row: Row = dict(zip(columns, values, strict=True))
+    for row in rows if not look else ():
         changed = table.change(who, row)
-        number += changed is not None
-        if changed is not None and not look:
-            batch += _statements(table, row, changed)
+        batch += [] if changed is None else _statements(table, row, changed)
     if batch:
         yield Last(batch)
-    return number, found.rows[-1][: len(names)] if len(found.rows) == PAGE else None
+    return len(rows), after
 
 
 def _statements(table: Table, row: Row, changed: Row | str) -> list[Statement]:

@@ -102,6 +102,20 @@ def _page(after: int) -> Steps[Sequence[tuple[int, int, str, str, str, str]]]:
     return found.rows
 
 
+async def records_of(do: Callable[..., Any], operations: "Operations", who: Name) -> AsyncIterator[Approval]:
+    """Yields the records of others that have the name."""
+    keys = sorted({key async for key in _records(do, who)})
+    for key in keys:
+        for record in await do("read", partial(_of_thread, operations, key)):
+            if erased_record(who, record) != record:
+                yield record
+
+
+def _of_thread(operations: "Operations", key: int) -> Steps[list[Approval]]:
+    (found,) = yield Last([Statement(operations.ledger.reading("thread = :key", listed=True), {"key": key})])
+    return operations.ledger.approvals(found)
+
+
 class TrailEraser:
     """Replaces the name. ``by``: who erases."""
 
