@@ -23,11 +23,13 @@ from agui_gate.extras.usage.budgets import OUTPUT_TOKENS, Budgets
 from agui_gate.extras.usage.meter import UsageMeter
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import as_csv, thread_view
+from agui_gate.extras.usage.retention import UsageRetention
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
+from agui_gate.stores.sql import usage_retention
 from agui_gate.stores.sql.usage import UsageLedger, ledger_of
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.usage import DAY_MS, BudgetSpent, ModelRequest, Spent, Want
@@ -501,3 +503,31 @@ async def test_usage_is_kept_beside_traces() -> None:
     assert found is not None
     assert (await meter.usage_of(found))["total"]["requests"] == 1
     await engine.aclose()
+
+
+async def test_old_usage_is_forgotten_and_budgets_of_days_that_are_over(
+    store: Store, ledger: UsageLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage_retention, "LOOK", 2)
+    today = store.now() // DAY_MS
+    for days in range(6):
+        used = asked(f"q{days}", at=store.now() - days * DAY_MS, of_tenant="b" if days % 2 else "")
+        await ledger.save([used], [Spent(f"all:{today - days}:", 1, 1)])
+    await ledger.save([], [Spent("odd", 1, 1)])
+
+    async def forget(days: int) -> int:
+        job = UsageRetention(ledger, days, clock=iter(range(0, 1000, 50)).__next__)
+        for _ in range(8):
+            await job.tick()
+        found = [await ledger.days("of_tenant", tenant, 0, today) for tenant in ("", "b")]
+        assert sum(len(lines) for lines, _ in found) == len(await _requests(ledger))
+        return len(await _requests(ledger))
+
+    assert await forget(0) == 6, "never"
+    spent = [await ledger.spent(f"all:{today - days}:") for days in range(6)] + [await ledger.spent("odd")]
+    assert spent == [(1, 1)] * 3 + [(0, 0)] * 3 + [(1, 1)]
+    assert await forget(3) == 4
+
+
+async def _requests(ledger: UsageLedger) -> list[ModelRequest]:
+    return [one for tenant in ("", "b") for one in (await ledger.requests("of_tenant", tenant))[0]]

@@ -37,6 +37,7 @@ from agui_gate.stores.sql import operations
 from agui_gate.stores.sql.limits import Held, count, hold
 from agui_gate.stores.sql.limits import Kind as LimitKind
 from agui_gate.stores.sql.usage import ledger_of
+from agui_gate.stores.sql.usage_retention import Place as UsagePlace
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.usage import DAY_MS, ModelRequest, Spent, Want
 from tests.stores.support import Clock, ask, gated, said
@@ -288,6 +289,9 @@ async def _usage(store: Used) -> None:
     for whose, value in (("owner", "alice"), ("of_tenant", "")):
         assert len((await ledger.days(whose, value, 0, 2))[0]) == len((await ledger.requests(whose, value))[0]) == 1
     assert len((await ledger.requests("owner", "alice", thread_id="used"))[0]) == 1
+    await ledger.reserve([Want("all:1:", 10, None)], 1, 1)
+    gone, place = await ledger.forget(1, UsagePlace())
+    assert (gone, place) == (3, UsagePlace())
 
 
 async def _lists(store: Used) -> None:

@@ -23,7 +23,7 @@ from tests.stores.support import Clock
 
 pytestmark = pytest.mark.anyio
 
-FEW = {"key", "id", "thread", "thread_id", "approval", "run_key", "alias", "was", "rowid", "seq", "person"}
+FEW = {"key", "id", "thread", "thread_id", "approval", "run_key", "alias", "was", "rowid", "seq", "person", "day"}
 """Columns of which few rows have the same value."""
 SMALL = {"threads_running", "approvals_unsettled"}
 """Indexes of what runs, and of what is at work or ended without anybody knowing how: read as a whole here and there."""

@@ -140,6 +140,8 @@ class Settings:
     """
     retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
     """Days after which the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
+    retention_usage_days: int = 0
+    """Days after which usage is deleted, where it is kept ([usage.md](usage.md)). 0: never."""
     max_connections: int = 0
     """Connections of `agui-gate serve`. 0: by the process's limit of open files, at most 10,000. Above: the connection
     that has been idle for longest is closed; if none is idle, 503 `unavailable`.

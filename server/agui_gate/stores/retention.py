@@ -69,6 +69,9 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     notices: int
     oldest_thread: int | None
     oldest_event: int | None
+    requests: int = 0
+    """Requests to models of which the usage is kept."""
+    oldest_request: int | None = None
 
 
 class RetentionStore(Protocol):

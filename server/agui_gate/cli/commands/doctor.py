@@ -292,6 +292,7 @@ def _held(tally: Tally, now: int) -> str:
         f"{tally.approvals:,} approvals ({tally.pending:,} pending)",
         f"{tally.events:,} audit events{_age(tally.oldest_event, now)}",
         f"{tally.tombstones:,} tombstones",
+        *([f"usage of {tally.requests:,} requests{_age(tally.oldest_request, now)}"] if tally.requests else []),
     ]
     return ", ".join(parts)
 

@@ -27,6 +27,7 @@ from agui_gate.extension import Extension, Server
 from agui_gate.extras.usage.budgets import BYTES_PER_TOKEN, OUTPUT_TOKENS, Budgets, Reservation
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import thread_view
+from agui_gate.extras.usage.retention import UsageRetention
 from agui_gate.extras.usage.store import HeldStore
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
@@ -78,6 +79,7 @@ class UsageMeter(Extension):
         self.ledger = ledger
         self._store = store if self._inner is None else self._inner.store(store)
         self.budgets = Budgets(self._settings.budgets, ledger, store)
+        self._retention = UsageRetention(ledger, self._settings.retention_usage_days)
         if self.budgets.has_money and not self.prices.has_any:
             raise ConfigurationError(
                 'AGUI_GATE_BUDGETS is in dollars, and there are no prices: pip install "agui-gate[prices]", '
@@ -100,6 +102,10 @@ class UsageMeter(Extension):
         """Starts the other meter."""
         if self._inner is not None:
             await self._inner.start(server)
+
+    async def tick(self) -> None:
+        """Forgets what is old."""
+        await self._retention.tick()
 
     async def stop(self) -> None:
         """Stops the other meter."""

@@ -49,6 +49,7 @@ _COUNTED: Mapping[str, int | str] = {
     "tombstones": "",
     "approval_events": -1,
     "outbox": 0,
+    "model_requests": "",
 }
 """The tables that are counted, and the place before their first row."""
 _WAITS = "state = 'pending' AND (expires_at IS NULL OR expires_at > :now)"
@@ -58,6 +59,7 @@ _COUNTS = {
     "tombstones": ("id", "1 AS one", "count(*)"),
     "approval_events": ("thread", "count(*) AS events", "coalesce(sum(events), 0)"),
     "outbox": ("id", "1 AS one", "count(*)"),
+    "model_requests": ("id", "at", "min(at)"),
 }
 """By table: what its rows are ordered by, what is read of them, and what that amounts to. Events go by whole chains."""
 
@@ -232,4 +234,6 @@ class Retention:
             notices=total("outbox", 0),
             oldest_thread=min((step[2] for step in counted["threads"] if step[2] is not None), default=None),
             oldest_event=await do("read", self.oldest_event),
+            requests=total("model_requests", 0),
+            oldest_request=min((step[1] for step in counted["model_requests"] if step[1] is not None), default=None),
         )

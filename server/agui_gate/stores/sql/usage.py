@@ -17,6 +17,7 @@ from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Kind, Operation, Statement, Steps
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.sql.usage_retention import Place, forget
 from agui_gate.stores.sql.variant import Variant
 from agui_gate.stores.usage import DAY_MS, BudgetSpent, Line, ModelRequest, Spent, Sums, Want, sums_of, together
 
@@ -168,6 +169,10 @@ class UsageLedger:
                 return found, True
             place = {"at": page[-1].at, "id": page[-1].id}
         return found, False
+
+    async def forget(self, days: int, place: Place) -> tuple[int, Place]:
+        """Takes one step in forgetting what is older than ``days``: see `usage_retention.forget`."""
+        return await self._do("write", lambda: forget(self._variant, days, place))
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
         return await self._store._do(kind, operation)
