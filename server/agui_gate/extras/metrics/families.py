@@ -5,6 +5,7 @@ names that come after that many are counted together, as ``other``.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
@@ -37,6 +38,33 @@ class Names:
                 return OTHER
             self._known.add(name)
         return name
+
+
+class _Remembered:
+    """Mixed into a metric: finds the child of labels that it had before by one look. There are few (`Names`)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self._children: dict[tuple[str, ...], Any] = {}
+        super().__init__(*args, **more)
+
+    def labels(self, *values: str) -> Any:
+        """Returns the child with these labels."""
+        child = self._children.get(values)
+        if child is None:
+            child = self._children[values] = super().labels(*values)  # type: ignore[misc]  # the metric's
+        return child
+
+
+class _Counter(_Remembered, Counter):  # type: ignore[misc]  # labels are never keywords here
+    pass
+
+
+class _Gauge(_Remembered, Gauge):  # type: ignore[misc]  # labels are never keywords here
+    pass
+
+
+class _Histogram(_Remembered, Histogram):  # type: ignore[misc]  # labels are never keywords here
+    pass
 
 
 class Families:
@@ -128,13 +156,13 @@ class Families:
         self.requests = self._counter("http_requests_total", "Requests that were answered.", "route", "status")
 
     def _counter(self, name: str, says: str, *labels: str) -> Counter:
-        return Counter(f"agui_gate_{name}", says, labels, registry=self.registry)
+        return _Counter(f"agui_gate_{name}", says, labels, registry=self.registry)
 
     def _seconds(self, name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"agui_gate_{name}", says, labels, buckets=buckets, registry=self.registry)
+        return _Histogram(f"agui_gate_{name}", says, labels, buckets=buckets, registry=self.registry)
 
     def _gauge(self, name: str, says: str, *labels: str) -> Gauge:
-        return Gauge(f"agui_gate_{name}", says, labels, registry=self.registry)
+        return _Gauge(f"agui_gate_{name}", says, labels, registry=self.registry)
 
 
 class _WithoutBirths:
