@@ -132,6 +132,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.approvals.out_of_band.DECIDE_SECONDS": (10.0, "A click waits for a run's last writes. After longer, people click again."),
     "agui_gate.approvals.edits.MAX_EDIT": (131072, "A person's edit of a text. The thread has room for what was asked, not for any amount more."),
     "agui_gate.extras.notices.connection.ATTEMPT_SECONDS": (10.0, "A healthy receiver answers in tenths of a second. With ten times as long, 64 hanging ones would keep their endpoint's worker for minutes."),
+    "agui_gate.extras.notices.connection.MAX_ADDRESSES": (4, "Two of each family; each has two seconds and more of ten."),
     "agui_gate.extras.notices.connection.MAX_HEAD": (16384, "Heads of real answers have one or two KB. A receiver that never ends its head fills no memory."),
     "agui_gate.extras.notices.connection.MAX_INTERIM": (5, "A server sends one or two (100, 103). Without a bound, a hostile one would send them until the attempt's time is over."),
     "agui_gate.extras.notices.delivery.CALL_SECONDS": (10.0, "As for `ATTEMPT_SECONDS`; a function has to call somebody, most often over HTTP."),

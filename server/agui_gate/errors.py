@@ -187,10 +187,14 @@ class UnsupportedMediaType(RequestError):
 
 
 class ProviderError(AguiGateError):
-    """A request to the model's provider failed. Subclasses say why (B19)."""
+    """A request to the model's provider failed. Subclasses say why (B19).
+
+    ``reached``: a provider may have kept something of it.
+    """
 
     status = 503
     code = "provider_unavailable"
+    reached = False
 
 
 class RateLimited(ProviderError):

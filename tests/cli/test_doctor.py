@@ -160,6 +160,7 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     await store.aclose()
     result = await asyncio.to_thread(cli, "doctor", "--store", f"sqlite:///{path}")
     assert result.exit_code == 0
+    assert "can be written; 1 thread (0.0 MB), 9 approvals (1 pending), " in result.stdout
     assert (
         "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them has ended\n"
         "  → Start a server on this store: it settles them.\n"

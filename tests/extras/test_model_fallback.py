@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -13,7 +14,14 @@ from agui_gate import adapter as ad
 from agui_gate.adapter import Abilities, Media, Text, TurnDone, TurnRequest, UserTurn
 from agui_gate.config.settings import Settings
 from agui_gate.core.transcript import AssistantTurn, CallPart, ConversationRef, Output, SettledCall
-from agui_gate.errors import ConfigurationError, ContextLength, ProviderAuth, ProviderUnavailable, RateLimited
+from agui_gate.errors import (
+    ConfigurationError,
+    ContentRefused,
+    ContextLength,
+    ProviderAuth,
+    ProviderUnavailable,
+    RateLimited,
+)
 from agui_gate.extras import model_fallback
 from agui_gate.extras.model_fallback import MOST_FAILURES, OPEN_SECONDS, Breaker, FallbackModels
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
@@ -101,6 +109,22 @@ async def test_a_refusal_is_an_answer(failure: Exception) -> None:
     assert second.requests == []
 
 
+@pytest.mark.parametrize(
+    ("origin", "reached", "kept"), [("one", True, True), ("one", False, False), ("two", True, False)]
+)
+async def test_a_refusal_after_a_failure_says_that_the_first_may_have_kept_something(
+    origin: str, reached: bool, kept: bool
+) -> None:
+    """Then its reference isn't used again: the next request sends the whole conversation."""
+    ref = ConversationRef(turn_id="", origin=origin, previous_response_id="resp_1")
+    models = FallbackModels(
+        [Model("one", [ProviderUnavailable("down", reached=reached)]), Model("two", [ContentRefused("no")])]
+    )
+    with pytest.raises(ContentRefused) as refused:
+        await asked(models, msgspec.structs.replace(HI, ref=ref))
+    assert refused.value.reached is kept
+
+
 async def test_after_the_first_event_there_is_no_way_back() -> None:
     second = Model("two", answer("never"))
     with pytest.raises(ProviderUnavailable, match="cut"):
@@ -111,17 +135,17 @@ async def test_after_the_first_event_there_is_no_way_back() -> None:
 @pytest.mark.parametrize(
     ("failures", "raised", "reached"),
     [
-        ((RateLimited("a"), RateLimited("b")), RateLimited, None),
+        ((RateLimited("a"), RateLimited("b")), RateLimited, False),
         ((RateLimited("a"), ProviderUnavailable("b", reached=False)), ProviderUnavailable, False),
         ((ProviderUnavailable("a"), ProviderUnavailable("b", reached=False)), ProviderUnavailable, True),
     ],
     ids=["busy", "not reached", "perhaps reached"],
 )
-async def test_none_can_answer(failures: Sequence[Exception], raised: type[Exception], reached: bool | None) -> None:
+async def test_none_can_answer(failures: Sequence[Exception], raised: type[Exception], reached: bool) -> None:
     models = FallbackModels([Model(str(place), [failure]) for place, failure in enumerate(failures)])
     with pytest.raises(raised, match="a None of 2 models") as caught:
         await asked(models)
-    assert getattr(caught.value, "reached", None) is reached
+    assert caught.value.reached is reached
 
 
 async def test_an_answer_of_nothing_is_none() -> None:

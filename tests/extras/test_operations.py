@@ -16,7 +16,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.transcript import Output
-from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, Unavailable
+from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
 from agui_gate.extras.operations.desk import MOST_RUNS
 from agui_gate.extras.operations.desk import Desk as OperatorsDesk
 from agui_gate.stores.base import LEASE_MS, Change
@@ -167,14 +167,21 @@ async def _stop(app: Any, thread: str, body: Any) -> Answer:
 
 
 async def test_threads_are_handed_on_but_for_those_that_are_busy_or_taken(tmp_path: Path) -> None:
-    store = SQLiteStore(str(tmp_path / "store.db"))
+    clock = Clock()
+    store = SQLiteStore(str(tmp_path / "store.db"), clock=clock)
     await store.start()
     for name in ("free", "busy", "taken"):
         await ask(store, gated(name, thread_id=name), thread_id=name)
     await ask(store, gated("other", principal="bob", thread_id="taken"), principal="bob", thread_id="taken")
     await store.lease_thread("alice", "busy", "support", "r9")
+    before = await store.read_thread("alice", "taken", whole=False)
+    clock.advance(5_000)
     desk = OperatorsDesk(store, "olga")
     told = await desk.hand_on("alice", "bob", "She has left.")
+    after = await store.read_thread("alice", "taken", whole=False)
+    assert before is not None
+    assert after is not None
+    assert (after.updated_at, after.run_key) == (before.updated_at, before.run_key)
     assert (told["threads"], sorted(told["left"])) == (["free"], ["busy", "taken"])
     assert [one.id for one in (await store.list_approvals("bob", limit=10)).approvals] == ["free", "other"]
     assert [one.id for one in (await store.list_approvals("alice", limit=10)).approvals] == ["busy", "taken"]
@@ -289,7 +296,7 @@ async def test_what_can_not_be_done_is_said() -> None:
     store = MemoryStore(clock=clock)
     await store.start()
     desk = OperatorsDesk(store, "olga")
-    with pytest.raises(Unavailable):
+    with pytest.raises(InvalidRequest, match="in memory"):
         await desk.hand_on("alice", "bob", "why")
     await ask(store, gated("a1"), gated("a2", runner="agent"))
     await store.move("a2", State.CLAIMED)

@@ -11,6 +11,7 @@ from starlette.routing import Mount, NoMatchFound
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
+from agui_gate.errors import Unavailable
 from agui_gate.http import routes
 from tests.product.inprocess import Parrot, request, started
 
@@ -50,6 +51,27 @@ async def test_one_is_matched_as_any_other(method: str, path: str, status: int) 
         assert answer.status == status
         if status == 307:
             assert re.fullmatch(r"http://\S+/copilotkit/info", answer.headers["location"])
+
+
+async def test_a_store_that_is_away_is_asked_patiently_once_and_then_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "READY_SECONDS", 0.05)
+    asked, is_away = 0, True
+
+    async def check() -> None:
+        nonlocal asked
+        asked += 1
+        if is_away:
+            raise Unavailable("away")
+
+    async with started(app()) as served:
+        monkeypatch.setattr(served.state.engine.store, "check", check)
+        assert (await request(served, "GET", "/readyz")).status == 503
+        assert asked > 1
+        asked = 0
+        assert (await request(served, "GET", "/readyz")).status == 503
+        assert asked == 1
+        is_away = False
+        assert [(await request(served, "GET", "/readyz")).status for _ in range(2)] == [200, 200]
 
 
 async def test_one_is_found_below_a_mount_too() -> None:

@@ -3,13 +3,15 @@
 import asyncio
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -18,9 +20,11 @@ from structlog.testing import capture_logs
 from agui_gate import ConfigurationError, Gate, Notice, Principal, create_app
 from agui_gate.approvals import outbox
 from agui_gate.config.settings import Settings
+from agui_gate.extras.notices import connection as connection_of
 from agui_gate.extras.notices import delivery as notice_delivery
 from agui_gate.extras.notices import steps
 from agui_gate.extras.notices.connection import ATTEMPT_SECONDS, Connection, Undelivered, is_allowed
+from agui_gate.extras.notices.courier import Notices
 from agui_gate.extras.notices.delivery import FIRST_MS, LONGEST_MS, Worker, again_ms, targets
 from agui_gate.extras.notices.endpoints import read_endpoints
 from agui_gate.extras.notices.notice import KINDS
@@ -32,7 +36,7 @@ from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, ids
 from tests.people.receivers import OLD, SECRET, Received, Receiver, receiving
 from tests.product.inprocess import started
-from tests.stores.support import Clock
+from tests.stores.support import Clock, gated
 
 pytestmark = pytest.mark.anyio
 
@@ -488,6 +492,65 @@ async def test_secrets_and_addresses_are_nowhere() -> None:
 )  # fmt: skip
 def test_addresses_that_are_not_public_are_refused(address: str) -> None:
     assert not is_allowed(ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["192.88.99.1", "168.63.129.16", "::ffff:168.63.129.16"])
+def test_so_are_public_ones_that_lead_inside(address: str) -> None:
+    assert not is_allowed(ip_address(address))
+    assert is_allowed(ip_address("168.63.129.17"))
+
+
+async def test_a_silent_address_leaves_time_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    async def open_or_hang(self: Connection, address: str, secure: Any) -> Any:
+        tried.append(address)
+        if len(tried) < 3:
+            await asyncio.Event().wait()
+        raise ConnectionRefusedError(111, "refused")
+
+    monkeypatch.setattr(connection_of, "ATTEMPT_SECONDS", 0.2)
+    monkeypatch.setattr(Connection, "_open", open_or_hang)
+    (endpoint,) = read_endpoints({"a": {"url": "https://a.example", "secrets": [SECRET]}})
+    connection = Connection(endpoint, lambda host, port: [f"93.184.215.{last}" for last in range(9)])
+    with pytest.raises(Undelivered, match="refused"):
+        await connection.check()
+    assert tried == [f"93.184.215.{last}" for last in range(4)]
+    connection.close()
+
+
+def test_a_function_that_hangs_does_not_keep_the_process() -> None:
+    program = """
+import asyncio, threading
+from agui_gate.extras.notices import delivery
+
+async def main():
+    delivery.CALL_SECONDS = 0.1
+    target = delivery.Callback(lambda notice: threading.Event().wait())
+    try:
+        await target.send(None)
+    except delivery.Undelivered as error:
+        print(error.outcome)
+    target.close()
+
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout.split()[-1:]) == (0, ["timeout"]), ended.stderr
+
+
+async def test_steps_of_a_tool_whose_source_is_away_are_not_planned_silently() -> None:
+    class Away:
+        sources, by_name = (object(),), dict[str, Any]()
+
+        async def ready(self) -> "Away":
+            return self
+
+    told = Notices([])
+    told._server = SimpleNamespace(engine=SimpleNamespace(members={"support": Away()}))  # type: ignore[assignment]
+    with capture_logs() as lines:
+        await told._plan(cast(Any, None), gated("a1"))
+    assert [(line["event"], line["approval"]) for line in lines] == [("steps_not_planned", "a1")]
 
 
 def test_public_addresses_and_named_networks_are_allowed() -> None:

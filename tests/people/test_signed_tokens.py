@@ -20,6 +20,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.extras.people import key_set
 from agui_gate.extras.people.key_set import FetchedKeys, read_keys
+from agui_gate.extras.people.signed_tokens import check_keys
 from agui_gate.http.auth import Admission
 from agui_gate_adapters.testkit.agui import serving
 from tests.people.desk import Desk
@@ -144,6 +145,18 @@ def test_settings_that_lack_something_stop_the_start(keys: Path, more: dict[str,
     given = {"jwt_issuer": ISSUER, "jwt_audience": (AUDIENCE,), "jwt_jwks": str(keys), **more}
     with pytest.raises(ConfigurationError, match=message):
         create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings(**given))
+
+
+async def test_doctor_reads_the_file_of_keys_once(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def counted(body: bytes) -> Any:
+        read.append(body)
+        return read_keys(body)
+
+    monkeypatch.setattr(key_set, "read_keys", counted)
+    assert (await check_keys(settings(keys))).ok
+    assert len(read) == 1
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------

@@ -189,6 +189,7 @@ class FallbackModels:
         attempts: list[Attempt] = []
         _attempts.set((self, attempts))
         failures: list[ProviderError] = []
+        is_kept = False  # by the one whose reference the request has
         for adapter in self._asked(request.transcript):
             if failures:
                 told = {"model": attempts[-1].adapter.origin, "code": attempts[-1].code, "why": failures[-1].message}
@@ -211,9 +212,12 @@ class FallbackModels:
                 if answered:
                     raise
                 failures.append(error)
+                is_kept |= error.reached and request.ref is not None and request.ref.origin == adapter.origin
                 self._failed(adapter)
             except AguiGateError as error:
                 _end(attempt, error.code)
+                if is_kept and isinstance(error, ProviderError):
+                    error.reached = True
                 raise
         raise _none_answered(failures)
 

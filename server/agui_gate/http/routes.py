@@ -107,7 +107,7 @@ class HealthRoutes:
     """Handlers that ask nobody who they are."""
 
     def __init__(self, server: HttpServer) -> None:
-        self._engine = server.engine
+        self._engine, self._is_away = server.engine, False
 
     async def healthy(self, request: Request) -> Response:
         """`GET /healthz`: the process answers."""
@@ -115,11 +115,13 @@ class HealthRoutes:
 
     async def ready(self, request: Request) -> Response:
         """`GET /readyz`: new runs are taken, and the store can be read and written, now or in a moment. Raises
-        `Unavailable` (503).
+        `Unavailable` (503): at once, where the store was away before.
         """
         await self._engine.start()
         self._engine.check_open()
-        await patiently(self._engine.store.check, READY_SECONDS)
+        seconds, self._is_away = 0.0 if self._is_away else READY_SECONDS, True
+        await patiently(self._engine.store.check, seconds)
+        self._is_away = False
         return JSONResponse({"status": "ready"})
 
 

@@ -128,7 +128,7 @@ class Turns:
             await self._listen(request, recorder, limits.turn_seconds)
         except BaseException as error:
             self._cut(recorder)
-            if isinstance(error, ProviderError) and not (isinstance(error, ProviderUnavailable) and error.reached):
+            if isinstance(error, ProviderError) and not error.reached:
                 self._continuation.ref = request.ref  # refused, or it never came there: nothing of it is kept there
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like

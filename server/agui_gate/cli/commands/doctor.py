@@ -288,11 +288,11 @@ def _held(tally: Tally, now: int) -> str:
     if not tally.threads and not tally.events:
         return "it is empty"
     parts = [
-        f"{tally.threads:,} threads ({tally.bytes / 1e6:,.1f} MB{_age(tally.oldest_thread, now)})",
-        f"{tally.approvals:,} approvals ({tally.pending:,} pending)",
-        f"{tally.events:,} audit events{_age(tally.oldest_event, now)}",
-        f"{tally.tombstones:,} tombstones",
-        *([f"usage of {tally.requests:,} requests{_age(tally.oldest_request, now)}"] if tally.requests else []),
+        f"{_count(tally.threads, 'thread')} ({tally.bytes / 1e6:,.1f} MB{_age(tally.oldest_thread, now)})",
+        f"{_count(tally.approvals, 'approval')} ({tally.pending:,} pending)",
+        f"{_count(tally.events, 'audit event')}{_age(tally.oldest_event, now)}",
+        _count(tally.tombstones, "tombstone"),
+        *([f"usage of {_count(tally.requests, 'request')}{_age(tally.oldest_request, now)}"] if tally.requests else []),
     ]
     return ", ".join(parts)
 
@@ -344,4 +344,4 @@ def _load(target: str | None, model: str | None) -> tuple[Finding, tuple[Agent, 
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

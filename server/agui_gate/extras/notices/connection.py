@@ -17,18 +17,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from agui_gate.extras.notices.endpoints import Endpoint, Network
 
 ATTEMPT_SECONDS = 10.0
 """Seconds that an attempt may take, from resolving the name to the answer's status."""
+MAX_ADDRESSES = 4
+"""Addresses of a host that are tried, one after the other. A silent one has its part of the time."""
 MAX_HEAD = 16 * 1024
 """Bytes of the head of an answer."""
 MAX_INTERIM = 5
 """Interim answers (1xx) that are passed over."""
 
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9]\d\d)[ \r]")
+_UNUSUAL = (IPv4Network("192.88.99.0/24"), IPv4Network("168.63.129.16/32"))
+"""Addresses that count as public and are not: a relay of 6to4, and the inside of a cloud's host."""
 _NAT64 = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
@@ -57,7 +61,8 @@ def is_allowed(address: Address, private: Sequence[Network] = ()) -> bool:
     if any(inner in network for network in private if network.version == inner.version):
         return True
     is_local = isinstance(inner, IPv6Address) and (inner.is_site_local or inner in _LOCAL_NAT64)
-    return inner.is_global and not inner.is_multicast and not inner.is_reserved and not is_local
+    is_unusual = is_local or any(isinstance(inner, IPv4Address) and inner in network for network in _UNUSUAL)
+    return inner.is_global and not inner.is_multicast and not inner.is_reserved and not is_unusual
 
 
 def _inner(address: Address) -> Address:
@@ -116,12 +121,14 @@ class Connection:
                 raise Undelivered("refused_address", "its address is in none of the networks in private = […]")
             raise Undelivered("refused_address", "its address is not public, and in no network in private = […]")
         secure = _tls() if endpoint.url.scheme == "https" else None
-        for address in allowed[:-1]:
+        each = ATTEMPT_SECONDS / (min(len(allowed), MAX_ADDRESSES) + 1)  # the last one has what is left
+        for address in allowed[: MAX_ADDRESSES - 1][: len(allowed) - 1]:
             try:
-                return await self._open(address, secure)
-            except OSError:
+                async with asyncio.timeout(each):
+                    return await self._open(address, secure)
+            except OSError:  # also of a silent one: TimeoutError
                 continue
-        return await self._open(allowed[-1], secure)
+        return await self._open(allowed[:MAX_ADDRESSES][-1], secure)
 
     async def _open(
         self, address: str, secure: ssl.SSLContext | None

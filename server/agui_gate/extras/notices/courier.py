@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import msgspec
+import structlog
 
 from agui_gate.concurrency import stop_tasks
 from agui_gate.config.settings import Settings
@@ -24,6 +25,8 @@ from agui_gate.stores.outbox import NoticeKind
 
 if TYPE_CHECKING:
     from agui_gate.http.server import HttpServer
+
+log = structlog.get_logger("agui_gate.notices")
 
 AT_ONCE = 20
 """Notices whose records are read at the same time."""
@@ -105,7 +108,11 @@ class Notices(Extension):
 
     async def _plan(self, deliveries: DeliveryStore, approval: Approval) -> None:
         assert self._server is not None
-        gate = await steps.gate_of(self._server.engine.members.get(approval.agent), approval)
+        agent = self._server.engine.members.get(approval.agent)
+        gate = await steps.gate_of(agent, approval)
+        if gate is None and agent is not None and agent.sources and not approval.is_held:
+            means = "Its tool's source is away, so nobody is reminded of this call, and it is not escalated."
+            log.warning("steps_not_planned", approval=approval.id, tool=approval.tool, means=means)
         if gate is not None and (gate.remind or gate.escalate):
             await deliveries.plan(steps.steps_of(approval, gate), approval.asked_at)
 

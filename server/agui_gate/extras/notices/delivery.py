@@ -9,9 +9,9 @@ import asyncio
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from agui_gate.extras.notices.notice import KINDS, Notice, notice_of, payload, w
 from agui_gate.extras.notices.steps import went_unasked
 from agui_gate.stores.base import Store
 from agui_gate.stores.deliveries import DeliveryStore, Waiting
+from agui_gate.turns.tool_threads import tool_threads
 
 BATCH = 64
 """Deliveries that a worker takes at once."""
@@ -116,7 +117,6 @@ class Callback:
 
     def __init__(self, function: OnNotice) -> None:
         self._function = function
-        self._threads = ThreadPoolExecutor(CALLS, "agui-gate-on-notice")
 
     async def send(self, notice: Notice) -> None:
         """See `Target`."""
@@ -132,13 +132,14 @@ class Callback:
         if inspect.iscoroutinefunction(self._function):
             await self._function(notice)
             return
-        result = await asyncio.get_running_loop().run_in_executor(self._threads, self._function, notice)
+        threads = tool_threads(CALLS, "on_notice")
+        async with threads.slot("", CALL_SECONDS) as slot:
+            result = await threads.run(slot, partial(self._function, notice))
         if isinstance(result, Awaitable):
             await result
 
     def close(self) -> None:
-        """See `Target`."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Holds nothing: a function that hangs is waited for by nobody, not even when the process ends."""
 
 
 class Worker:

@@ -204,11 +204,11 @@ class Desk:
         """Gives an owner's threads, with their approvals, to another one of the same tenant.
 
         Threads at which something is at work stay, and those of whose id the other one has one already: they are named
-        with why. Grants and the audit trail stay as they are. Raises `Unavailable` for a store in memory.
+        with why. Grants and the audit trail stay as they are. Raises `InvalidRequest` for a store in memory.
         """
         act, key, new = self._act(reason), self.owner(name), self._new_owner(to)
         if isinstance(self._store, MemoryStore):
-            raise Unavailable("A store in memory can't hand on threads.")
+            raise InvalidRequest("A store in memory can't hand on threads.", well_formed=True)
         if key == new:
             raise InvalidRequest("They belong to this owner already.", well_formed=True)
         if tenant_of(key) != tenant_of(new):
@@ -228,6 +228,9 @@ class Desk:
                 return {"from": _owner(key), "to": _owner(new), "threads": handed, "left": left}
 
     async def _hand_on(self, key: str, thread_id: str, agent: str, to: str, act: Act) -> None:
+        there = await self._store.read_thread(to, thread_id, whole=False)
+        if there is not None and there.id == thread_id:  # what is left isn't touched
+            raise InvalidRequest(f"The new owner has a thread {thread_id!r} already, so it stays.", well_formed=True)
         thread, run_key = await self._leased(key, thread_id, agent)
         try:
             await self._all.hand_on(thread, to, act, run_key)

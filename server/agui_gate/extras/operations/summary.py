@@ -141,7 +141,8 @@ class Summary:
     async def _count(self) -> Json:
         store: Any = self._engine.store
         tally = msgspec.structs.asdict(await store.tally())
-        times = {name: None if tally[name] is None else iso(tally[name]) for name in ("oldest_thread", "oldest_event")}
+        ages = [name for name in tally if name.startswith("oldest")]
+        times = {name: None if tally[name] is None else iso(tally[name]) for name in ages}
         return {"sizes": {**tally, **times, "at": iso(store.now())}}
 
 

@@ -62,6 +62,10 @@ class SignedTokens:
     ) -> None:
         self._rules, self._keys, self._fixed, self._revoked = rules, keys, fixed, revoked
 
+    async def count_keys(self) -> int:
+        """Returns how many keys of the issuer there are now. Raises `Unavailable` if they can't be had."""
+        return await self._keys.count()
+
     def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
         """Accepts these fixed tokens from now on, and no others, if there were some at the start."""
         if self._fixed is not None:
@@ -184,8 +188,7 @@ async def check_keys(settings: "Settings") -> Finding:
     """Returns whether the issuer's keys can be had (for `agui-gate doctor`)."""
     place = "at its URL" if "://" in settings.jwt_jwks else "in its file"
     try:
-        auth_of(settings)
-        number = await key_set(settings.jwt_jwks).count()
+        number = await auth_of(settings).count_keys()
     except ConfigurationError as error:
         return Finding("keys of the issuer", False, error.message, "Correct the AGUI_GATE_JWT_ settings.")
     except Unavailable:
