@@ -207,6 +207,26 @@ async def test_other_tenants_and_the_threads_of_others_stay(url: str) -> None:
     await store.aclose()
 
 
+@pytest.mark.parametrize("keys", [(), (KEY,)], ids=["plain", "signed"])
+async def test_a_thread_that_was_handed_on_stays_with_its_new_owner(url: str, keys: tuple[str, ...]) -> None:
+    store = opened(url, *keys)
+    async with Desk(PEOPLE).open(store) as desk:
+        await desk.decide("zoe", await desk.ask("zoe", thread="t"), False, reason="PLANTED-reason")
+    await store.start()
+    thread = await store.lease_thread(KEYED, "t", "support", "r1")
+    await store.operators.hand_on(thread, "acme\x1fben", Act("olga", "PLANTED has left"), "r1")
+    await store.commit(thread, Change(status="finished"), "r1")
+    await erasure(store).erase()
+    after = await store.read_thread("acme\x1fben", "t")
+    assert after is not None
+    assert [(one.thread_id, one.principal) for one in after.approvals] == [("t", "acme\x1fben")]
+    assert await wrong(store, *keys) == []
+    found = [event for event in (await store.read_events(limit=100)).events if event.kind == "handed_on"]
+    assert json.loads(found[0].body)["from"].startswith("acme\x1ferased-")
+    await store.aclose()
+    assert traces(url) == set()
+
+
 class Killed(BaseException):
     """The process ends."""
 

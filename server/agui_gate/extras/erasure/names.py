@@ -5,12 +5,12 @@ in lists of people. Roles are no names. Text that people wrote is not searched, 
 older version kept in plain.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from agui_gate.core import result_texts
-from agui_gate.core.approvals import Approval, Asker, Decision, People, State
+from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.audit import Event, digest
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.principals import checked_name, owner_key, tenant_of
@@ -19,9 +19,14 @@ from agui_gate.stores.sql.reasons import MEMBER
 
 Json = dict[str, Any]
 Row = dict[str, Any]
+T = TypeVar("T")
 Changed = Row | Literal["delete"] | None
 """What becomes of a row: new values of some columns, nothing of it, or (None) it stays as it is."""
 
+_NAMES = frozenset(
+    {"by", "person", "id", "editor", "approvers", "added", "absent", "from", "to", "handed_to", "handed_by"}
+)
+"""Members of a record's parts, and of events, that have names of people; also in lists."""
 _LOGIN = ("person", "acr", "amr", "auth_time", "jti", "address")
 GONE = "erased"
 """The encrypted reason of an event whose reason is gone, as if its key were."""
@@ -101,10 +106,11 @@ def erased_event(who: Name, event: Event, *, keeps_thread: bool) -> Event:
 
 def _erased_body(who: Name, event: Event) -> Json | None:
     """Returns the body of an event without the name; None where it has none."""
-    body = parse_object(event.body)
+    is_named = event.by == who.name or who.quoted[1:-1] in event.body
+    body = parse_object(event.body) if is_named else None
     if body is None:
         return None
-    new = {name: _erased_value(who, value) for name, value in body.items()}
+    new = _replaced(who, body)
     is_theirs = who.name in (event.by, body.get("person"))
     if is_theirs:
         new = {name: value for name, value in new.items() if name not in _LOGIN}
@@ -113,12 +119,6 @@ def _erased_body(who: Name, event: Event) -> Json | None:
         new.pop("reason", None)
         new[MEMBER] = GONE
     return None if new == body else new
-
-
-def _erased_value(who: Name, value: Any) -> Any:
-    if isinstance(value, list):
-        return [who.one(one) if isinstance(one, str) else one for one in value]
-    return who.owner(value) if isinstance(value, str) else value
 
 
 # --- records
@@ -133,28 +133,29 @@ def erased_record(who: Name, record: Approval) -> Approval:
     if decision != record.decision and record.decision is not None and record.state is State.REJECTED:
         told = result_texts.closed(State.REJECTED, record.decision.reason)
         output = result_texts.closed(State.REJECTED) if output == told else output
-    asker = record.asker and Asker(who.one(record.asker.id), who.one(record.asker.person))
-    people = record.people and _erased_people(who, record.people)
+    asker, people = _erased(who, record.asker), record.people
+    if people is not None:
+        said = [msgspec.structs.replace(yes, decision=_erased_decision(who, yes.decision)) for yes in people.said]
+        people = _erased(who, msgspec.structs.replace(people, said=tuple(said)))
     return msgspec.structs.replace(record, asker=asker, decision=decision, people=people, output=output)
 
 
 def _erased_decision(who: Name, made: Decision | None) -> Decision | None:
     if made is None or who.name not in (made.by, made.person):
-        return made
-    person = "" if made.by == who.name else who.pseudonym
-    return msgspec.structs.replace(made, by=who.one(made.by), person=person, reason=None, login=None)
+        return _erased(who, made)
+    person = "" if made.by == who.name else made.person
+    return _erased(who, msgspec.structs.replace(made, person=person, reason=None, login=None))
 
 
-def _erased_people(who: Name, people: People) -> People:
-    said = [msgspec.structs.replace(yes, decision=_erased_decision(who, yes.decision)) for yes in people.said]
-    return msgspec.structs.replace(
-        people,
-        said=tuple(said),
-        editor=who.one(people.editor),
-        approvers=_erased_list(who, people.approvers),
-        added=tuple(_erased_list(who, one) for one in people.added),
-    )
+def _erased(who: Name, part: T) -> T:
+    """Returns a part of a record without the name."""
+    return part if part is None else msgspec.convert(_replaced(who, msgspec.to_builtins(part)), type(part))
 
 
-def _erased_list(who: Name, listed: Any) -> Any:
-    return tuple(map(who.one, listed)) if isinstance(listed, tuple) else listed
+def _replaced(who: Name, value: Any, *, is_name: bool = False) -> Any:
+    """Returns JSON without the name, where it is the value of a member that has one. ``is_name``: of such a member."""
+    if isinstance(value, dict):
+        return {name: _replaced(who, one, is_name=name in _NAMES) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(who, one, is_name=is_name) for one in value]
+    return who.owner(who.one(value)) if is_name and isinstance(value, str) else value
