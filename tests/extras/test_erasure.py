@@ -4,13 +4,13 @@ import asyncio
 import json
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import psycopg
 import pytest
 from click.testing import CliRunner
 
@@ -44,6 +44,7 @@ from tests.people.desk import Desk
 from tests.product.inprocess import run, run_body, started, user
 from tests.requirements import shows
 from tests.stores.support import ask, gated, said
+from tests.support.servers import programs
 
 pytestmark = [pytest.mark.anyio, shows("K1")]
 
@@ -134,14 +135,12 @@ def opened(url: str, *keys: str) -> FullStore:
 
 
 def dump(url: str) -> bytes:
-    """All bytes of all files of a SQLite store; of PostgreSQL every row of every table, as text."""
+    """All bytes of all files of a SQLite store; of PostgreSQL what pg_dump writes."""
     if url.startswith("sqlite"):
         path = Path(url.removeprefix("sqlite:///"))
         return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()) if file.name.startswith(path.name))
-    with psycopg.connect(url) as connection:
-        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
-        found = [connection.execute(f"SELECT t::text FROM {name} AS t".encode()).fetchall() for (name,) in names]
-    return repr(found).encode()
+    pg_dump = str(programs() / "pg_dump")
+    return subprocess.run([pg_dump, "--dbname", url], check=True, capture_output=True, timeout=60).stdout
 
 
 def traces(url: str) -> set[bytes]:
