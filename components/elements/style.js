@@ -120,8 +120,6 @@ export const style = `
   /* The card */
 
   .card {
-    content-visibility: auto;
-    contain-intrinsic-block-size: auto 250px;
     scroll-margin-block: 14px;
     border: 1px solid var(--_wait-line);
     border-radius: var(--_radius);

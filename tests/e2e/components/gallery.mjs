@@ -67,7 +67,7 @@ const html = (look) => `<!doctype html><html lang="en"><meta charset="utf-8"><me
   section > h2 { font: 12px monospace; color: gray; margin: 0 0 4px; } ${LOOKS[look]}</style><script type="module" src="/page.js"></script><body>`;
 
 const server = createServer(({ url }, response) => {
-  const [type, text] = url.endsWith("page.js") ? ["text/javascript", script] : url.endsWith("agui-gate.js") ? ["text/javascript", readFileSync(new URL("agui-gate.js", BUNDLE))] : ["text/html", html(url.slice(1) || "light")];
+  const [type, text] = url.endsWith("page.js") ? ["text/javascript", script] : url.endsWith(".js") ? ["text/javascript", readFileSync(new URL(url.slice(1), BUNDLE))] : ["text/html", html(url.slice(1) || "light")];
   response.writeHead(200, { "content-type": type }).end(text);
 }).listen(0, "127.0.0.1");
 await new Promise((done) => server.on("listening", done));

@@ -146,7 +146,7 @@ test("an id that is not there, and a chat that is deleted, are told in the card"
   await done(page);
 });
 
-test("forty open cards: one clock, one sheet, no observer each, and only those on screen are laid out", async () => {
+test("forty open cards: one clock, one sheet, few elements, no observer", async () => {
   const page = await open("", { script: `
     const count = (name) => { const Usual = window[name]; counts[name] = 0; window[name] = new Proxy(Usual, { construct: (Own, given) => (counts[name]++, new Own(...given)), apply: (act, self, given) => (counts[name]++, act.apply(self, given)) }); };
     window.counts = {};
@@ -163,19 +163,28 @@ test("forty open cards: one clock, one sheet, no observer each, and only those o
     };` });
   await page.waitForFunction(() => window.forty);
   const told = await page.evaluate(async () => {
-    const times = [];
-    for (let turn = 0; turn < 9; turn++) {
-      const began = performance.now();
-      await window.forty();
-      times.push(performance.now() - began);
+    async function nine() {
+      const times = [];
+      for (let turn = 0; turn < 9; turn++) {
+        const began = performance.now();
+        await window.forty();
+        times.push(performance.now() - began);
+      }
+      return times.sort((one, other) => one - other).map((ms) => ms.toFixed(1)).join(" ");
     }
+    const all = await nine();
     const cards = await window.forty();
+    const counts = { ...window.counts };
+    const sheet = new CSSStyleSheet(); // as docs/components.md says
+    sheet.replaceSync("agui-confirm-card::part(card) { content-visibility: auto; contain-intrinsic-size: auto 250px }");
+    document.adoptedStyleSheets = [sheet];
+    const some = await nine();
     const { children } = cards[0].shadowRoot;
-    return { counts: window.counts, times: times.sort((one, other) => one - other), nodes: children[0].querySelectorAll("*").length, sheets: new Set(cards.flatMap((card) => card.shadowRoot.adoptedStyleSheets)).size, isSkipped: !cards.at(-1).shadowRoot.querySelector("button").checkVisibility({ contentVisibilityAuto: true }), isShown: cards[0].shadowRoot.querySelector("button").checkVisibility({ contentVisibilityAuto: true }) };
+    return { counts, all, some, nodes: children[0].querySelectorAll("*").length, sheets: new Set(cards.flatMap((card) => card.shadowRoot.adoptedStyleSheets)).size };
   });
-  console.log(`# forty cards, made and laid out, nine times: ${told.times.map((ms) => ms.toFixed(1)).join(" ")} ms`);
+  console.log(`# forty cards, made and laid out, nine times: ${told.all} ms; only those on screen: ${told.some} ms`);
   assert.deepEqual(told.counts, { setInterval: 10, ResizeObserver: 0, IntersectionObserver: 0, CSSStyleSheet: 1 }); // a clock each time, as it stops when nobody listens
-  assert.deepEqual({ sheets: told.sheets, isSkipped: told.isSkipped, isShown: told.isShown }, { sheets: 1, isSkipped: true, isShown: true });
+  assert.equal(told.sheets, 1);
   assert.ok(told.nodes <= 45, `${told.nodes} elements in a card`);
   await done(page);
 });
