@@ -37,7 +37,7 @@ const states = {
   refused: () => card({ refused: "The edit was refused." }), "already ran": () => card({ already_ran: [ran] }), asker: () => card({ agent: "billing" }),
   notice: () => card({}, { notice: "The server can't be reached. It is tried again, and what you typed stays here." }),
   "no ask": () => Object.assign(document.createElement("agui-confirm-card"), { notice: "You have to log in to see and decide this. What you typed stays here." }),
-  hidden: () => card({ message: null, arguments: { order_id: "10\\u200b03", amount: 20, note: "\\u202eevil" } }), "no fields": () => card({ editable: [], arguments: {} }),
+  hidden: () => card({ message: null, effective_arguments: { order_id: "10\\u200b03", amount: 20, note: "\\u202eevil" } }), "no fields": () => card({ editable: [], arguments: {} }),
   decided: () => card({}, { draft: { approved: true, edits: { amount: 15 } } }), sending: () => after(card(), (node) => node.press("a")),
   approved: () => card({}, { record: row({ state: "done", decision: yes, effective_arguments: { order_id: "1003", amount: 15, note: "Parcel lost" } }) }),
   rejected: () => card({}, { record: row({ state: "rejected", decision: { ...yes, approved: false, reason: "too much" } }) }), unknown: () => card({}, { record: row({ state: "unknown", decision: yes }) }),
