@@ -8,17 +8,18 @@ from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, tool
 from agui_gate.approvals.expiry_job import LOOK_SECONDS, ExpiryJob
-from agui_gate.core.approvals import Approval
+from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import Unavailable
 from agui_gate.extras.inbox import feed as inbox
 from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.base import EXPIRE, STOP_MS, Expired
+from agui_gate.stores.base import EXPIRE, STOP_MS, Change, Expired, Thread
+from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import TIMEOUT, Parrot
 from tests.requirements import shows
-from tests.stores.support import gated
+from tests.stores.support import Clock, gated
 
 pytestmark = [pytest.mark.anyio, shows("B26")]
 
@@ -120,6 +121,33 @@ async def test_a_call_that_another_replica_asked_about_expires_and_is_told_thoug
     finally:
         await watcher.aclose()
         await looks.aclose()
+
+
+async def test_a_run_ends_with_what_it_asked_though_that_has_expired_already() -> None:
+    """Else its model would ask again and again, of a gate that gives nobody the time to answer."""
+    clock = Clock()
+
+    class Slow(MemoryStore):
+        async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+            await super().commit(thread, change, run_key)
+            clock.advance(1_000 if change.approvals else 0)
+
+    @tool(gate=Gate(expires_after=1))
+    async def refund(order_id: str) -> str:
+        """Refund."""
+        return order_id
+
+    model = Parrot()
+    agent = Agent(name="support", model=model, tools=[refund])
+    engine = Engine([agent], Slow(clock=clock))
+    await engine.start()
+    run = await engine.run(agent, RunInput("t", "r", [Message("user", id="u", content="refund")]), "alice")
+    assert run.task is not None
+    await run.task
+    (asked,) = (await engine.store.list_approvals("alice", limit=10, which="decided")).approvals
+    assert asked.state is State.EXPIRED
+    assert len(model.requests) == 1
+    await engine.aclose()
 
 
 @pytest.fixture

@@ -169,6 +169,12 @@ async def test_one_step_reads_little(
     monkeypatch.setattr(in_sql, "READ", 3_000)
     store: FullStore = SQLiteStore(path, clock=clock) if kind == "sqlite" else PostgresStore(tables, clock=clock)
     await store.start()
+    for name in ("done", "over", "ended"):
+        thread = await store.lease_thread("alice", name, "support", name)
+        await store.commit(thread, Change(entries=said("x" * 2_000), status="finished"), name)
+    clock.advance(DAY)
+    swept = await store.sweep(THREADS)
+    assert (swept.threads, swept.place) == (3, BEGINNING), "in one step: what finished is not read"
     lengths: dict[str, tuple[int, RunStatus]] = {
         **{f"t{number}": (1_000, "waiting") for number in range(6)},
         "long": (4_000, "waiting"),

@@ -7,10 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agui_gate.core.approvals import RAN, UNFINISHED, Decision, State
+from agui_gate.core.approvals import RAN, UNFINISHED, Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound
+from agui_gate.stores.base import MAX_LISTED
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.operations import Result
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.tombstones import Tombstone
 from tests.stores.support import Clock, ask, gated
@@ -95,6 +99,30 @@ async def test_tombstones_are_their_principals_and_found_by_thread_and_by_approv
     assert [tomb.id for tomb in await store.tombstones("alice", approval_id="a2")] == ["a2"]
     assert await store.tombstones("alice", approval_id="b1") == []
     assert [tomb.id for tomb in await store.tombstones("alice", limit=1)] == ["a2"]
+
+
+async def test_long_outputs_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may have a hundred of them, of megabytes each; all that is left of each is its digest."""
+    read: list[int] = []
+    approvals = Ledger.approvals
+
+    def watch(result: Result) -> list[Approval]:
+        found = approvals(result)
+        read.append(sum(len(one.output.content) for one in found if one.output is not None))
+        return found
+
+    store = MemoryStore()
+    await store.start()
+    await ask(store, gated("a1"), gated("a2"))
+    for name in ("a1", "a2"):
+        await store.move(name, State.CLAIMED)
+        await store.move(name, State.DONE, output=Output(name * MAX_LISTED))
+    thread = await store.lease_thread("alice", "t", "support", "delete", whole=False)
+    monkeypatch.setattr(Ledger, "approvals", staticmethod(watch))
+    await store.delete_thread(thread, "delete")
+    assert read == [2 * (MAX_LISTED + 1), 2 * MAX_LISTED, 2 * MAX_LISTED]
+    left = {tomb.id: tomb.output_digest for tomb in await store.tombstones("alice")}
+    assert left == {name: sha(name * MAX_LISTED) for name in ("a1", "a2")}
 
 
 async def test_nothing_that_was_said_is_left_in_the_file(path: str) -> None:
