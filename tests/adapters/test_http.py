@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common.failures import Api, ErrorReply, Failure
 from agui_gate_adapters.common.http import Http
@@ -71,15 +72,18 @@ async def test_a_reply_that_is_no_stream_is_the_right_error(answer: Response, co
 
 async def test_ids_stand_in_paths_and_the_key_in_its_own_header() -> None:
     stream = Response(b"data: {}\n\n", media_type="text/event-stream")
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     async with ferry(stream) as (http, seen):
+        token = TRACE_HEADERS.set({"traceparent": trace})
         response = await http.at("rooms", "a/../b?c#d é", "turns").open(b'{"x": 1}')
+        TRACE_HEADERS.reset(token)
         assert await response.aread() == b"data: {}\n\n"
         await response.aclose()
         with pytest.raises(Failure, match="can't be a part of an address"):
             await http.at("rooms", "..", "turns").open(b"{}")
     (request,) = seen
     assert request.scope["raw_path"] == b"/v1/rooms/a%2F..%2Fb%3Fc%23d%20%C3%A9/turns"
-    assert request.headers["x-ferry-key"] == "k"
+    assert (request.headers["x-ferry-key"], request.headers["traceparent"]) == ("k", trace)
     assert "authorization" not in request.headers
 
 

@@ -284,6 +284,16 @@ def test_a_pause_is_no_end() -> None:
     assert done == TurnDone(usage=Usage("anthropic", "claude-x", 20, 10, 30))
 
 
+@pytest.mark.parametrize(("said", "fits"), [("Let me see.", True), (" ", False)])
+def test_thinking_behind_a_blank_text_does_not_fit_a_request(said: str, fits: bool) -> None:
+    """The API takes no blank text, and no thinking from where something is left out."""
+    machine = MessageMachine("m", may_pause=True)
+    use = tool_use(2, '{"q":1}', call_id="srvtoolu_1", kind="server_tool_use", name="web_search")
+    read(started(), *text(0, said), *thinking(1, "Hm"), *use, *ended("pause_turn"), machine=machine)
+    assert machine.paused is not None
+    assert machine.paused.thinking_fits is fits
+
+
 @pytest.mark.parametrize("blocks", [[], tool_use(0, "{}")], ids=["nothing", "a call of ours"])
 def test_what_can_t_go_on_ends(blocks: list[Json]) -> None:
     machine = MessageMachine("m", may_pause=True)

@@ -6,7 +6,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +151,16 @@ async def test_broken_answers_are_told(kind: str, answer: bytes) -> None:
 
 async def test_interim_answers_without_end_are_told() -> None:
     answer = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n" * (MAX_OVERHEAD // 30)
-    async with Upstream(None, answer).serving() as upstream, client("wire") as http:
-        with pytest.raises(httpx2.RemoteProtocolError):
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await upstream.request(reader)
+        writer.write(answer)
+        with suppress(ConnectionError):
+            await reader.read()  # it ends nothing by itself
+
+    upstream = Upstream(serve)
+    async with upstream.serving(), client("wire") as http:
+        with pytest.raises(httpx2.RemoteProtocolError, match="too much around the body"):
             await post(http, upstream.url)
 
 

@@ -179,6 +179,11 @@ def test_content_as_a_list() -> None:
     ]  # fmt: skip
 
 
+def test_reasoning_that_nothing_follows_ends() -> None:
+    events = feed(c({"reasoning": "a"}), end(), DONE)
+    assert events[2:] == [ReasoningEnd("reasoning-1", private={"field": "reasoning"}), TurnDone()]
+
+
 def test_text_and_reasoning_may_take_turns() -> None:
     events = feed(c({"reasoning": "a"}), say("b"), c({"reasoning": "c"}), say("d"), end(), DONE)
     starts = [event.key for event in events if isinstance(event, TextStart | ReasoningStart)]
@@ -241,6 +246,9 @@ ADDRESSED: dict[str, tuple[list[bytes], list[tuple[str, str, str]]]] = {
     "the name first, the id later": (
         [t(call("", "w", index=0)), t(call(PARIS, index=0, id="a")), t(call("", index=0, id="a"))],
         [("minted-0", "w", PARIS)]),
+    "a name with every piece, cut behind a brace": (
+        [t(call('{"a":{"b":1}', "w", index=0)), t(call(',"c":2}', "w", index=0))],
+        [("minted-0", "w", '{"a":{"b":1},"c":2}')]),
     "an empty delta of the same name at the end": (
         [t(call(PARIS, "w", index=0, id="a")), t(call("", "w", index=0))], [("a", "w", PARIS)]),
 }  # fmt: skip
