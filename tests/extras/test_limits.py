@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from agui_gate.extras.limits import read_limits
 from agui_gate.extras.people.rules import RuleContext
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sql.usage import ledger_of
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk
@@ -272,9 +273,15 @@ async def test_decisions_lost_runs_and_expired_calls_do_not_count() -> None:
     await store.aclose()
 
 
-async def test_several_processes_begin_no_run_and_no_thread_too_many(tmp_path: Path) -> None:
-    """Four stores on one file, as four processes have them."""
-    stores = [SQLiteStore(str(tmp_path / "store.db")) for _ in range(4)]
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_several_processes_begin_no_run_and_no_thread_too_many(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Four stores on one database, as four processes have them."""
+    stores: list[Any] = [SQLiteStore(str(tmp_path / "store.db")) for _ in range(4)]
+    if kind == "postgres":
+        url = request.getfixturevalue("database")
+        stores = [PostgresStore(url) for _ in range(4)]
     for store in stores:
         await store.start()
         limits_of.limit_store(store, ("principal:runs=3", "tenant:threads=5"))
@@ -290,6 +297,23 @@ async def test_several_processes_begin_no_run_and_no_thread_too_many(tmp_path: P
     assert sum(begun) == 5
     for store in stores:
         await store.aclose()
+
+
+async def test_several_processes_leave_no_call_too_many_waiting(tmp_path: Path) -> None:
+    """Four servers on one file, whose runs ask at the same time: each counts after it has recorded its own."""
+    offices, limits = [Office() for _ in range(4)], ("principal:approvals=2",)
+    async with AsyncExitStack() as up:
+        for office in offices:
+            await up.enter_async_context(office.open(f"sqlite:///{tmp_path}/store.db", limits=limits))
+        runs = [office.begin("ada", f"t{number}", "refund") for number, office in enumerate(offices * 3)]
+        answers = await asyncio.gather(*runs)
+        waiting = (await offices[0].get("ada", "/approvals", "state=pending")).json()["approvals"]
+        assert {answer.status for answer in answers} <= {200, 429}
+        assert len(waiting) <= 2
+        rejected = [one for one in await offices[0].trail() if one.kind == "rejected"]
+        asked = [one for one in await offices[0].trail() if one.kind == "asked"]
+        assert len(asked) == len(waiting) + len(rejected) >= 2
+        assert all(office.ran == [] for office in offices)
 
 
 @pytest.mark.parametrize(
