@@ -10,6 +10,7 @@ import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
+from agui_gate.errors import Unavailable
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.people.issuer import AUDIENCE, ISSUER, public, write
@@ -102,6 +103,17 @@ def test_a_bus_that_answers_is_named_without_its_password(cli: Cli, valkey: Valk
     assert result.exit_code == 0
     assert f"✓ bus: redis://alice:********@127.0.0.1:{valkey.port} answers\n" in result.stdout
     assert "s3cr3t" not in result.output
+
+
+def test_a_full_disk_is_no_wrong_setting(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(_: SQLiteStore) -> None:
+        raise Unavailable("The store is not available: the disk is full.")
+
+    assert cli("migrate", "--store", "sqlite:///x.db").exit_code == 0
+    monkeypatch.setattr(SQLiteStore, "check", full)
+    result = cli("doctor", "--store", "sqlite:///x.db")
+    assert result.exit_code == 1
+    assert "✗ store: The store is not available: the disk is full.\n  → Make it available again" in result.stdout
 
 
 def test_the_bus_of_a_postgresql_store(cli: Cli, database: str) -> None:

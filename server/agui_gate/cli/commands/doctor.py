@@ -21,7 +21,7 @@ from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import DEFAULT, Settings, load_settings
-from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.errors import AguiGateError, ConfigurationError, Unavailable
 from agui_gate.extra_loader import load
 from agui_gate.stores.base import Named
 from agui_gate.stores.retention import DAY_MS, Tally
@@ -240,7 +240,10 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
     except AguiGateError as error:
         source = settings.source("store")
         named = "AGUI_GATE_STORE" if source == DEFAULT else source
-        yield Finding("store", False, error.message, f"Correct {named}, or what it points at.")
+        fix = f"Correct {named}, or what it points at."
+        if isinstance(error, Unavailable):
+            fix = "Make it available again; the servers go on by themselves. docs/runbook.md says more."
+        yield Finding("store", False, error.message, fix)
         return
     yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
