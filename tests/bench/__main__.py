@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from tests.bench import figures, parsing, sdk, stalls
+from tests.bench import conversations, figures, parsing, sdk, stalls
 from tests.bench.machine import LOAD, Load, pin, raise_file_limit, remember_cores
 from tests.bench.readers import fan_out
 from tests.bench.report import Row, table
@@ -25,6 +25,7 @@ IN_PROCESS = {
     "parts": figures.parts,
     "parsing": parsing.parsing,
     "wake-up": figures.fanning_out,
+    "watchers": figures.watching,
 }
 OVER_SOCKETS = {
     "deltas": Contest.deltas,
@@ -32,9 +33,14 @@ OVER_SOCKETS = {
     "paced": Contest.paced,
     "readers": fan_out,
     "short": Contest.short,
-    "stores": Contest.stores,
-    "history": Contest.history,
+    "first": conversations.first_events,
+    "history": conversations.histories,
+    "earlier": conversations.earlier_runs,
+    "gated": conversations.gated_cycles,
+    "stores": conversations.stores,
+    "rest": conversations.resting_threads,
     "memory": Contest.memory,
+    "streams": conversations.sustained_streams,
 }
 NAMES = (*OVER_SOCKETS, *IN_PROCESS, "sdk", "stalls")
 QUICK = Effort(rounds=3, seconds=0.25, window=1.0, held=500)

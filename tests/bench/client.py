@@ -4,10 +4,15 @@ What they hold is judged after the clock stopped (`checking`).
 """
 
 import asyncio
-from typing import cast
+import re
+import time
+from typing import Self, cast
 
 END = b"\r\n0\r\n\r\n"
 """The last chunk. No JSON holds it: line breaks are escaped there."""
+
+_STAMP = re.compile(rb"@(\d+) ")
+"""The clock in a paced delta (`work.paced_word`)."""
 
 RUN_SECONDS = 60
 """The longest a run may take."""
@@ -22,7 +27,7 @@ class Connection(asyncio.Protocol):
         self._end: asyncio.Future[None] | None = None
 
     @classmethod
-    async def to(cls, port: int) -> "Connection":
+    async def to(cls, port: int) -> Self:
         """Connect to a server of this machine."""
         return (await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port))[1]
 
@@ -72,6 +77,21 @@ class Connection(asyncio.Protocol):
     def _fail(self, reason: str) -> None:
         if self._end is not None and not self._end.done():
             self._end.set_exception(RuntimeError(reason))
+
+
+class Dated(Connection):
+    """A connection that notes how late the deltas of a paced stream come, in ms, and keeps nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lags: list[int] = []
+
+    def data_received(self, data: bytes) -> None:
+        """Notes it."""
+        if not self.lags:
+            self.parts.append(data)
+        now = time.monotonic_ns() // 1_000_000
+        self.lags += [now - int(stamp) for stamp in _STAMP.findall(data)]
 
 
 async def open_upstream(port: int) -> int:

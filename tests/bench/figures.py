@@ -6,8 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from itertools import count
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -20,8 +22,10 @@ from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.sse import FrameEncoder, SSESplitter
 from agui_gate.core.transcript import Entry
+from agui_gate.extras.inbox.feed import LOOK_SECONDS, Inbox, Waiting
 from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.protocol.request_decoder import decode
+from agui_gate.stores.sqlite.store import SQLiteStore
 from agui_gate.threads.reconciliation import import_history
 from agui_gate.turns.turn_recorder import TurnRecorder
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
@@ -139,6 +143,36 @@ def reader_seconds(deltas: int = 2000, more: int = 10) -> float:
 
         alone, together = (best(partial(drained, count), 3 * REPEATS) for count in (1, 1 + more))
     return max(0.0, together - alone) / deltas / more
+
+
+def watching(watchers: int = 1000) -> list[Row]:
+    """Jobs of the store a second while so many principals watch their approvals, and nothing happens."""
+    with ThreadPoolExecutor(1) as beside:
+        jobs = beside.submit(asyncio.run, _jobs_of_a_look(watchers)).result()
+    return [Row(what=f"store jobs a second, {watchers:,} idle watchers", unit="", ours=jobs / LOOK_SECONDS, goal=2)]
+
+
+async def _jobs_of_a_look(watchers: int) -> int:
+    with TemporaryDirectory(prefix="agui-gate-bench-") as folder:
+        store, names = SQLiteStore(f"{folder}/bench.db"), [f"user-{number}" for number in range(watchers)]
+        await store.start()
+        jobs, do = 0, store._do
+
+        async def counted(kind: Any, operation: Any) -> Any:
+            nonlocal jobs
+            jobs += 1
+            return await do(kind, operation)
+
+        inbox = Inbox(store)
+        async with AsyncExitStack() as open_streams:
+            for name in names:
+                stream = await open_streams.enter_async_context(aclosing(inbox.watch(name)))
+                while not isinstance(await anext(stream), Waiting):
+                    pass
+            store._do = counted  # type: ignore[method-assign]
+            await inbox._look(names)
+        await store.aclose()
+    return jobs
 
 
 async def _drained(reader: Reader) -> int:

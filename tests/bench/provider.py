@@ -17,7 +17,7 @@ import uvloop
 
 from tests.bench.machine import LOAD, pin
 from tests.bench.processes import announce
-from tests.bench.work import DIRECTIVE, paced_word, word
+from tests.bench.work import CALL, DIRECTIVE, paced_word, word
 
 BURST = 16
 """Events a write holds when nothing paces them."""
@@ -54,6 +54,21 @@ def frames(deltas: int) -> list[bytes]:
         event("response.content_part.done", **_ITEM, part={**part, "text": text}, sequence_number=end + 1),
         event("response.output_item.done", output_index=0, item=done, sequence_number=end + 2),
         event("response.completed", response=_response("completed", [done], deltas), sequence_number=end + 3),
+    ]
+
+
+def call_frames() -> list[bytes]:
+    """An answer that calls the gated tool, and says nothing else."""
+    item = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "refund", "arguments": ""}
+    whole = {**item, "arguments": '{"order":"order-1","amount":49.5}', "status": "completed"}
+    place = {"item_id": "fc_1", "output_index": 0}
+    return [
+        event("response.created", response=_response("in_progress", [], 0), sequence_number=0),
+        event("response.output_item.added", output_index=0, item=item, sequence_number=1),
+        event("response.function_call_arguments.delta", **place, delta=whole["arguments"], sequence_number=2),
+        event("response.function_call_arguments.done", **place, arguments=whole["arguments"], sequence_number=3),
+        event("response.output_item.done", output_index=0, item=whole, sequence_number=4),
+        event("response.completed", response=_response("completed", [whole], 1), sequence_number=5),
     ]
 
 
@@ -111,6 +126,12 @@ def _writes(deltas: int) -> list[bytes]:
     middle = chunks[4:-4]
     bursts = [b"".join(middle[i : i + BURST]) for i in range(0, len(middle), BURST)]
     return [_HEAD + b"".join(chunks[:4]), *bursts, b"".join(chunks[-4:]) + b"0\r\n\r\n"]
+
+
+@cache
+def _call_writes() -> list[bytes]:
+    """The call in the one piece it is written in."""
+    return [_HEAD + b"".join(map(_chunk, call_frames())) + b"0\r\n\r\n"]
 
 
 class Pacer:
@@ -193,12 +214,13 @@ class Stream(asyncio.Protocol):
         found = DIRECTIVE.search(request, request.rfind(b"bench deltas="))
         assert found is not None, "a request without a directive"
         deltas, rate = int(found[1]), int(found[2])
+        calls = request.startswith(CALL, found.end()) and request.find(b"function_call_output", found.end()) < 0
         Stream.open += 1
         self._active = True
         if rate:
             self._pace(rate)
         else:
-            self._writes, self._written = _writes(deltas), 0
+            self._writes, self._written = _call_writes() if calls else _writes(deltas), 0
             self._write_on()
 
     def _pace(self, rate: int) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 DIRECTIVE = re.compile(rb"bench deltas=(\d+) rate=(\d+)")
+CALL = b" call"
+"""Behind the directive: the answer is a call of the gated tool, until its result is there."""
 ENDLESS = 10**9
 
 _numbers = itertools.count(1)
@@ -62,16 +64,33 @@ def run_request(deltas: int, rate: int = 0, earlier: bytes = b"") -> bytes:
     return thread_request(b"thread-%d" % number, number, deltas, rate, earlier)
 
 
-def thread_request(thread: bytes, number: int, deltas: int, rate: int = 0, earlier: bytes = b"") -> bytes:
-    """The same on a thread of this id. ``number`` is in the ids of the run and its message."""
+def thread_request(
+    thread: bytes,
+    number: int,
+    deltas: int,
+    rate: int = 0,
+    earlier: bytes = b"",
+    *,
+    call: bool = False,
+    more: bytes = b"",
+) -> bytes:
+    """The same on a thread of this id. ``number`` is in the ids of the run and its message. ``call``: the model is to
+    call the gated tool first. ``more`` are other members of the body, each with a comma before it.
+    """
     body = (
         b'{"threadId":"%b","runId":"run-%d","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[%b'
-        b'{"id":"m%d","role":"user","content":"bench deltas=%d rate=%d"}]}'
-    ) % (thread, number, earlier, number, deltas, rate)
+        b'{"id":"m%d","role":"user","content":"bench deltas=%d rate=%d%b"}]%b}'
+    ) % (thread, number, earlier, number, deltas, rate, CALL if call else b"", more)
     return (
         b"POST / HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n"
         b"content-length: %d\r\n\r\n%b"
     ) % (len(body), body)
+
+
+def resume_request(thread: bytes, number: int, approval_id: bytes) -> bytes:
+    """A whole HTTP request that approves what the run ``number`` asked about."""
+    answer = b',"resume":[{"interruptId":"%b","status":"resolved","payload":{"approved":true}}]' % approval_id
+    return thread_request(thread, number, 2, call=True, more=answer)
 
 
 def follow_request(run_key: bytes) -> bytes:
