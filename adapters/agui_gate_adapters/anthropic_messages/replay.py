@@ -20,6 +20,8 @@ from collections.abc import Iterable
 from itertools import dropwhile
 from typing import Any, NamedTuple
 
+import msgspec
+
 from agui_gate.adapter import (
     AssistantTurn,
     Content,
@@ -170,19 +172,24 @@ def decide(transcript: Transcript, origin: str, mode: str | None) -> Thinking:
 
 def _open_loop(transcript: Transcript) -> list[_InLoop]:
     """Returns the assistant turns of the open tool loop, newest first; none if no loop is open."""
-    heard = [(place, turn) for place, turn in enumerate(transcript) if _is_heard(turn)]
     loop: list[_InLoop] = []
+    found: tuple[int, AssistantTurn] | None = None  # in the loop, and who spoke before it is not known yet
     spoken = False
-    for position in range(len(heard) - 1, -1, -1):
-        place, turn = heard[position]
+    for place in range(len(transcript) - 1, -1, -1):
+        turn = transcript[place]
+        if not _is_heard(turn):
+            continue
+        if found is not None:
+            loop.append(_InLoop(*found, begins=isinstance(turn, UserTurn)))
+            found = None
         if isinstance(turn, UserTurn):
             spoken = True
             continue
         if (spoken or not loop) and not turn.local_calls:
             break
-        begins = position == 0 or isinstance(heard[position - 1][1], UserTurn)
-        loop.append(_InLoop(place, turn, begins))
-        spoken = False
+        found, spoken = (place, turn), False
+    if found is not None:
+        loop.append(_InLoop(*found, begins=True))
     return loop
 
 
@@ -248,32 +255,47 @@ _GO_ON = "(Go on.)"
 _Placed = list[tuple[int, Body]]
 
 
-class Replayed(NamedTuple):
-    """The transcript in a request. ``names`` are those of its calls, in order."""
+class State(msgspec.Struct, frozen=True):
+    """The state of a replay behind some turns. ``tail``: the messages that may still change, by what follows or where
+    a cache is marked: those from the last but one of the user's on. ``begins``: the role of the first of all messages.
 
-    system: list[Body]
-    messages: list[Body]
-    names: list[str]
+    ``system`` are the blocks of the application's messages, ``names`` those of the calls, and ``used`` their ids.
+    """
+
+    tail: tuple[Body, ...] = ()
+    begins: str = ""
+    system: tuple[Body, ...] = ()
+    names: tuple[str, ...] = ()
+    used: frozenset[str] = frozenset()
 
 
-def replay(transcript: Transcript, *, origin: str, kept: frozenset[int] = frozenset()) -> Replayed:
-    """Replays the whole transcript; the turns at the positions ``kept`` bring their thinking back."""
-    said = _Replay(origin)
-    for place, turn in enumerate(transcript):
+def replay(
+    turns: Transcript, state: State, *, origin: str, kept: frozenset[int] = frozenset()
+) -> tuple[list[Body], State]:
+    """Replays turns that come after ``state``; those at the positions ``kept`` bring their thinking back. Returns the
+    messages that stay as they are, and the state behind the turns.
+    """
+    said = _Replay(origin, state)
+    for place, turn in enumerate(turns):
         if isinstance(turn, UserTurn):
             said.user(turn)
         else:
             said.assistant(turn, with_thinking=place in kept)
-    return Replayed(said.system, _begun_and_ended(said.messages), list(dict.fromkeys(said.names)))
+    messages = said.messages
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    first = users[-2] if len(users) > 1 else 0
+    begins = state.begins or (messages[0]["role"] if messages else "")
+    names = tuple(dict.fromkeys(said.names))
+    return messages[:first], State(tuple(messages[first:]), begins, tuple(said.system), names, frozenset(said.used))
 
 
-def _begun_and_ended(messages: list[Body]) -> list[Body]:
-    """Returns the messages with a user's at either end."""
-    if messages and messages[0]["role"] == "assistant":
-        messages.insert(0, _user(_BEGINNING))
-    if not messages or messages[-1]["role"] == "assistant":
-        messages.append(_user(_GO_ON))
-    return messages
+def ends(state: State) -> tuple[list[Body], list[Body]]:
+    """Returns the messages before and behind those that stay: so that all have a user's at either end."""
+    first = [_user(_BEGINNING)] if state.begins == "assistant" else []
+    last = list(state.tail)
+    if not state.begins or last[-1]["role"] == "assistant":
+        last.append(_user(_GO_ON))
+    return first, last
 
 
 def _user(text: str) -> Body:
@@ -283,12 +305,12 @@ def _user(text: str) -> Body:
 class _Replay:
     """Collects the messages, in order."""
 
-    def __init__(self, origin: str) -> None:
-        self.system: list[Body] = []
-        self.messages: list[Body] = []
-        self.names: list[str] = []
+    def __init__(self, origin: str, state: State) -> None:
+        self.system = list(state.system)
+        self.messages: list[Body] = [{**message, "content": [*message["content"]]} for message in state.tail]
+        self.names = list(state.names)
+        self.used = set(state.used)
         self._origin = origin
-        self._used: set[str] = set()
 
     def user(self, turn: UserTurn) -> None:
         """Adds a user's message; a system's or developer's goes to the front, as there is no such role."""
@@ -330,9 +352,9 @@ class _Replay:
     def _call_id(self, call: SettledCall, place: str) -> str:
         """Returns the provider's own id, or a new one where it is invalid, or occurred before (S24)."""
         call_id = call.part.wire_id
-        if not _ID.fullmatch(call_id) or call_id in self._used:
+        if not _ID.fullmatch(call_id) or call_id in self.used:
             call_id = stable_id("toolu_", place, call.part.id)
-        self._used.add(call_id)
+        self.used.add(call_id)
         return call_id
 
     def _other(self, part: _Part, position: int, *, whole: bool, with_thinking: bool) -> _Placed:
@@ -350,10 +372,10 @@ class _Replay:
     def _hosted(self, call: SettledCall, position: int, *, whole: bool) -> _Placed:
         """Returns a server tool's call and result as they came, or as text."""
         kept, wire_id = private(call), call.part.wire_id
-        if not whole or not _HOSTED_ID.fullmatch(wire_id) or wire_id in self._used:
+        if not whole or not _HOSTED_ID.fullmatch(wire_id) or wire_id in self.used:
             block = text_block(retold(call))
             return [(_place(call, position), block)] if block is not None else []
-        self._used.add(wire_id)
+        self.used.add(wire_id)
         return [(kept["index"], kept["block"]), (kept["result_index"], kept["result"])]
 
 

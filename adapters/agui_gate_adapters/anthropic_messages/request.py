@@ -1,14 +1,16 @@
 """Makes a turn's request body from the transcript. Pure: the same transcript gives the same bytes (prompt caches)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
+from agui_gate_adapters.common.large_requests import Items, Turns, replayed
 from agui_gate_adapters.common.output_schemas import strict_schema
 
 from .machine import Paused
-from .replay import Thinking, decide, replay, text_block
+from .replay import State, Thinking, decide, ends, replay, text_block
 from .wire import Body
 
 MAX_ROUNDS = 5
@@ -57,8 +59,7 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def body(self) -> Body:
         """The request's body, made anew each time. It goes through the whole conversation."""
-        made = _body(self.request, self.settings, self.thinking)
-        return made if self.paused is None else made | {"messages": [*made["messages"], *self._said(self.paused)]}
+        return _body(self.request, self.settings, self.thinking, [] if self.paused is None else self._said(self.paused))
 
     def _said(self, paused: Paused) -> list[Body]:
         """Returns the paused turn's content so far, unchanged."""
@@ -73,16 +74,16 @@ def plan(request: TurnRequest, settings: Settings, *, plain: bool = False, pause
     return Plan(request, settings, thinking, paused)
 
 
-def _body(request: TurnRequest, settings: Settings, thinking: Thinking) -> Body:
-    said = replay(request.transcript, origin=settings.origin, kept=thinking.kept)
+def _body(request: TurnRequest, settings: Settings, thinking: Thinking, more: list[Body]) -> Body:
+    messages, said = _messages(request, settings, thinking, more)
     body: Body = {
         "model": settings.model,
         "max_tokens": settings.max_tokens,
-        "messages": said.messages,
+        "messages": messages,
         "stream": True,
     }
     instructions = text_block(request.instructions)
-    system = [instructions, *said.system] if instructions else said.system
+    system = [instructions, *said.system] if instructions else [*said.system]
     if system:
         body["system"] = system
     body |= _tools(request, settings, said.names)
@@ -95,12 +96,57 @@ def _body(request: TurnRequest, settings: Settings, thinking: Thinking) -> Body:
         body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     if settings.temperature is not None:
         body["temperature"] = settings.temperature
-    if settings.cache:
-        _mark(body)
+    if settings.cache:  # here and in `_ends`: what a prompt cache may keep, in the four places there are
+        for name in ("tools", "system"):
+            if name in body:
+                body[name] = _marked(body[name])
     return body
 
 
-def _tools(request: TurnRequest, settings: Settings, called: list[str]) -> Body:
+def _messages(
+    request: TurnRequest, settings: Settings, thinking: Thinking, more: list[Body]
+) -> tuple[list[Body] | Items, State]:
+    """Returns the messages, with ``more`` behind them, and the state of the replay behind the last turn.
+
+    Where thinking is brought back nothing is kept of it: it is left out later.
+    """
+    final = State()
+
+    def turns_after(turns: Turns, state: State) -> tuple[list[Body], State]:
+        return replay(turns, state, origin=settings.origin)
+
+    def ends_of(state: State) -> tuple[list[Body], list[Body]]:
+        nonlocal final
+        final = state
+        first, last = _ends(state, mark=settings.cache)
+        return first, [*last, *more]
+
+    if not thinking.kept:
+        messages = replayed(request, f"messages {settings.origin}", final, turns_after, ends_of)
+        return messages, final
+    made, state = replay(request.transcript, final, origin=settings.origin, kept=thinking.kept)
+    first, last = ends_of(state)
+    return [*first, *made, *last], final
+
+
+def _ends(state: State, *, mark: bool) -> tuple[list[Body], list[Body]]:
+    """Returns the messages before and behind those that stay, with marks for a prompt cache in the last two of the
+    user's.
+
+    The last but one is where the turn before was marked, and so is found even after a turn of many blocks.
+    """
+    first, last = ends(state)
+    if not mark:
+        return first, last
+    users = [id(message) for message in (*first, *last) if message["role"] == "user"][-2:]
+    marked = [
+        [{**one, "content": _marked(one["content"])} if id(one) in users else one for one in part]
+        for part in (first, last)
+    ]
+    return marked[0], marked[1]
+
+
+def _tools(request: TurnRequest, settings: Settings, called: Sequence[str]) -> Body:
     """Returns the tools. Hosts that refuse calls in a history without tools get tools that may not be called."""
     known = [*settings.hosted_tools, *map(_tool, request.tools)]
     if known:
@@ -132,19 +178,6 @@ def _schema(parameters: dict[str, Any]) -> Body:
     """Makes an object schema; alternatives at the top would be refused. What is left out is checked later."""
     kept = {name: value for name, value in parameters.items() if name not in _ALTERNATIVES}
     return {**kept, "type": "object"}
-
-
-def _mark(body: Body) -> None:
-    """Mark what a prompt cache may keep, in the four places there are: tools, system, the last two of the user.
-
-    The last but one is where the turn before was marked, and so is found even after a turn of many blocks.
-    """
-    for name in ("tools", "system"):
-        if name in body:
-            body[name] = _marked(body[name])
-    users = [message for message in body["messages"] if message["role"] == "user"]
-    for message in users[-2:]:
-        message["content"] = _marked(message["content"])
 
 
 def _marked(blocks: list[Body]) -> list[Body]:

@@ -19,6 +19,8 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
+from agui_gate_adapters.anthropic_messages.request import Settings as MessagesSettings
+from agui_gate_adapters.anthropic_messages.request import plan as messages_plan
 from agui_gate_adapters.common import large_requests
 from agui_gate_adapters.common.large_requests import encode, in_pieces
 from agui_gate_adapters.common.names import Names
@@ -59,16 +61,25 @@ def _chat(profile: Profile) -> Callable[[TurnRequest], Any]:
     return lambda request: body(request, ChatSettings(model="m", origin="here", profile=profile))
 
 
+def _messages(cache: bool) -> Callable[[TurnRequest], Any]:
+    settings = MessagesSettings(model="m", origin="here", max_tokens=9, cache=cache)
+    return lambda request: messages_plan(request, settings).body
+
+
 CHATS = [*PROFILES.values(), msgspec.structs.replace(PROFILES["openai"], one_system=True)]
 
 
 @pytest.mark.parametrize("seed", seeds(20))
-@pytest.mark.parametrize("api", ["responses", "chat"])
+@pytest.mark.parametrize("api", ["responses", "chat", "messages"])
 def test_a_growing_conversation_is_sent_as_if_nothing_was_kept(
     seed: int, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
-    make = _body if api == "responses" else _chat(chance.choice(CHATS))
+    make = {
+        "responses": _body,
+        "chat": _chat(chance.choice(CHATS)),
+        "messages": _messages(chance.choice([True, False])),
+    }[api]
     said = chance.choice(["", "Be kind."])
     monkeypatch.setattr(large_requests, "PIECE", chance.choice([40, 10_000]))
     turns, made, settled = _turns(chance), dict[str, Any](), 0
