@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from agui_gate.approvals.answer_validation import agrees, validate_answers
+from agui_gate.approvals.answer_validation import validate_answers
+from agui_gate.approvals.edits import agrees
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.registry import ApprovalIndex

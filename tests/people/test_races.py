@@ -1,8 +1,11 @@
-"""Approvers, the asker, an expiry and a stop at once, on two servers: one end, and never without the persons."""
+"""Approvers, deputies, the asker, an emergency, an expiry, a revoke, a freeze and a stop at once, on two servers: there
+is one end, and never without the persons.
+"""
 
 import asyncio
 import json
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,10 +13,12 @@ from typing import Any
 import pytest
 
 from agui_gate import Principal
+from agui_gate.core.freezes import Freeze
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk
+from tests.product.inprocess import request
 from tests.stores.support import Clock
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +30,12 @@ PEOPLE = {
     "bot": Principal("bot", "acme", FINANCE, claims={"person": "p-ben"}),
     "cat": Principal("cat", "acme", FINANCE),
     "dan": Principal("dan", "acme", FINANCE),
+    "ann": Principal("ann", "acme", FINANCE),
+    "eve": Principal("eve", "acme", ("approver",)),
+    "zoe": Principal("zoe", "acme", ("break-glass",)),
 }
+ALARM: dict[str, Any] = {"break_glass": True, "reason": "The till burns."}
+FREEZE = Freeze(tool="refund")
 HOUR = 3_600_000
 ENDS = {"done", "rejected", "expired", "cancelled", "pending"}
 
@@ -35,6 +45,8 @@ class Race:
 
     def __init__(self, desks: list[Desk], stores: list[FullStore], clock: Clock, chance: Random) -> None:
         self.desks, self.stores, self.clock, self.chance = desks, stores, clock, chance
+        self.thread = ""
+        self.claimed_when_frozen: int | None = None
 
     @property
     def desk(self) -> Desk:
@@ -42,8 +54,10 @@ class Race:
 
     async def round(self, number: int) -> str:
         """One call; returns how it ended."""
-        thread, chance = f"t{number}", self.chance
+        self.thread, self.claimed_when_frozen, chance = f"t{number}", None, self.chance
+        thread = self.thread
         approval_id = await self.desk.ask("ada", thread=thread)
+        deputies = [await self.name(absent) for absent in ("ann", "ben")]
         edit: dict[str, Any] = {"edited_arguments": {"order_id": "A1", "amount": chance.randrange(5)}}
         acts: dict[str, Any] = {
             "ben": lambda: self.desk.decide("ben", approval_id),
@@ -57,6 +71,13 @@ class Race:
             "ada says no": lambda: self.desk.decide("ada", approval_id, approved=False),
             "stop": lambda: self.desk.post("ada", f"/threads/{thread}/cancel", {}),
             "expiry": self.expire,
+            "eve for ann": lambda: self.desk.decide("eve", approval_id),
+            "eve again": lambda: self.desk.decide("eve", approval_id),
+            "ann": lambda: self.desk.decide("ann", approval_id),
+            "ann is back": lambda: self.revoke("ann", deputies[0]),
+            "ben is back": lambda: self.revoke("ben", deputies[1]),
+            "zoe breaks the glass": lambda: self.desk.decide("zoe", approval_id, **ALARM),
+            "freeze": self.freeze,
         }
         names = chance.sample(sorted(acts), chance.randrange(2, 8))
         if chance.random() < 0.5:
@@ -66,7 +87,24 @@ class Race:
         stopped = {503} if "stop" in names else set()  # a decision that was stopped before it was made says so
         bad = [answer.body for answer in answers if answer is not None and answer.status in {500, 502, 503} - stopped]
         assert bad == [], names
-        return await self.judged(approval_id, thread, names)
+        end = await self.judged(approval_id, thread, names)
+        await self.stores[0].freeze(FREEZE, lift=True)
+        for each in await self.stores[0].deputies().find("tenant", "acme"):
+            await self.stores[0].deputies().remove(each.id, "ops")
+        return end
+
+    async def name(self, absent: str) -> str:
+        until = datetime.fromtimestamp(self.clock() / 1000 + 7200, UTC).isoformat()
+        answer = await self.desk.post(absent, "/deputies", {"deputy": "eve", "until": until})
+        return str(answer.json()["id"])
+
+    async def revoke(self, who: str, deputy_id: str) -> None:
+        await request(self.desk.app, "DELETE", f"/deputies/{deputy_id}", headers={"authorization": who})
+
+    async def freeze(self) -> None:
+        """After it has answered, nothing is let go."""
+        await self.chance.choice(self.stores).freeze(FREEZE)
+        self.claimed_when_frozen = [event.kind for event in await self.trail(self.thread)].count("claimed")
 
     async def expire(self) -> None:
         self.clock.advance(HOUR + 1)
@@ -84,12 +122,19 @@ class Race:
         assert len(ends) == (record["state"] != "pending"), (names, ends)
         if ran:
             self.check_persons(events, names)
+        if (before := self.claimed_when_frozen) is not None:
+            assert [event.kind for event in events].count("claimed") == before, names
         return str(record["state"])
 
     @staticmethod
     def check_persons(events: list[Any], names: list[str]) -> None:
-        """Two different persons, neither who asked nor who edited, said yes to just the arguments that ran."""
+        """Two different persons, neither who asked nor who edited, said yes to just the arguments that ran, by two
+        different rights; or one did in an emergency, and that is said.
+        """
         (approved,) = [event for event in events if event.kind == "approved"]
+        if approved.by == "zoe":
+            assert [event.by for event in events if event.kind == "break_glass"] == ["zoe"], names
+            return
         meant = json.loads(approved.body)["arguments"]
         said = [event for event in events if event.kind in ("agreed", "approved")]
         last = next((n for n in range(len(said), 0, -1) if json.loads(said[n - 1].body)["arguments"] != meant), 0)
@@ -97,6 +142,8 @@ class Race:
         persons = {body["person"] for body in bodies}
         editor = {bodies[0]["person"]} if "edited" in bodies[0] else set()
         assert len(persons - editor - {"ada"}) >= 2, names
+        rights = [body.get("absent") or body["person"] for body in bodies]
+        assert len({PEOPLE[name].person if name in PEOPLE else name for name in rights} - editor) >= 2, names
 
     async def trail(self, thread: str) -> list[Any]:
         page = await self.stores[0].read_events(limit=1000, principal="acme\x1fada", thread_id=thread)
@@ -109,7 +156,7 @@ def _store(kind: str, place: str, clock: Clock) -> FullStore:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("rounds", [25, pytest.param(2_000, marks=pytest.mark.spare)])
-async def test_approvers_the_asker_an_expiry_and_a_stop(
+async def test_approvers_deputies_an_emergency_and_everything_else(
     kind: str, rounds: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     place = str(tmp_path / "store.db") if kind == "sqlite" else str(request.getfixturevalue("tables"))

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_routes_that_ask_nobody_are_known() -> None:
 
 def test_the_documentation_has_the_same_table() -> None:
     text = (Path(__file__).parents[2] / "docs/people.md").read_text()
-    told = dict(re.findall(r"^\| `([A-Z]+ [^`]+)` \| ([a-z, ]+) \|", text, re.MULTILINE))
+    told = dict(re.findall(r"^\| `([A-Z]+ [^`]+)` \| ([a-z, -]+) \|", text, re.MULTILINE))
     assert told == {
         f"{method} {path.replace(':path', '')}": ", ".join(sorted(roles))
         for (method, path), roles in RIGHTS.items()
@@ -135,7 +136,16 @@ class World:
         status, _, run_key = await self.send("nothing-own", "POST", "/", body_of(thread, "refund"))
         assert status == 200
         calls = json.loads((await self.send("nothing-own", "GET", f"/threads/{thread}"))[1])
-        return {"thread": thread, "approval": calls["approvals"][0]["id"], "run_key": run_key, "grant": "gr_none"}
+        approval_id = calls["approvals"][0]["id"]
+        return {"thread": thread, "approval": approval_id, "run_key": run_key, "grant": "gr_none", "deputy": "dep_none"}
+
+    async def deputized(self) -> dict[str, str]:
+        """What `made` makes, and a deputy of the owner."""
+        ids = await self.made()
+        body = {"deputy": f"nobody{self.number}", "until": soon()}
+        status, text, _ = await self.send("nothing-own", "POST", "/deputies", body)
+        assert status == 201, text
+        return ids | {"deputy": json.loads(text)["id"]}
 
     async def granted(self) -> dict[str, str]:
         """What `made` makes, and a grant for calls like it."""
@@ -146,7 +156,7 @@ class World:
         return ids | {"grant": json.loads(text)["grant"]}
 
 
-NONE = {"thread": "none", "approval": "apr_none", "run_key": "run_none", "grant": "gr_none"}
+NONE = {"thread": "none", "approval": "apr_none", "run_key": "run_none", "grant": "gr_none", "deputy": "dep_none"}
 
 
 def body_of(thread: str, text: str) -> dict[str, Any]:
@@ -154,9 +164,14 @@ def body_of(thread: str, text: str) -> dict[str, Any]:
     return {"threadId": thread, "runId": "r", "messages": [message], "tools": [], "context": [], "state": {}}
 
 
+def soon() -> str:
+    """Tomorrow."""
+    return (datetime.now(UTC) + timedelta(days=1)).isoformat()
+
+
 def asked(method: str, path: str, ids: dict[str, str]) -> tuple[str, Any]:
     """The path and the body of a request to a route, about these objects."""
-    kinds = {"approvals": "approval", "grants": "grant"}
+    kinds = {"approvals": "approval", "grants": "grant", "deputies": "deputy"}
     named = ids[kinds.get(path.split("/")[1], "thread")]
     values = {"name": "support", "agent": "support", "run_key": ids["run_key"], "id": named, "id:path": named}
     filled = re.sub(r"\{([^}]+)\}", lambda found: values[found[1]], path)
@@ -166,14 +181,15 @@ def asked(method: str, path: str, ids: dict[str, str]) -> tuple[str, Any]:
             "params": {"agentId": "support"},
             "body": body_of(ids["thread"], "hello"),
         }
+    bodies = {"/deputies": {"deputy": "dan", "until": soon()}, "/approvals/{id}/hand-to": {"to": "dan"}}
+    if path in bodies and method == "POST":
+        return filled, bodies[path]
     if path == "/approvals/{id}":
         return filled, {"approved": False} if method == "POST" else None
     if method == "PATCH":
         return filled, {"title": "x"} if path.startswith("/threads") else {"name": "x", "agentId": "support"}
-    if path.endswith("/cancel") or "/stop/" in path:
-        return filled, {}
-    if path.endswith("/archive"):
-        return filled, {"agentId": "support"}
+    if path.endswith(("/cancel", "/archive")) or "/stop/" in path:
+        return filled, {"agentId": "support"} if path.endswith("/archive") else {}
     if method == "DELETE":
         return filled, {"agentId": "support"} if path.startswith("/copilotkit") else None
     return filled, body_of(ids["thread"], "hello") if method == "POST" else None
@@ -197,7 +213,8 @@ OPERATORS = {(method, path) for method, path in RIGHTS if path.startswith("/ops/
 )
 async def test_every_cell_is_as_the_table_says(world: World, method: str, path: str) -> None:
     needed = RIGHTS[method, path]
-    make = world.granted if path.startswith("/grants") else world.made
+    makes = {"/grants": world.granted, "/deputies": world.deputized}
+    make = next((makes[name] for name in makes if path.startswith(name) and method != "POST"), world.made)
     ids = await make()
     before = await snapshot(world, ids)
     turn = list(RIGHTS).index((method, path))
@@ -210,11 +227,11 @@ async def test_every_cell_is_as_the_table_says(world: World, method: str, path: 
             assert (answer[0], json.loads(answer[1])["error"]["code"]) == (403, "forbidden"), cell
             assert answer == await world.send(name, method, *asked(method, path, NONE)), cell
             assert await snapshot(world, ids) == before, cell
-        elif name.endswith("-own") or (
-            (make == world.granted and name == "operator-another-owner")
+        elif (name.endswith("-own") and (make != world.deputized or name in ("nothing-own", "operator-own"))) or (
+            (make != world.made and name == "operator-another-owner")
             or (path == "/audit" and "evil" not in principal.tenant and {"auditor", "operator"} & set(principal.roles))
         ):
-            assert answer[0] == 200, cell
+            assert answer[0] == (201 if (method, path) == ("POST", "/deputies") else 200), cell
             ids = await make()
             before = await snapshot(world, ids)
         else:

@@ -578,6 +578,7 @@ def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> N
         "counted_calls",
         "freezes",
         "grants",
+        "deputies",
         "deliveries",
         "delivery_workers",
         "approval_steps",

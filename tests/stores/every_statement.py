@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 import pytest
@@ -20,6 +20,7 @@ import pytest
 import agui_gate.stores
 from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
+from agui_gate.core.deputies import Deputy, Side
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant, Limits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
@@ -45,7 +46,7 @@ from tests.stores.support import Clock, ask, gated, said
 FOLDER = Path(agui_gate.stores.__file__).parent
 
 TABLES = {"threads", "journal", "approvals", "approval_events", "tombstones", "outbox", "counted_calls", "grants"}
-TABLES |= {"deliveries", "approval_steps"}
+TABLES |= {"deliveries", "approval_steps", "deputies"}
 TABLES |= {"model_requests", "usage_days", "budgets", "person_keys"}
 """Those that grow."""
 USES = re.compile(rf"(?:FROM|INTO|UPDATE|JOIN) (?:{'|'.join(sorted(TABLES))})\b")
@@ -222,6 +223,8 @@ async def _approvals(store: Used, clock: Clock) -> None:
     await store.working_states(["alice", "bob"])
     for tenant in ("", "acme"):
         await store.people_waiting(tenant, 0, 10)
+    await store.waiting_people(["alice", "bob"], 10)
+    await store.emergencies(0)
     await store.people_approval("a1")
     await _counted(store)
     await _usage(store)
@@ -248,6 +251,14 @@ async def _counted(store: Used) -> None:
     for whose, value in zip(get_args(Whose), values, strict=True):
         assert [one.used for one in await store.grants(whose, value)] == [1]
     assert [await store.revoke_grant("g1", "alice") for _ in range(2)] == [True, False]
+    deputies = store.deputies()
+    now = store.now()
+    named = await deputies.add(Deputy(id="d1", tenant="", absent="alice", deputy="dan", since=0, until=now + 1_000))
+    await ask(store, gated("deputized"), thread_id="deputized")
+    await store.move("deputized", State.CLAIMED, terms=Terms(deputies=("d1",), is_counted=False))
+    for side, name in {"id": "d1", "absent": "alice", "deputy": "dan", "tenant": ""}.items():
+        assert await deputies.find(cast(Side, side), "", name) == [named]
+    assert [await deputies.remove("d1", "alice") for _ in range(2)] == [True, False]
 
 
 async def _delivered(store: Used) -> None:
@@ -262,6 +273,8 @@ async def _delivered(store: Used) -> None:
     assert [one.id for one in await deliveries.listed(limit=10, dead=True)] == [third.id]
     assert await deliveries.retry([third.id]) == 1
     await ask(store, gated("step"), gated("orphan"), thread_id="steps")
+    await deliveries.hand_to("step", "bob", "alice")
+    await deliveries.approval("step")
     steps = [Step("step", "reminder", 1), Step("step", "escalated", 2, "lead"), Step("was-never", "reminder", 1)]
     await deliveries.plan(steps, 0)
     assert (await deliveries.due_steps(10))[0] == steps[:1] + steps[2:] + steps[1:2]

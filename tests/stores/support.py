@@ -9,7 +9,7 @@ from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.stores.base import Change, Store, Thread
 
 OTHERS = {"clock", "processes", "epoch", "sqlite_sequence", "sqlite_stat1", "approval_events", "outbox", "outbox_kinds"}
-OTHERS |= {"counted_calls", "freezes", "grants", "deliveries", "delivery_workers", "approval_steps"}
+OTHERS |= {"counted_calls", "freezes", "grants", "deputies", "deliveries", "delivery_workers", "approval_steps"}
 OTHERS |= {"model_requests", "usage_days", "budgets", "person_keys"}
 """Tables of the SQLite store that are about no thread, or that outlive one."""
 

@@ -32,6 +32,8 @@ OVERDUE = {
     "approvals_expiring",
     "counted_calls_old",
     "grants_old",
+    "deputies_old",
+    "approval_events_emergencies",
     "deliveries_old",
     "approval_steps_due",
 }

@@ -50,7 +50,7 @@ _EMPTY = b"""
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     DELETE FROM threads; DELETE FROM tombstones; DELETE FROM approval_events; DELETE FROM outbox;
     DELETE FROM outbox_taker; DELETE FROM outbox_kinds; DELETE FROM run_heads; DELETE FROM run_events;
-    DELETE FROM counted_calls; DELETE FROM freezes; DELETE FROM grants;
+    DELETE FROM counted_calls; DELETE FROM freezes; DELETE FROM grants; DELETE FROM deputies;
     DELETE FROM deliveries; DELETE FROM delivery_workers; DELETE FROM approval_steps;
     DELETE FROM model_requests; DELETE FROM usage_days; DELETE FROM budgets;
     DELETE FROM run_openings;

@@ -62,7 +62,8 @@ class Gate:
     may decide it: see docs/notifications.md#reminders-and-escalations.
 
     ``approvers``, ``needs``, ``self_approval``, ``decisions``, ``max_auth_age`` and ``acr`` say who may agree, and how
-    many have to: see docs/people.md#gates-that-ask-for-people.
+    many have to: see docs/people.md#gates-that-ask-for-people. With ``break_glass=False`` nobody decides without them,
+    in no emergency.
     """
 
     when: Callable[..., Any] | None = None
@@ -75,6 +76,7 @@ class Gate:
     decisions: Sequence[str] = ("approve", "edit", "reject")
     max_auth_age: float | None = None
     acr: str | Sequence[str] = ()
+    break_glass: bool = True
     grants: Sequence[Any] = ()
     always: bool = False
     remind: Sequence[float] = ()

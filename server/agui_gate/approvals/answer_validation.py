@@ -107,7 +107,7 @@ async def checked(
     """
     tools = [tool_of(verdict.approval) for verdict in verdicts if verdict.to is not State.REJECTED]
     is_ruled = any(tool and tool.gate and tool.gate.has_rule for tool in tools)
-    if not is_ruled and all(verdict.approval.people is None and verdict.grant is None for verdict in verdicts):
+    if not is_ruled and not any(v.approval.people or v.grant is not None or v.decision.break_glass for v in verdicts):
         return verdicts, ()
     check = load("people.gates").check_verdicts
     kept, refused = await check(verdicts, tool_of, thread, now)
@@ -138,7 +138,8 @@ def _verdict(
         except (ApprovalRefused, Unavailable) as error:
             refused.append(error)
         else:
-            decision = Decision(answer.choice == "approve", principal, answer.reason, edited, answer.way)
+            said_yes, alarm = answer.choice == "approve", answer.break_glass
+            decision = Decision(said_yes, principal, answer.reason, edited, answer.way, break_glass=alarm)
             signed_decision = decision if by is None else by.sign(decision)
             verdicts.append(Verdict(approval, _TO[answer.choice], signed_decision, grant=answer.grant))
     if not verdicts:
@@ -176,23 +177,6 @@ def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None,
     from agui_gate.approvals.edits import edited
 
     return edited(approval, answer.edited, tool)
-
-
-def agrees(answer: Answer, approval: Approval) -> bool:
-    """Returns whether an answer that comes too late says what was decided: then it is one that was sent twice.
-
-    An answer that was not understood says nothing at all, so there is nothing to set right.
-    """
-    made, answer = approval.decision, open_questions.read(approval, answer)
-    if answer.problem is not None:
-        return True
-    if made is None or (answer.choice == "approve") is not made.approved or answer.way != made.way:
-        return False
-    if not made.approved or answer.edited is None:
-        return not made.approved or made.edited_arguments is None
-    from agui_gate.approvals.edits import is_what_ran
-
-    return is_what_ran(approval, answer.edited)
 
 
 _ASK_AGAIN = "Nothing was run. Reject this and ask again."

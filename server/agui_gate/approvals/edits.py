@@ -1,4 +1,4 @@
-"""Reads edits: the arguments that an answer changes, or names. Pure.
+"""Reads edits: the arguments that an answer changes, or names; and answers that come too late. Pure.
 
 An edit replaces all arguments. It is validated as the call itself was (`Tool.judged`). So it is compared, recorded and
 run as the same kind of value. A default that is left out is the default, a number is no text.
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agui_gate.agents.tool import Tool
+from agui_gate.core import open_questions
+from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser_numbers import from_browser
 from agui_gate.core.json_text import canonical, parse_object
@@ -95,3 +97,18 @@ def _kept(sent: Any, judged: Any, shown: Any, places: list[Mapping[str, Any]], r
         else:
             whole[name] = value if any("default" in rule for rule in rules) else shown.get(name, value)
     return whole
+
+
+def agrees(answer: Answer, approval: Approval) -> bool:
+    """Returns whether an answer that comes too late says what was decided: then it is one that was sent twice.
+
+    An answer that was not understood says nothing at all, so there is nothing to set right.
+    """
+    made, answer = approval.decision, open_questions.read(approval, answer)
+    if answer.problem is not None:
+        return True
+    if made is None or (answer.choice == "approve") is not made.approved or answer.way != made.way:
+        return False
+    if not made.approved or answer.edited is None:
+        return not made.approved or made.edited_arguments is None
+    return is_what_ran(approval, answer.edited)

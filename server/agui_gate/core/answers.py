@@ -50,7 +50,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
     replaces all arguments. ``grant``: the scope in which it also says yes beforehand, as JSON. ``given`` is what was
-    sent, where that may be an answer by itself (`core/open_questions.py`).
+    sent, where that may be an answer by itself (`core/open_questions.py`). ``break_glass``: see `Decision`.
     """
 
     target: Target
@@ -64,6 +64,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     way: Way = "message"
     given: Any = None
     grant: str | None = None
+    break_glass: bool = False
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
@@ -83,6 +84,7 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         edited=reply.edited if reply.approved and reply.edited is not msgspec.UNSET else None,
         way=way,
         grant=None if (grant := payload.get("grant")) is None else canonical({"grant": grant}),
+        break_glass=payload.get("break_glass", False),
     )
 
 

@@ -147,7 +147,9 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     ``by`` is the principal, ``way`` how the answer came; it is None for what was decided before that was recorded.
     ``person``: the person behind the principal, where ``auth`` says that; "" for the principal itself. ``roles`` are
     those that it had, where the gate asks for people. ``grant``: the id of the grant that was given with it; or, where
-    the ``way`` is ``grant``, of the one by which it was decided, as its giver would have.
+    the ``way`` is ``grant``, of the one by which it was decided, as its giver would have. ``absent``: who is away, and
+    whose right it was, where a ``deputy`` (its id) decided; ``roles`` are theirs then. ``break_glass``: made in an
+    emergency, in the place of those who have to agree.
     """
 
     approved: bool
@@ -159,6 +161,9 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     login: Login | None = None
     roles: tuple[str, ...] = ()
     grant: str = ""
+    absent: Asker | None = None
+    deputy: str = ""
+    break_glass: bool = False
 
 
 class Yes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -174,7 +179,8 @@ class People(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     The terms: see `Gate`; ``by_function``: a function says who may. ``edited``: the arguments that are agreed to, after
     the last edit, and ``editor`` the person who made it. ``added``: roles, or lists of ids, that an escalation has made
-    approvers. See `core/agreement.py`.
+    approvers. ``break_glass``: whether it may be decided in an emergency, without them. ``handed_to``, ``handed_by``:
+    the colleague to whom somebody handed it last, who may decide it or not. See `core/agreement.py`.
     """
 
     needs: int = 1
@@ -188,6 +194,9 @@ class People(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     edited: str | None = None
     editor: str = ""
     added: tuple[str | tuple[str, ...], ...] = ()
+    break_glass: bool = True
+    handed_to: str = ""
+    handed_by: str = ""
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

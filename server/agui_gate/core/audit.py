@@ -30,7 +30,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from agui_gate.core.approvals import Approval, Decision, People, State
+from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError
@@ -38,7 +38,8 @@ from agui_gate.errors import AguiGateError
 Told = Literal["asked", "shown", "approved", "agreed", "refused", "replaced", "deleted", "restored", "revoked"]
 Moved = Literal["claimed", "passed", "given_back", "done", "failed", "unknown", "rejected", "superseded", "cancelled"]
 Done = Literal["settled", "stopped", "handed_on", "frozen", "lifted", "erased"]
-Kind = Literal[Told, Moved, Done, "expired", "escalated", "keyed"]
+Named = Literal["break_glass", "handed_to", "deputy_named", "deputy_removed"]
+Kind = Literal[Told, Moved, Done, Named, "expired", "escalated", "keyed"]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
 ``refused``: an answer that was not taken.
 
@@ -46,6 +47,10 @@ Kind = Literal[Told, Moved, Done, "expired", "escalated", "keyed"]
 in which it was not settled. ``revoked``: the grant that came with its yes was revoked. ``escalated``: more people may
 decide it from then on. ``keyed``: from there on events are signed by another key. ``erased``: a name in it, or in the
 whole store, was replaced by a pseudonym. Each of the others is the move to that state.
+
+``break_glass``: somebody decided it in an emergency, which the next event says. ``handed_to``: a colleague was named
+who is to decide it. ``deputy_named``, ``deputy_removed``: somebody decides, or no longer, in the place of who is away;
+there is no thread, and no approval.
 
 Of operators, with their reason: ``settled``: what came of it was found out, which the next event says; ``stopped`` and
 ``handed_on``: its thread was, and there may be no approval; ``frozen`` and ``lifted``: calls are, and there is no
@@ -167,10 +172,12 @@ def moved(
     body: dict[str, str] = {} if output is None else {"output": digest(output.content)}
     if decision is None:
         return (about(approval, to.value, run_key=run_key, body=body),)
+    login = _login(decision)
+    alarm = (about(approval, "break_glass", decision, run_key, login),) if decision.break_glass else ()
     if to is not State.CLAIMED:
-        return (about(approval, to.value, decision, run_key, {**body, **_login(decision)}),)
-    yes = about(approval, "approved", decision, run_key, {**_agreed(approval, decision), **_login(decision)})
-    return (yes, about(approval, "claimed", run_key=run_key, body=body))
+        return (*alarm, about(approval, to.value, decision, run_key, {**body, **login}))
+    yes = about(approval, "approved", decision, run_key, {**_agreed(approval, decision), **login})
+    return (*alarm, yes, about(approval, "claimed", run_key=run_key, body=body))
 
 
 def agreed(approval: Approval, decision: Decision, run_key: str = "") -> Happened:
@@ -205,8 +212,9 @@ def _agreed(approval: Approval, decision: Decision) -> Body:
 
 
 def _login(decision: Decision) -> Body:
-    """Returns the person behind a decision, and how they logged in, where that is known."""
+    """Returns the person behind a decision, how they logged in, and in whose place they decided, where that is so."""
     told: dict[str, Any] = {} if decision.login is None else msgspec.to_builtins(decision.login)
+    told |= {"absent": decision.absent.id, "deputy": decision.deputy} if decision.absent else {}
     return {"person": decision.person, **told} if decision.person else told
 
 
@@ -246,17 +254,14 @@ def is_as_agreed(approval: Approval, events: Sequence[tuple[str, str]], *, told:
     """
     said = {kind: parse_object(body) or {} for kind, body in events}
     asked, agreed = said.get("asked"), said.get("approved")
-    if approval.people is not None and approval.is_pending and not _has_each_yes(approval, approval.people, events):
-        return False
+    if approval.people is not None and approval.is_pending:
+        from agui_gate.core.agreement import has_each_yes
+
+        if not has_each_yes(approval, approval.people, events):
+            return False
     return (not told if asked is None else asked.get("arguments") == digest(approval.arguments)) and (
         agreed is None or agreed.get("arguments") == digest(approval.effective_arguments)
     )
-
-
-def _has_each_yes(approval: Approval, people: People, events: Iterable[tuple[str, str]]) -> bool:
-    meant = digest(approval.effective_arguments)
-    yeses = [body for kind, body in events if kind == "agreed" and (parse_object(body) or {}).get("arguments") == meant]
-    return len(yeses) >= sum(yes.of == approval.id for yes in people.said)
 
 
 # --- the chain ------------------------------------------------------------------------------------------------------

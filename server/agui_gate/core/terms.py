@@ -56,12 +56,15 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What a claim depends on: ``seen`` are the sums because of which it is made. The call is counted with it.
 
     ``by_grant``: the grant by which it is made, instead of a person's yes. ``given``: the grant that comes with that
-    yes (its time is set by the store).
+    yes (its time is set by the store). ``deputies``: ids of those who agreed as deputies and have to stand still.
+    ``is_counted``: whether it counts in the sums of rules.
     """
 
     seen: tuple[Seen, ...] = ()
     by_grant: "Use | None" = None
     given: "Grant | None" = None
+    deputies: tuple[str, ...] = ()
+    is_counted: bool = True
 
 
 def place(whose: Whose, approval: Approval) -> str:

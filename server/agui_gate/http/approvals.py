@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import Approval
-from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
+from agui_gate.errors import ApprovalRefused, Forbidden, Gone, InvalidRequest, NotFound
 from agui_gate.extra_loader import load
 from agui_gate.http.approval_cards import card_views, number_fitting
 from agui_gate.http.auth import caller_of
@@ -24,6 +24,7 @@ from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
     from agui_gate.approvals.out_of_band import Decided
+    from agui_gate.core.principals import By
 
 
 class ApprovalRoutes:
@@ -69,6 +70,7 @@ class ApprovalRoutes:
         if by is None or which != "pending":
             return await store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
         people = load("people.gates")
+        in_emergency = _in_emergency(request.query_params, by)
         own = ApprovalPage([], None)
         if cursor is None or not _of_others(cursor, people.PREFIX):
             own = await store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
@@ -76,7 +78,9 @@ class ApprovalRoutes:
             if own.next_cursor is not None or len(own.approvals) >= limit:
                 return own if own.next_cursor else ApprovalPage(own.approvals, f"{people.PREFIX}0")
         room = limit - len(own.approvals)
-        more, after = await people.waiting(store, self._engine.members, by, principal, limit=room, cursor=cursor)
+        more, after = await people.waiting(
+            store, self._engine.members, by, principal, limit=room, cursor=cursor, in_emergency=in_emergency
+        )
         return ApprovalPage([*own.approvals, *more], after)
 
     async def _cards(self, request: Request, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
@@ -84,8 +88,10 @@ class ApprovalRoutes:
         views = await card_views(store, agents, approvals, principal)
         if not any(approval.people is not None for approval in approvals):
             return views
+        by = caller_of(request)
+        deputies = await load("people.deputies").deputies_of(store, by)
         people: list[dict[str, Any]] = load("people.cards").add_people(
-            views, approvals, agents, caller_of(request), store.now()
+            views, approvals, agents, by, deputies, store.now()
         )
         return people
 
@@ -171,6 +177,16 @@ def _is_cards(query: QueryParams) -> bool:
     if view not in ("all", "card"):
         raise InvalidRequest("view must be all or card.", well_formed=True)
     return view == "card"
+
+
+def _in_emergency(query: QueryParams, by: "By") -> bool:
+    """Returns whether calls are asked for that may be decided in an emergency. Raises `InvalidRequest`, `Forbidden`."""
+    said = query.get("break_glass", "false")
+    if said not in ("true", "false"):
+        raise InvalidRequest("break_glass must be true or false.", well_formed=True)
+    if said == "true" and not load("people.gates").may_break_glass(by):
+        raise Forbidden("Breaking the glass needs the role break-glass.")
+    return said == "true"
 
 
 def _way(payload: Any) -> Way:

@@ -66,6 +66,10 @@ def decision(approval: Approval) -> Json | None:
         return None
     told: Json = {"approved": made.approved, "by": made.by, "at": _at(approval), "way": made.way}
     told |= {"grant": made.grant} if made.grant else {}
+    if made.absent or made.break_glass:
+        from agui_gate.protocol.people import rights
+
+        told |= rights(made)
     return told | {"reason": made.reason} if made.reason else told
 
 

@@ -129,12 +129,11 @@ def question(approval: Approval) -> str | None:
 
 def people(approval: Approval) -> dict[str, Any]:
     """Returns who has to agree, and who has; nothing where the gate asks for nobody in particular."""
-    if (those := approval.people) is None:
+    if approval.people is None:
         return {}
-    said = [{"by": yes.decision.by, "at": iso(yes.at)} for yes in those.said if yes.of == approval.id]
-    named = those.approvers if isinstance(those.approvers, str | None) else list(those.approvers)
-    added = [one if isinstance(one, str) else list(one) for one in those.added]
-    return {"approvers": named, "needs": those.needs, "approvals": said} | ({"escalated": added} if added else {})
+    from agui_gate.protocol.people import terms
+
+    return terms(approval.people, approval.id)
 
 
 def _asked(asker: str, question: str) -> str:

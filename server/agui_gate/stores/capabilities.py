@@ -17,6 +17,7 @@ from agui_gate.stores.audit import AuditStore, TrailStore
 from agui_gate.stores.backlog import BacklogStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.deliveries import DeliveringStore
+from agui_gate.stores.deputies import DeputizingStore
 from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.operators import OperatedStore
 from agui_gate.stores.outbox import OutboxStore
@@ -115,18 +116,39 @@ class WorkingStore(Protocol):
         ...
 
 
-class PeopleStore(Protocol):
-    """Finds calls by who may decide them, whosever they are. Without it, approvers see their own owner's alone."""
+@runtime_checkable
+class PeopleReader(Protocol):
+    """Says of many calls who has to agree to them, and of emergencies. Without it, changes of that are told late, and
+    emergencies to nobody who follows.
+    """
 
-    async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
-        """Returns ``limit`` calls of a tenant that wait for people (`Approval.people`), oldest first, from behind the
-        place ``after``; each with its place. Overdue ones may be among them.
+    def now(self) -> int:
+        """See `Store.now`."""
+        ...
+
+    async def waiting_people(self, principals: Collection[str], limit: int) -> Mapping[str, str]:
+        """Returns who has to agree to the calls of these principals that wait for people, and who has, by the calls'
+        ids: as texts that change with it. The oldest ``limit`` of each. Reads no record.
         """
+        ...
+
+    async def emergencies(self, since: int) -> Sequence[tuple[int, str]]:
+        """Returns when calls were decided in an emergency, whosever they are, from that time on, and their ids."""
         ...
 
     async def people_approval(self, approval_id: str) -> Approval | None:
         """Returns the record of that id if it asks for people, whosever it is. Who asks has to look whether they may
         see it.
+        """
+        ...
+
+
+class PeopleStore(PeopleReader, Protocol):
+    """Finds calls by who may decide them, whosever they are. Without it, approvers see their own owner's alone."""
+
+    async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
+        """Returns ``limit`` calls of a tenant that wait for people (`Approval.people`), oldest first, from behind the
+        place ``after``; each with its place. Overdue ones may be among them.
         """
         ...
 
@@ -213,6 +235,7 @@ class FullStore(
     GrantingStore,
     OperatedStore,
     DeliveringStore,
+    DeputizingStore,
     TrailStore,
     Protocol,
 ):

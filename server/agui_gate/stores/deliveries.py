@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from agui_gate.core.approvals import Approval
 from agui_gate.stores.base import Named
 
 WORK_MS = 30_000
@@ -111,6 +112,10 @@ class DeliveryStore(Protocol):
         """Makes dead letters of these ids due at once, as if they were new. Returns how many there were."""
         ...
 
+    async def approval(self, approval_id: str) -> Approval | None:
+        """Returns the record of that id, whosever it is by now: its thread may have been handed on."""
+        ...
+
     async def plan(self, steps: Sequence[Step], asked_at: int) -> None:
         """Keeps the steps of an approval that was asked at that time. What is kept already is not changed."""
         ...
@@ -123,6 +128,12 @@ class DeliveryStore(Protocol):
         """Does a step if its call still waits, and removes it. An escalation adds who is named to those who may decide;
         it is in the trail. ``tell``: writes a notice; of an escalation there always is one. All of it is one
         transaction. Returns None if nothing was done: of two who do it at once, one does.
+        """
+        ...
+
+    async def hand_to(self, approval_id: str, to: str, by: str) -> Stepped | None:
+        """Says in the record, in the trail and in a notice that ``by`` has handed a call to a colleague. All of it is
+        one transaction. Returns None if it waits no more.
         """
         ...
 

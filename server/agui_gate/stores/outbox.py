@@ -21,13 +21,15 @@ TAKE_MS = 10_000
 
 NoticeKind = Literal["approval_pending", "approval_decided", "approval_notice", "run_ended"]
 """``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval.
-``approval_notice``: a reminder of it, an escalation, or that nobody is at work on it (`stores/deliveries.py`).
+``approval_notice``: a reminder of it, an escalation, that it was handed to a colleague, that nobody is at work on it
+(`stores/deliveries.py`); or that it was decided in an emergency.
 """
 
 KINDS: tuple[str, ...] = get_args(NoticeKind)
 
 _BY_EVENT: dict[str, NoticeKind] = {
     "asked": "approval_pending",
+    "break_glass": "approval_notice",
     **dict.fromkeys(
         ("claimed", "rejected", "superseded", "cancelled", "expired", "done", "failed", "unknown", "deleted"),
         "approval_decided",

@@ -4,16 +4,15 @@ The server's journal is the authority for what the server issued. From the clien
 what the client alone can know:
 
 * new messages of the user (by id; without an id, by their place among equal ones);
-* results of client tools, and what the user did in a component (`Actions`);
-* answers.
+* results of client tools, what the user did in a component (`Actions`), and answers.
 
 A thread the server has never seen is built from the client's history (`import_history`). Nothing of it is trusted as an
 approval. Results of calls that are not the client's own are marked as unverified: this server did not see them run.
 
 Clients report what the user did in a component as a call that no model made, with its result. `log_a2ui_event` of
-``@ag-ui/a2ui-middleware`` comes like that, without a message of the user's. It is taken once, when
-it is new: its call is unknown here, and stands behind everything of the request's history that is known. The server's
-own tools can't be reported like that: such a pair counts for nothing, whatever it says.
+``@ag-ui/a2ui-middleware`` comes like that, without a message of the user's. It is taken once, when it is new: its call
+is unknown here, and stands behind all that is known of the request's history. A pair of the server's own tools counts
+for nothing, whatever it says.
 """
 
 import os
@@ -24,7 +23,6 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.approvals.answer_validation import agrees
 from agui_gate.core import answers as an
 from agui_gate.core import result_texts
 from agui_gate.core.answers import Answer, Way
@@ -149,6 +147,8 @@ class _Comparison:
             self._too_late(found, answer)
 
     def _too_late(self, approval: Approval, answer: Answer) -> None:
+        from agui_gate.approvals.edits import agrees
+
         self.intake.repeated.append(approval)
         if not agrees(answer, approval):
             self.intake.late.append(approval)

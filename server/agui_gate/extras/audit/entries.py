@@ -35,7 +35,7 @@ Named = Callable[[Approval], Mapping[str, Any]]
 ERASED = "(erased)"
 """What is shown for a reason of a person who was erased."""
 
-DECISIONS = ("approved", "agreed", "rejected")
+DECISIONS = ("approved", "agreed", "rejected", "break_glass")
 """The kinds of events that are a person's decision."""
 
 
@@ -171,7 +171,7 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
         "auth_time": body.get("auth_time"),
         "jti": body.get("jti", ""),
         "reason": ERASED if shown.reason is None else shown.reason or (decision.reason if decision else None) or "",
-        "to": list(body.get("to", [])) if event.kind == "escalated" else [],
+        **_place(event.kind, body, decision),
         "from": str(body.get("from", "")).rpartition(SEPARATOR)[2],
         "edited": body.get("edited", []),
         "editor": record.people.editor if record and record.people else "",
@@ -190,6 +190,22 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
         "key_id": event.key_id,
     }
     return entry | {"text": sentence(entry)}
+
+
+def _place(kind: str, body: Mapping[str, Any], decision: Decision | None) -> Entry:
+    """Returns in whose place somebody decided, and who may, by an event that names somebody."""
+    to = body.get("to", ()) if kind in ("escalated", "handed_to", "deputy_named", "deputy_removed") else ()
+    return {
+        "absent": body.get("absent", ""),
+        "break_glass": kind == "break_glass" or bool(decision and decision.break_glass),
+        "to": [to] if isinstance(to, str) else list(to),
+        "since": _iso(body.get("since")),
+        "until": _iso(body.get("until")),
+    }
+
+
+def _iso(at: Any) -> str | None:
+    return iso(at) if isinstance(at, int) else None
 
 
 def _outcome(shown: TrailEntry, record: Approval | None, call: Mapping[str, Any]) -> Entry:

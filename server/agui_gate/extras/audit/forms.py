@@ -20,7 +20,8 @@ TYPES = {"jsonl": "application/jsonl", "csv": "text/csv; charset=utf-8"}
 
 COLUMNS = (
     *("at", "kind", "text", "approval_id", "thread_id", "agent", "tool", "owner", "tenant", "asker", "by", "person"),
-    *("roles", "way", "grant", "address", "acr", "amr", "auth_time", "jti", "reason", "edited", "why", "arguments"),
+    *("roles", "absent", "break_glass", "way", "grant", "address", "acr", "amr", "auth_time", "jti", "reason"),
+    *("edited", "why", "arguments"),
     *("effective_arguments", "schema", "source", "state", "result", "response_id", "provider", "model"),
     *("input_tokens", "output_tokens", "run_key", "thread_key", "seq", "hash", "key_id"),
 )

@@ -16,7 +16,9 @@ def who(entry: Entry) -> str:
     """Returns who did it: the person, the principal if that is another name, and the roles that counted."""
     by, person = entry["by"], entry["person"]
     name = f"{person} (as {by})" if person and by and person != by else person or by or "Somebody"
-    return f"{name}, {' and '.join(entry['roles'])}," if entry["roles"] else name
+    said = [f"as deputy of {entry['absent']}"] if entry["absent"] else []
+    said += [" and ".join(entry["roles"])] if entry["roles"] else []
+    return f"{name}, {', '.join(said)}," if said else name
 
 
 _WAYS = {
@@ -71,6 +73,17 @@ def _rejected(entry: Entry) -> str:
     return f"{who(entry)} rejected it{_way(entry)}{_because(entry)}"
 
 
+def _break_glass(entry: Entry) -> str:
+    return f"{who(entry)} broke the glass{_way(entry)}, in the place of those who have to agree{_because(entry)}"
+
+
+def _deputy(entry: Entry) -> str:
+    absent, to = entry["absent"] or entry["owner"], " and ".join(entry["to"])
+    if entry["kind"] == "deputy_named":
+        return f"{absent} named {to} as deputy, from {entry['since']} until {entry['until']}."
+    return f"{entry['by'] or 'Somebody'} removed {to} as deputy of {absent}."
+
+
 def _refused(entry: Entry) -> str:
     why = entry["why"].rstrip(".") or "refused"
     return f"The answer of {entry['by'] or 'somebody'}{_way(entry)} was not taken: {why}."
@@ -105,6 +118,10 @@ _SENTENCES: dict[str, Callable[[Entry], str]] = {
     "restored": lambda entry: "A backup was restored in which it was not settled.",
     "revoked": lambda entry: f"{entry['by'] or 'Somebody'} revoked grant {entry['grant']}.",
     "escalated": lambda entry: f"Nobody had decided it, so {' and '.join(entry['to'])} may, too.",
+    "handed_to": lambda entry: f"{entry['by'] or 'Somebody'} handed it to {' and '.join(entry['to'])}.",
+    "break_glass": _break_glass,
+    "deputy_named": _deputy,
+    "deputy_removed": _deputy,
     "settled": lambda entry: f"{entry['by']} said what came of it{_because(entry)}",
     "stopped": lambda entry: f"{entry['by']} stopped its run{_because(entry)}",
     "handed_on": lambda entry: (

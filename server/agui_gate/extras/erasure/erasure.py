@@ -101,7 +101,8 @@ class Erasure:
         return receipt
 
     def _receipt(self, deleted: dict[str, int], counts: dict[str, int]) -> Receipt:
-        gone = {"grants", "counted_calls", "outbox", "deliveries", "budgets", *(table.name for table in BUS)}
+        gone = {"grants", "deputies", "counted_calls", "outbox", "deliveries", "budgets"}
+        gone |= {table.name for table in BUS}
         told = _some(counts)
         return Receipt(
             tenant=self._who.tenant,

@@ -90,8 +90,13 @@ def _said(who: Name, text: str) -> Changed:
     return "delete" if who.quoted in text else None
 
 
+def _deputy(who: Name, row: Row) -> Changed:
+    return "delete" if row["of_tenant"] == who.tenant and who.quoted in row["body"] else None
+
+
 TABLES: Sequence[Table] = (
     Table("grants", {"id": ""}, ("owner", "giver", "body"), _grant),
+    Table("deputies", {"id": ""}, ("of_tenant", "body"), _deputy),
     Table(
         "counted_calls",
         {"whose": "", "place": "", "tool": "", "at": -1, "approval_id": ""},

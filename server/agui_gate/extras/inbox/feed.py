@@ -4,13 +4,26 @@ The store is the only record. One look serves all who watch in this process: at 
 (`changed`), and every `LOOK_SECONDS` for what other processes write. It reads ids, and records only of what is new or
 has changed, once for all who watch that principal. A call that was asked about and decided between two looks may never
 be told.
+
+What was decided in an emergency is told to others, too: to all whom it concerns.
 """
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 import msgspec
 import structlog
@@ -19,7 +32,7 @@ from agui_gate.core.approvals import MOVES, Approval, State
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown, Unavailable
 from agui_gate.extension import Extension, Hint, Notice, NoticeKind, Server
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.capabilities import InboxStore, WorkingStore
+from agui_gate.stores.capabilities import InboxStore, PeopleReader, WorkingStore
 from agui_gate.stores.cursor import size_of
 
 LOOK_SECONDS = 3.0
@@ -60,14 +73,24 @@ class Gone(msgspec.Struct, frozen=True):
     id: str
 
 
-Told = Approval | Waiting | Gone
+class Emergency(msgspec.Struct, frozen=True):
+    """Somebody decided this call in an emergency."""
+
+    record: Approval
+
+
+Told = Approval | Waiting | Gone | Emergency
+News = Approval | Gone | Emergency
+Concerns = Callable[[Approval], Awaitable[bool]]
+"""Says whether somebody else's call concerns who watches."""
 
 
 class Watcher:
     """A stream of news. ``known``: what it was told of and may hear of again; ``news``: what it is to be told."""
 
-    def __init__(self) -> None:
-        self.news: deque[Approval | Gone] = deque()
+    def __init__(self, concerns: Concerns | None = None) -> None:
+        self.concerns = concerns
+        self.news: deque[News] = deque()
         self.known: set[str] = set()
         self.wake = asyncio.Event()
         self.is_behind = False
@@ -78,21 +101,22 @@ class Watcher:
         self.known, self.is_behind, self._bytes = set(known), False, 0
         self.news.clear()
 
-    def tell(self, told: Approval | Gone) -> None:
-        """Something has changed. Of what it doesn't know it hears only if that waits."""
+    def tell(self, told: News) -> None:
+        """Something has changed. Of what it doesn't know it hears only if that waits, and of emergencies."""
         if isinstance(told, Approval) and told.is_pending:
             self.known.add(told.id)
-        elif told.id not in self.known:
-            return
-        elif isinstance(told, Gone) or not MOVES[told.state]:
-            self.known.discard(told.id)
+        elif isinstance(told, Approval | Gone):
+            if told.id not in self.known:
+                return
+            if isinstance(told, Gone) or not MOVES[told.state]:
+                self.known.discard(told.id)
         self._bytes += _size(told)
         self.is_behind = self.is_behind or len(self.news) >= MAX_BEHIND or self._bytes > MAX_BEHIND_BYTES
         if not self.is_behind:
             self.news.append(told)
         self.wake.set()
 
-    def take(self) -> Approval | Gone:
+    def take(self) -> News:
         """Returns the oldest of the news, and removes it."""
         told = self.news.popleft()
         self._bytes -= _size(told)
@@ -106,19 +130,63 @@ def batched(names: Collection[str], number: int) -> Iterator[list[str]]:
         yield some
 
 
-def _size(told: Approval | Gone) -> int:
-    return size_of(told) if isinstance(told, Approval) else 0
+def _size(told: News) -> int:
+    if isinstance(told, Gone):
+        return 0
+    return size_of(told.record if isinstance(told, Emergency) else told)
 
 
 class Followed:
     """One principal's approvals, as far as they are known: the ids that wait, as the store gave them (None: nobody
-    looked yet), and those at work. ``again``: ids that are told once more, though they still wait.
+    looked yet), and those at work. ``again``: ids that are told once more, though they still wait. ``people``: hashes
+    of who has to agree and who has, by the ids of those that wait for people: when it changes, they are told again.
     """
 
     def __init__(self) -> None:
+        self.people: dict[str, int] = {}
         self.waiting: list[str] | None = None
         self.at_work: dict[str, State] = {}
         self.again: set[str] = set()
+
+    def remember(self, record: Approval) -> None:
+        """Remembers who has to agree to a call that is told, and who has."""
+        if record.people is not None and record.is_pending:
+            self.people[record.id] = hash(msgspec.json.encode(record.people).decode())
+
+
+OVERLAP_MS = 10_000
+"""Milliseconds that are looked at once more: a transaction may have begun before another one, and end after it."""
+
+
+class Emergencies:
+    """What was decided in an emergency, since somebody has begun to watch here. ``is_due``: it is time to look."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store if isinstance(store, PeopleReader) else None
+        self._since: int | None = None
+        self._told: set[str] = set()
+        self.is_due = False
+
+    def begin(self) -> None:
+        """Begins with what comes from now on, unless it has begun."""
+        if self._since is None and self._store is not None:
+            self._since = self._store.now()
+
+    async def report(self, watchers: Mapping[str, Collection[Watcher]]) -> None:
+        """Tells what is new to all of ``watchers``, by principal, whom it concerns."""
+        if not self.is_due or self._store is None or self._since is None:
+            return
+        self.is_due = False
+        found = await self._store.emergencies(self._since - (OVERLAP_MS if self._told else 0))
+        for at, approval_id in found:
+            if approval_id in self._told or (record := await self._store.people_approval(approval_id)) is None:
+                continue
+            self._since = max(self._since, at)
+            for principal, watching in list(watchers.items()):
+                for watcher in list(watching):
+                    if principal == record.principal or (watcher.concerns and await watcher.concerns(record)):
+                        watcher.tell(Emergency(record))
+        self._told = {approval_id for _, approval_id in found}
 
 
 class Inbox(Extension):
@@ -138,6 +206,7 @@ class Inbox(Extension):
         self._news, self._lock = asyncio.Event(), asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
+        self._emergencies = Emergencies(store)
 
     def changed(self, principal: str) -> None:
         """Something was written about this principal's approvals."""
@@ -155,6 +224,9 @@ class Inbox(Extension):
         for notice in batch:
             if notice.kind == "approval_notice" and (followed := self._followed.get(notice.principal)) is not None:
                 followed.again.add(notice.about)
+            if notice.kind == "approval_notice":
+                self._emergencies.is_due = True
+                self._news.set()
             if notice.kind in _APPROVALS:
                 self.changed(notice.principal)
 
@@ -170,8 +242,9 @@ class Inbox(Extension):
             for watcher in watchers:
                 watcher.wake.set()
 
-    def watch(self, principal: str) -> AsyncGenerator[Told, None]:
-        """First each approval that waits, oldest first, and `Waiting`; then each that comes, and each further state.
+    def watch(self, principal: str, concerns: Concerns | None = None) -> AsyncGenerator[Told, None]:
+        """First each approval that waits, oldest first, and `Waiting`; then each that comes, and each further state,
+        and emergencies, of this principal's calls and of those that it ``concerns``.
 
         Ends with `drain`. Close it. Raises `RateLimited` if too many watch already, `ShuttingDown` after `drain`.
         """
@@ -179,10 +252,11 @@ class Inbox(Extension):
             raise ShuttingDown
         if len(self._watchers.get(principal, ())) >= MAX_WATCHERS:
             raise RateLimited(f"{MAX_WATCHERS} streams of your approvals are open, which is the limit. Close some.")
-        return self._watch(principal)
+        return self._watch(principal, concerns)
 
-    async def _watch(self, principal: str) -> AsyncGenerator[Told, None]:
-        watcher = Watcher()
+    async def _watch(self, principal: str, concerns: Concerns | None) -> AsyncGenerator[Told, None]:
+        watcher = Watcher(concerns)
+        self._emergencies.begin()
         self._watchers[principal].add(watcher)
         followed = self._followed.setdefault(principal, Followed())
         try:
@@ -193,6 +267,7 @@ class Inbox(Extension):
             waiting = list[str]()
             async for approval in self._records(principal, followed.waiting or ()):
                 if approval.is_pending:
+                    followed.remember(approval)
                     waiting.append(approval.id)
                     yield approval
             yield Waiting(waiting)
@@ -223,8 +298,10 @@ class Inbox(Extension):
             changed, self._changed = self._changed, set()
             if loop.time() >= due:
                 changed, due = set(self._watchers), loop.time() + LOOK_SECONDS
+                self._emergencies.is_due = True
             try:
                 await self._look(changed & self._watchers.keys())
+                await self._emergencies.report(self._watchers)
             except AguiGateError:
                 continue
             except Exception:
@@ -235,10 +312,18 @@ class Inbox(Extension):
         async with self._lock:
             for some in batched(principals, AT_ONCE):
                 waits = await self._store.waiting_ids(some, MAX_FOLLOWED)
-                states = await self._states(some)
+                states, people = await self._states(some), await self._people(some)
                 for principal, waiting in waits.items():
                     if (followed := self._followed.get(principal)) is not None:
-                        await self._compare(principal, followed, waiting, states)
+                        await self._compare(principal, followed, waiting, states, people)
+
+    async def _people(self, principals: Collection[str]) -> Mapping[str, int]:
+        """Returns hashes of who has to agree and who has, of those that wait for people as far as they were told."""
+        named = [name for name in principals if (it := self._followed.get(name)) is not None and it.people]
+        if not named or not isinstance(self._store, PeopleReader):
+            return {}
+        found = await self._store.waiting_people(named, MAX_FOLLOWED)
+        return {name: hash(text) for name, text in found.items()}
 
     async def _states(self, principals: Collection[str]) -> Mapping[str, State]:
         """Returns the states of what is at work, as far as the store can say that without reading the records."""
@@ -248,14 +333,21 @@ class Inbox(Extension):
         return {}
 
     async def _compare(
-        self, principal: str, followed: Followed, waiting: list[str], states: Mapping[str, State]
+        self,
+        principal: str,
+        followed: Followed,
+        waiting: list[str],
+        states: Mapping[str, State],
+        people: Mapping[str, int],
     ) -> None:
         """Tells what is different from what was seen before; at the first look, nothing is."""
         seen = followed.waiting
         moved = [each for each, state in followed.at_work.items() if states.get(each) is not state]
         again, followed.again = followed.again, set()
+        again |= {each for each, told in followed.people.items() if people.get(each, told) != told}
         if seen is not None and (waiting != seen or moved or again):
             before, now = set(seen), set(waiting)
+            followed.people = {each: told for each, told in followed.people.items() if each in now}
             asked = [each for each in seen if each not in now]
             asked += [*moved, *(each for each in waiting if each not in before or each in again)]
             found = set[str]()
@@ -281,6 +373,7 @@ class Inbox(Extension):
                 yield record
 
     def _tell_state(self, principal: str, followed: Followed, record: Approval) -> None:
+        followed.remember(record)
         if followed.at_work.get(record.id) is not record.state:
             self._tell(principal, record)
         followed.at_work.pop(record.id, None)

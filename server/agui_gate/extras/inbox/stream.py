@@ -18,8 +18,9 @@ from starlette.types import Receive, Scope, Send
 
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Unauthorized, Unavailable
-from agui_gate.extras.inbox.feed import Gone, Told, Waiting, inbox_of
-from agui_gate.http.auth import ENDED, Admission, admission_of
+from agui_gate.extra_loader import load
+from agui_gate.extras.inbox.feed import Emergency, Gone, Told, Waiting, inbox_of
+from agui_gate.http.auth import ENDED, Admission, admission_of, caller_of
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up
 from agui_gate.http.views import Agents, listed_view
@@ -39,7 +40,11 @@ def routes(server: HttpServer) -> list[BaseRoute]:
     inbox = inbox_of(engine)
 
     async def events(request: Request) -> Response:
-        told = inbox.watch(await server.principal(request))
+        principal, by = await server.principal(request), caller_of(request)
+        concerns = None
+        if by is not None:
+            concerns = partial(load("people.gates").concerns, server.store, engine.members, by)
+        told = inbox.watch(principal, concerns)
         return InboxStream(told, engine.members, request.app.state.send_timeout, admission_of(request.scope))
 
     return [Route("/approvals/events", events)]
@@ -114,3 +119,5 @@ def _named(item: Told, agents: Agents) -> tuple[str, object]:
             return "waiting", {"ids": item.ids}
         case Gone():
             return "gone", {"id": item.id}
+        case Emergency():
+            return "break_glass", listed_view(item.record, agents)

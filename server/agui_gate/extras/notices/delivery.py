@@ -221,7 +221,7 @@ class Worker:
                 await self._deliveries.delivered(delivery)
                 return
             if self.target.with_arguments:
-                notice = with_arguments(notice, await self._store.approval(notice.owner_key, notice.approval_id))
+                notice = with_arguments(notice, await self._record(notice))
             await self.target.send(notice)
         except msgspec.DecodeError:
             await self._failed(delivery, Undelivered("failed", "another version wrote it", is_final=True))
@@ -233,13 +233,18 @@ class Worker:
 
     async def _went_unasked(self, notice: Notice) -> bool:
         """Returns whether a rule or a grant has let the call go. It waits a moment where one may do so."""
-        approval = await self._store.approval(notice.owner_key, notice.approval_id)
+        approval = await self._record(notice)
         if approval is not None and approval.is_pending and await self._may_go(approval):
             left = UNASKED_SECONDS - (self._store.now() - approval.asked_at) / 1000
             if left > 0:
                 await asyncio.sleep(left)
-                approval = await self._store.approval(notice.owner_key, notice.approval_id)
+                approval = await self._record(notice)
         return approval is not None and went_unasked(approval)
+
+    async def _record(self, notice: Notice) -> Approval | None:
+        """Returns the record of a notice, also where its thread was handed on since."""
+        found = await self._store.approval(notice.owner_key, notice.approval_id)
+        return found or await self._deliveries.approval(notice.approval_id)
 
     async def _failed(self, delivery: Waiting, error: Undelivered) -> None:
         self._count(error.outcome)

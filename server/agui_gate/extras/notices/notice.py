@@ -17,7 +17,9 @@ from agui_gate.protocol.cards import iso
 from agui_gate.stores.deliveries import Waiting
 from agui_gate.stores.outbox import Notice as Row
 
-NoticeKind = Literal["asked", "reminder", "decided", "expired", "escalated", "unknown", "orphaned"]
+NoticeKind = Literal[
+    "asked", "reminder", "decided", "expired", "escalated", "handed_to", "break_glass", "unknown", "orphaned"
+]
 KINDS: tuple[str, ...] = get_args(NoticeKind)
 
 _BY_STATE: Mapping[str, NoticeKind] = {
@@ -32,6 +34,8 @@ _BY_STATE: Mapping[str, NoticeKind] = {
     "reminder": "reminder",
     "escalated": "escalated",
     "orphaned": "orphaned",
+    "handed_to": "handed_to",
+    "break_glass": "break_glass",
 }
 
 
@@ -39,7 +43,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A notice about one approval. Times are ms since the epoch, by the store's clock.
 
     ``id`` is the same for each attempt to deliver it. ``kind``: ``asked``, a call waits for a person; ``reminder``, it
-    still does; ``escalated``, the people in ``to`` may decide it from now on; ``decided``, it waits no more;
+    still does; ``escalated``, the people in ``to`` may decide it from now on; ``handed_to``, ``by`` wants the colleague
+    in ``to`` to decide it; ``break_glass``, ``by`` decided it in an emergency; ``decided``, it waits no more;
     ``expired``, nobody answered in time; ``orphaned``, nobody is at work on a call that was let go; ``unknown``, nobody
     knows what came of it.
 
@@ -89,6 +94,7 @@ class Fact(msgspec.Struct, frozen=True):
     state: str
     to: tuple[str, ...] = ()
     after: int | None = None
+    by: str = ""
 
 
 def read_row(row: Row) -> Fact | None:
@@ -97,14 +103,17 @@ def read_row(row: Row) -> Fact | None:
     said = str(body.get("state"))
     if (kind := _BY_STATE.get(said)) is None:
         return None
-    state = {"reminder": "pending", "escalated": "pending", "orphaned": "claimed"}.get(said, said)
-    return Fact(kind, state, tuple(body.get("to", ())), body.get("after"))
+    known = {"reminder": "pending", "escalated": "pending", "handed_to": "pending", "orphaned": "claimed"}
+    state = known.get(said, said)
+    return Fact(kind, state, tuple(body.get("to", ())), body.get("after"), str(body.get("by", "")))
 
 
 def make_notice(row: Row, said: Fact, approval: Approval | None, public_url: str) -> Notice:
     """Returns the notice of a row. ``approval``: its record; None if it is gone."""
     tenant = tenant_of(row.principal)
     detail = f"{said.after or ''}{'' if said.kind != 'decided' else said.state}"
+    if said.kind == "handed_to":  # it may be once more
+        detail = str(row.id)
     notice = Notice(
         id="msg_" + sha256(f"{row.about}\n{said.kind}\n{detail}".encode()).hexdigest()[:32],
         kind=said.kind,
@@ -115,12 +124,16 @@ def make_notice(row: Row, said: Fact, approval: Approval | None, public_url: str
         owner=row.principal.removeprefix(owner_key(tenant, "")) if tenant else row.principal,
         state=said.state,
         to=said.to,
+        by=said.by,
         after=None if said.after is None else said.after / 1000,
         link=f"{public_url.rstrip('/')}/inbox#{row.about}" if public_url else "",
     )
     if approval is None:
         return notice
     people, decision = approval.people, approval.decision
+    if said.kind == "break_glass" and decision is not None:
+        notice = msgspec.structs.replace(notice, state=str(approval.state.public))
+    decided_by = decision.by if decision and said.kind in ("decided", "break_glass") else said.by
     return msgspec.structs.replace(
         notice,
         agent=approval.agent,
@@ -130,7 +143,7 @@ def make_notice(row: Row, said: Fact, approval: Approval | None, public_url: str
         needs=people.needs if people else 1,
         asked_at=approval.asked_at,
         expires_at=approval.expires_at,
-        by=decision.by if decision and said.kind == "decided" else "",
+        by=decided_by,
     )
 
 
@@ -138,7 +151,7 @@ def with_arguments(notice: Notice, approval: Approval | None) -> Notice:
     """Returns the notice with what it leaves out otherwise."""
     if approval is None:
         return notice
-    decision = approval.decision if notice.kind == "decided" else None
+    decision = approval.decision if notice.kind in ("decided", "break_glass") else None
     return msgspec.structs.replace(
         notice,
         arguments=parse_object(approval.effective_arguments) or {},

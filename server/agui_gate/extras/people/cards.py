@@ -13,26 +13,38 @@ from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, Decision, People
+from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By
 from agui_gate.errors import MayNotDecide
-from agui_gate.extras.people.gates import current_terms
+from agui_gate.extras.people.deputies import made_by
+from agui_gate.extras.people.gates import current_terms, may_break_glass
+from agui_gate.protocol.cards import iso
 
 Json = dict[str, Any]
 
 
 def add_people(
-    views: Sequence[Json], approvals: Sequence[Approval], agents: Mapping[str, Agent], by: By, now: int
+    views: Sequence[Json],
+    approvals: Sequence[Approval],
+    agents: Mapping[str, Agent],
+    by: By,
+    deputies: Sequence[Deputy],
+    now: int,
 ) -> list[Json]:
-    """Returns the cards of ``approvals``, with ``edited_by`` and ``you`` in those that wait for people."""
+    """Returns the cards of ``approvals``, with ``edited_by`` and ``you`` in those that wait for people. ``deputies``:
+    in whose place they may decide.
+    """
     return [
-        view | _people_view(approval, approval.people, agents, by, now)
+        view | _people_view(approval, approval.people, agents, by, deputies, now)
         if approval.people is not None and approval.is_pending
         else view
         for view, approval in zip(views, approvals, strict=True)
     ]
 
 
-def _people_view(approval: Approval, people: People, agents: Mapping[str, Agent], by: By, now: int) -> Json:
+def _people_view(
+    approval: Approval, people: People, agents: Mapping[str, Agent], by: By, deputies: Sequence[Deputy], now: int
+) -> Json:
     tool = tool_of(agents.get(approval.agent), approval)
     current = current_terms(tool, people)
     terms = [people, *([current] if current else [])]
@@ -40,16 +52,26 @@ def _people_view(approval: Approval, people: People, agents: Mapping[str, Agent]
     decision = Decision(True, approval.principal, edited_arguments=people.edited, roles=roles)
     if by is not None:
         decision = by.sign(decision)
-    why = _why_not(approval, people, terms, decision, now)
+    why, deputy = _why_not(approval, people, terms, decision, now), None
+    is_owners = by is None or by.principal.owner == approval.principal
+    is_named = all(agreement.is_approver(one, decision.by, roles) for one in terms)
+    for each in deputies if why else ():
+        made = made_by(decision, each)
+        if _why_not(approval, people, terms, made, now) is None:
+            why, deputy, is_named = None, each, True
+            break
     may = [] if why else ["approve"]
     if not why and approval.editable and all("edit" in one.decisions for one in terms):
         may.append("edit")
-    is_owners = by is None or by.principal.owner == approval.principal
-    is_named = all(agreement.is_approver(one, decision.by, roles) for one in terms)
     if is_owners or (is_named and "reject" in people.decisions):
         may.append("reject")
+    alarm = msgspec.structs.replace(decision, break_glass=True, reason="?")
+    if may_break_glass(by) and why and _why_not(approval, people, terms, alarm, now) is None:
+        may.append("break_glass")
     said = {agreement.person_of(yes.decision) for yes in people.said if yes.of == approval.id}
     you = {"may": may, "agreed": agreement.person_of(decision) in said, "why": why}
+    if deputy is not None:
+        you["deputy_of"] = {"id": deputy.absent, "until": iso(deputy.until)}
     return {"edited_by": people.editor or None, "you": you}
 
 

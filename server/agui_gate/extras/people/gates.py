@@ -1,13 +1,14 @@
 """Gates that ask for people: who may see a call, and who may decide it.
 
 The store counts (`core/agreement.py`), by what a decision says of who makes it. Here is what a store can't know: the
-gate as it is now, which counts as well as the one that asked, and functions that say who may decide. All of it is asked
-before the claim, under the thread's lease. What is not clear means no.
+gate as it is now, which counts as well as the one that asked, functions that say who may decide, and deputies of who is
+away. All of it is asked before the claim, under the thread's lease. What is not clear means no.
 """
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,11 +18,16 @@ from agui_gate.agents.agent import Agent
 from agui_gate.agents.tool import Gate, Tool
 from agui_gate.approvals.answer_validation import Refused, Verdict, tool_of
 from agui_gate.core import agreement
-from agui_gate.core.approvals import Approval, People, State
+from agui_gate.core.approvals import Approval, Decision, People, State
+from agui_gate.core.deputies import Deputy
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.principals import By, Caller, Principal, on_behalf, tenant_of
-from agui_gate.errors import AguiGateError, ConfigurationError, MayNotDecide
+from agui_gate.core.terms import Terms
+from agui_gate.errors import AguiGateError, ApprovalRefused, ConfigurationError, InvalidRequest, MayNotDecide
+from agui_gate.extras.people.deputies import absent_of, as_deputy, deputies_of, stands
+from agui_gate.extras.people.rights import BREAK_GLASS
 from agui_gate.stores.base import Store
+from agui_gate.threads.lease import Lease
 from agui_gate.threads.limits import DEFAULTS
 from agui_gate.turns.tool_execution import call_function, is_cancelled
 
@@ -75,6 +81,7 @@ def people_of(gate: Gate) -> People:
         by_function=callable(gate.approvers),
         # Reminders and escalations alone don't say who may approve: whoever finds the call still may.
         self_approval=gate.self_approval is True or _names_nobody(gate),
+        break_glass=gate.break_glass is True,
         decisions=tuple(gate.decisions),
         max_auth_age=None if gate.max_auth_age is None else max(1, int(gate.max_auth_age)),
         acr=acr,
@@ -113,8 +120,13 @@ async def check_verdicts(
     kept, refused = [], []
     for verdict in verdicts:
         try:
-            asks_people = verdict.approval.people is not None
-            said = await check_verdict(verdict, tool_of, thread.by, now) if asks_people else verdict
+            if not isinstance(verdict.decision.break_glass, bool):
+                raise InvalidRequest("Not a decision: 'break_glass' must be true or false.", well_formed=True)
+            if verdict.approval.people is None and verdict.decision.break_glass:
+                raise MayNotDecide("The gate of this call asks for nobody in particular: there is no glass to break.")
+            said = verdict
+            if verdict.approval.people is not None:
+                said = await check_verdict(verdict, tool_of, thread.by, now, thread.lease.store)
             kept.append(await _held_to_rule(said, tool_of, thread))
         except AguiGateError as error:
             refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
@@ -124,47 +136,102 @@ async def check_verdicts(
 async def _held_to_rule(verdict: Verdict, tool_of: ToolOf, thread: "LeasedThread") -> Verdict:
     """Returns the verdict as its gate's rule lets it be carried out. Raises `ApprovalRefused`."""
     tool = tool_of(verdict.approval) if verdict.to is State.CLAIMED else None  # a no needs no agent
+    deputies = _deputies_in(verdict) if verdict.to is State.CLAIMED else ()
     if verdict.grant is not None:
         from agui_gate.extras.people.grants import give
 
+        if verdict.decision.absent is not None or verdict.decision.break_glass:
+            raise ApprovalRefused("Only who may approve by a right of their own can give a grant.")
         return await give(verdict, tool, thread)
     if tool is None or tool.gate is None or not tool.gate.has_rule:
-        return verdict
+        return verdict if not deputies else msgspec.structs.replace(verdict, claim=_claim(verdict, deputies))
     from agui_gate.extras.people.rules import hold
 
-    return await hold(verdict, tool, agreement.meant_by(verdict.approval, verdict.decision), thread, thread.by)
+    meant = agreement.meant_by(verdict.approval, verdict.decision)
+    return await hold(verdict, tool, meant, thread, thread.by, deputies=deputies)
 
 
-async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int) -> Verdict:
-    """Returns the verdict as it is carried out: it says with which roles it was made, and on which arguments. Raises
-    `MayNotDecide`.
+def _deputies_in(verdict: Verdict) -> tuple[str, ...]:
+    """Returns the deputies by whose yes a call would be claimed: they have to stand in the claim's transaction."""
+    approval, decision = verdict.approval, verdict.decision
+    said = () if approval.people is None else approval.people.said
+    if decision.break_glass or agreement.meant_by(approval, decision) != approval.effective_arguments:
+        said = ()  # what was said before doesn't count
+    found = (decision.deputy, *(yes.decision.deputy for yes in said if yes.of == approval.id))
+    return tuple(dict.fromkeys(one for one in found if one))
+
+
+def _claim(verdict: Verdict, deputies: tuple[str, ...]) -> Callable[[Lease], Awaitable[Approval]]:
+    terms = Terms(deputies=deputies, is_counted=False)
+    return lambda lease: lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision, terms=terms)
+
+
+async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int, store: Store | None = None) -> Verdict:
+    """Returns the verdict as it is carried out: it says with which roles it was made, in whose place, and on which
+    arguments. ``store``: where deputies are looked up; None: nobody is taken for one. Raises `MayNotDecide`.
     """
     approval, decision, people = verdict.approval, verdict.decision, verdict.approval.people
     assert people is not None  # it is asked about no other
+    tool, is_yes = tool_of(approval), verdict.to is State.CLAIMED
     decision = msgspec.structs.replace(decision, roles=() if by is None else by.principal.roles)
-    if verdict.to is not State.CLAIMED:
-        is_owners = by is None or by.principal.owner == approval.principal
-        if not is_owners and not ("reject" in people.decisions and await is_approver(approval, tool_of(approval), by)):
-            raise MayNotDecide("You can't reject this.")
-        return msgspec.structs.replace(verdict, decision=decision)
-    if decision.edited_arguments is None and people.edited is not None:  # a yes is to what is shown
+    if is_yes and decision.edited_arguments is None and people.edited is not None:  # a yes is to what is shown
         decision = msgspec.structs.replace(decision, edited_arguments=people.edited)
+    if decision.break_glass:
+        _check_break_glass(approval, people, tool, by, decision, now)
+        return msgspec.structs.replace(verdict, decision=decision)
+    judge = partial(_check_yes if is_yes else _check_no, approval, people, tool, now=now)
+    try:
+        await judge(by, decision)
+    except MayNotDecide:
+        found = await as_deputy(people, decision, judge, await deputies_of(store, by))
+        if found is None:
+            raise
+        decision = found
+    if is_yes and agreement.meant_by(approval, decision) == approval.effective_arguments:
+        await _check_said(approval, people, tool, store)  # an edit takes back what was said before
+    return msgspec.structs.replace(verdict, decision=decision)
+
+
+async def _check_no(
+    approval: Approval, people: People, tool: Tool | None, by: By, decision: Decision, now: int
+) -> None:
+    """Raises `MayNotDecide` unless somebody may reject a call."""
+    is_owners = by is None or by.principal.owner == approval.principal
+    if not is_owners and not ("reject" in people.decisions and await is_approver(approval, tool, by)):
+        raise MayNotDecide("You can't reject this.")
+
+
+async def _check_yes(
+    approval: Approval, people: People, tool: Tool | None, by: By, decision: Decision, now: int
+) -> None:
+    """Raises `MayNotDecide` unless somebody may say yes to a call. ``by``: whose right it is."""
     agreement.check(approval, people, decision, now)
-    current = current_terms(tool_of(approval), people)
+    current = current_terms(tool, people)
     if current is not None:
         if current.needs > people.needs:
             raise MayNotDecide("More persons have to agree by now than when this was asked. Reject it and ask again.")
         agreement.check(approval, msgspec.structs.replace(current, edited=people.edited), decision, now)
-    meant = agreement.meant_by(approval, decision)
-    if meant == approval.effective_arguments:  # an edit takes back what was said before
-        await _check_said(approval, people, tool_of(approval))
-    if not await is_approver(approval, tool_of(approval), by, meant):
+    if not await is_approver(approval, tool, by, agreement.meant_by(approval, decision)):
         raise MayNotDecide(f"You can't approve this: it waits for {agreement.waited_for(people)}.")
-    return msgspec.structs.replace(verdict, decision=decision)
 
 
-async def _check_said(approval: Approval, people: People, tool: Tool | None) -> None:
-    """Raises `MayNotDecide` if the gate that is there now wouldn't take a yes that was said before."""
+def _check_break_glass(
+    approval: Approval, people: People, tool: Tool | None, by: By, decision: Decision, now: int
+) -> None:
+    """Raises `MayNotDecide` unless somebody may decide a call in an emergency: by their role, and by both gates."""
+    if not may_break_glass(by):
+        raise MayNotDecide(f"Breaking the glass needs the role {BREAK_GLASS}.")
+    for terms in (people, current_terms(tool, people)):
+        if terms is not None and decision.approved:
+            agreement.check(approval, msgspec.structs.replace(terms, edited=people.edited), decision, now)
+        elif terms is not None:
+            agreement.check_break_glass(approval, msgspec.structs.replace(terms, edited=None), decision)
+
+
+async def _check_said(approval: Approval, people: People, tool: Tool | None, store: Store | None) -> None:
+    """Raises `MayNotDecide` if the gate that is there now wouldn't take a yes that was said before, or it was that of a
+    deputy whose time is over.
+    """
     current, tenant = current_terms(tool, people), tenant_of(approval.principal)
     for yes in people.said:
         if yes.of != approval.id:  # of before a restored backup: it counts no more
@@ -175,12 +242,18 @@ async def _check_said(approval: Approval, people: People, tool: Tool | None) -> 
                 # an edit was held against `decisions` when it was made; from then on it is what is shown
                 terms = msgspec.structs.replace(current, edited=people.edited, decisions=DECISIONS)
                 agreement.check(approval, terms, said, yes.at)
-            who = Principal(said.by, tenant, said.roles, claims={"person": said.person} if said.person else {})
-            stands = await is_approver(approval, tool, Caller(who))
+            person = said.person if said.absent is None else said.absent.person
+            who = Principal(agreement.right_of(said), tenant, said.roles, claims={"person": person} if person else {})
+            may = await is_approver(approval, tool, Caller(who)) and await stands(store, tenant, said.deputy)
         except (MayNotDecide, ValueError):
-            stands = False
-        if not stands:
+            may = False
+        if not may:
             raise MayNotDecide(f"{said.by} agreed and may no longer do so. Reject it and ask again.")
+
+
+def may_break_glass(by: By) -> bool:
+    """Returns whether somebody has the role for emergencies."""
+    return by is not None and BREAK_GLASS in by.principal.roles
 
 
 def current_terms(tool: Tool | None, people: People) -> People | None:
@@ -254,22 +327,40 @@ def _parameters(function: Callable[..., Any]) -> int:
 
 
 async def find(store: Store, agents: Mapping[str, Agent], by: By, approval_id: str) -> Approval | None:
-    """Returns a call of somebody else's that this principal may approve, or might have; None if there is none."""
+    """Returns a call of somebody else's that this principal may decide, or might have; None if there is none."""
     read = getattr(store, "people_approval", None)
     if by is None or read is None:
         return None
     approval: Approval | None = await read(approval_id)
-    return approval if approval is not None and await may_see(approval, agents, by) else None
+    return approval if approval is not None and await concerns(store, agents, by, approval) else None
 
 
-async def may_see(approval: Approval, agents: Mapping[str, Agent], by: By) -> bool:
-    """Returns whether this principal, who isn't its owner's, is an approver of a call in their own tenant."""
+async def concerns(store: Store, agents: Mapping[str, Agent], by: Caller, approval: Approval) -> bool:
+    """Returns whether somebody else's call is one that this principal may decide, by a right of their own, as a deputy
+    or in an emergency; or might have.
+    """
+    if tenant_of(approval.principal) != by.principal.tenant or approval.people is None:
+        return False
+    if may_break_glass(by) or await may_see(approval, agents, by):
+        return True
+    return await may_see(approval, agents, by, await deputies_of(store, by))
+
+
+async def may_see(approval: Approval, agents: Mapping[str, Agent], by: By, deputies: Sequence[Deputy] = ()) -> bool:
+    """Returns whether this principal, who isn't its owner's, is an approver of a call in their own tenant, or one of
+    the ``deputies`` of one.
+    """
     if by is None or approval.people is None or tenant_of(approval.principal) != by.principal.tenant:
         return False
-    people, who = approval.people, by.principal
-    if people.approvers is None and not people.by_function and not agreement.is_among(people.added, who.id, who.roles):
-        return False  # those who share the thread, and nobody else
-    return await is_approver(approval, tool_of(agents.get(approval.agent), approval), by)
+    people, tool = approval.people, tool_of(agents.get(approval.agent), approval)
+    for caller in (by, *map(absent_of, deputies)):
+        who = caller.principal
+        names_somebody = people.approvers is not None or people.by_function
+        if not names_somebody and not agreement.is_among(people.added, who.id, who.roles):
+            continue  # those who share the thread, and nobody else
+        if await is_approver(approval, tool, caller):
+            return True
+    return False
 
 
 PREFIX = "people:"
@@ -279,16 +370,25 @@ MOST_LOOKED_AT = 2_000
 
 
 async def waiting(
-    store: Store, agents: Mapping[str, Agent], by: By, owner: str, *, limit: int, cursor: str | None = None
+    store: Store,
+    agents: Mapping[str, Agent],
+    by: By,
+    owner: str,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    in_emergency: bool = False,
 ) -> tuple[list[Approval], str | None]:
     """Returns others' calls that this principal may approve, oldest first, and the cursor of the next page.
 
-    ``owner`` is the key of its own owner: those are in another part of the list.
+    ``owner`` is the key of its own owner: those are in another part of the list. ``in_emergency``: what it may decide
+    by breaking the glass, for who has that role.
     """
     read = getattr(store, "people_waiting", None)
     if by is None or read is None:
         return [], None
     after = int(cursor.removeprefix(PREFIX)) if cursor else 0
+    deputies = await deputies_of(store, by)
     found: list[Approval] = []
     looked_at = 0
     while looked_at < MOST_LOOKED_AT:
@@ -298,7 +398,9 @@ async def waiting(
         for seq, approval in some:
             after = seq
             looked_at += 1
-            if approval.principal != owner and approval.waits_at(store.now()) and await may_see(approval, agents, by):
+            if approval.principal == owner or not approval.waits_at(store.now()):
+                continue
+            if in_emergency or await may_see(approval, agents, by, deputies):
                 found.append(approval)
                 if len(found) >= limit:
                     return found, f"{PREFIX}{after}"

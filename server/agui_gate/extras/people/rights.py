@@ -13,16 +13,19 @@ from starlette.requests import Request
 from agui_gate.core.principals import Principal
 from agui_gate.errors import Forbidden
 
-Role = Literal["user", "approver", "auditor", "operator"]
+Role = Literal["user", "approver", "auditor", "operator", "break-glass"]
 """``user``: works with agents, on its owner's threads. ``approver``: decides calls: its owner's, and those that gates
 let it decide. ``operator``: sees what everybody of its tenant does, stops and settles it, sees and revokes the grants.
-``auditor`` and ``operator``: read the audit trail of their tenant.
+``auditor`` and ``operator``: read the audit trail of their tenant. ``break-glass``: decides in an emergency.
 """
+
+BREAK_GLASS: Role = "break-glass"
 
 ROLES: frozenset[str] = frozenset(get_args(Role))
 
 _USER = frozenset[Role](("user",))
-_DECIDES = frozenset[Role](("user", "approver"))
+_DECIDES = frozenset[Role](("user", "approver", "break-glass"))
+_NAMES = frozenset[Role](("user", "approver"))
 _OPERATES = frozenset[Role](("operator",))
 _LOOKS = frozenset[Role](("user", "operator"))
 _GIVES = frozenset[Role](("user", "approver", "operator"))
@@ -42,6 +45,10 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("GET", "/approvals/events"): _DECIDES,
     ("GET", "/approvals/{id}"): _DECIDES,
     ("POST", "/approvals/{id}"): _DECIDES,
+    ("POST", "/approvals/{id}/hand-to"): _NAMES,
+    ("GET", "/deputies"): _GIVES,
+    ("POST", "/deputies"): _NAMES,
+    ("DELETE", "/deputies/{id}"): _GIVES,
     ("GET", "/grants"): _GIVES,
     ("DELETE", "/grants/{id}"): _GIVES,
     ("GET", "/audit"): _ANYONE,

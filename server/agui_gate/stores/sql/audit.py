@@ -1,14 +1,27 @@
 """Reads the audit trail in SQL, page by page: for exports and checks."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Head
 from agui_gate.stores.audit import EventPage, HeadPage
 from agui_gate.stores.cursor import Place, from_cursor, to_cursor
 from agui_gate.stores.sql.ledger import BEGAN, Ledger
-from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps
 from agui_gate.stores.sql.trail import EVENT, event_of
+
+T = TypeVar("T")
+
+
+class Do(Protocol):
+    """Runs an operation in a transaction of that kind: see `SQLStore`."""
+
+    def __call__(self, kind: Kind, operation: Operation[T]) -> Awaitable[T]:
+        """Runs an operation in a transaction of that kind."""
+        ...
+
 
 STEP = 500
 """Events, or approvals, that one step looks at, where only some of them are wanted."""
@@ -51,10 +64,17 @@ class AuditReader:
         place = from_cursor(cursor)
         return (place.updated_at, place.key)
 
-    @staticmethod
-    def page(found: Sequence[Event], limit: int) -> EventPage:
-        """Returns the page of what was ``found``, one more than ``limit`` where there is more."""
-        return EventPage(list(found[:limit]), _next(found, limit))
+    async def read(
+        self, do: Do, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int
+    ) -> EventPage:
+        """Returns a page of events, a step after the other, each in a transaction by ``do``."""
+        place: Link | None = self.after(cursor)
+        found: list[Event] = []
+        while place is not None and len(found) <= limit:
+            step = partial(self.events, limit + 1 - len(found), place, principal, thread_id, since)
+            more, place = await do("read", step)
+            found += more
+        return EventPage(found[:limit], _next(found, limit))
 
     def events(
         self, most: int, after: Link, principal: str | None, thread_id: str | None, since: int

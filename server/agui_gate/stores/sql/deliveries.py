@@ -77,6 +77,10 @@ _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id
 _ADD_PEOPLE = "UPDATE approvals SET people = :people WHERE tenant = :tenant AND id = :id AND state = 'pending'"
 
 
+_ANYBODY = People(self_approval=True)
+"""The terms of a gate that names nobody: whoever finds a call may decide it."""
+
+
 class _Do(Protocol):
     """See `SQLStore._do`."""
 
@@ -127,6 +131,10 @@ class Deliveries:
         """See `DeliveryStore`."""
         return await self._do("write", partial(self._sql.retry, ids)) if ids else 0
 
+    async def approval(self, approval_id: str) -> Approval | None:
+        """See `DeliveryStore`."""
+        return await self._do("read", partial(self._sql.approval, approval_id))
+
     async def plan(self, steps: Sequence[Step], asked_at: int) -> None:
         """See `DeliveryStore`."""
         if steps:
@@ -139,6 +147,10 @@ class Deliveries:
     async def take_step(self, step: Step, *, tell: bool) -> Stepped | None:
         """See `DeliveryStore`."""
         return await self._do("durable", partial(self._sql.take_step, step, tell))
+
+    async def hand_to(self, approval_id: str, to: str, by: str) -> Stepped | None:
+        """See `DeliveryStore`."""
+        return await self._do("durable", partial(self._sql.hand_to, approval_id, to, by))
 
     async def report_orphan(self, orphan: Named) -> Stepped | None:
         """See `DeliveryStore`."""
@@ -220,6 +232,10 @@ class _Operations:
         (done,) = yield Last([Statement(self._retry, {"ids": self._variant.listed(list(ids)), "stays": GIVE_UP_MS})])
         return done.changed
 
+    def approval(self, approval_id: str) -> Steps[Approval | None]:
+        (found,) = yield Last([Statement(self._ledger.one, {"id": approval_id})])
+        return next(iter(self._ledger.approvals(found)), None)
+
     def take_step(self, step: Step, tell: bool) -> Steps[Stepped | None]:
         values = {"id": step.approval_id, "kind": step.kind, "after": step.after}
         lock, end, found, there = yield [Statement(text, values) for text in self._look]
@@ -246,6 +262,27 @@ class _Operations:
         yield Last(batch)
         return Stepped(approval.principal, approval.thread_id)
 
+    def hand_to(self, approval_id: str, to: str, by: str) -> Steps[Stepped | None]:
+        values = {"id": approval_id, "kind": "", "after": 0}
+        lock, end, found, _ = yield [Statement(text, values) for text in self._look]
+        approval = self._ledger.approvals(found)[0] if lock.rows else None
+        if approval is None or not approval.waits_at(lock.rows[0][2]):
+            return None
+        key, tenant, now = lock.rows[0][:3]
+        people = msgspec.structs.replace(approval.people or _ANYBODY, handed_to=to, handed_by=by)
+        if people != approval.people:
+            told = canonical({"to": [to]})
+            happened = msgspec.structs.replace(audit.about(approval, "handed_to"), by=by, way="http", body=told)
+            after = msgspec.structs.replace(approval, people=people)
+            yield Last(
+                [
+                    Statement(_ADD_PEOPLE, {"id": approval.id, "people": msgspec.json.encode(people).decode()}),
+                    *self._trail.added(key, tenant, end, now, [happened], [after]),
+                    _notice(approval, "handed_to", {"to": [to], "by": by}),
+                ]
+            )
+        return Stepped(approval.principal, approval.thread_id)
+
     def report_orphan(self, orphan: Named) -> Steps[Stepped | None]:
         values = {"id": orphan.id, "kind": "orphaned", "after": 0}
         lock, _, found, there = yield [Statement(text, values) for text in self._look]
@@ -263,7 +300,7 @@ class _Operations:
 
 def _with_added(people: People | None, who: str | tuple[str, ...]) -> People:
     """Returns the terms with these among those who may decide. They are the same object where they were already."""
-    terms = people or People(self_approval=True)
+    terms = people or _ANYBODY
     return terms if who in terms.added else msgspec.structs.replace(terms, added=(*terms.added, who))
 
 

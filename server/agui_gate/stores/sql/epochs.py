@@ -17,7 +17,7 @@ from agui_gate.core.transcript import ConversationRef
 from agui_gate.stores.epochs import MAY_HAVE_RUN, Epoch
 from agui_gate.stores.lease import DECIDES, DELETES
 from agui_gate.stores.outbox import tellings
-from agui_gate.stores.sql.grants import FORGET_ALL
+from agui_gate.stores.sql import deputies, grants
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Statement, Steps
 from agui_gate.stores.sql.rows import many, read_ref
@@ -122,7 +122,8 @@ class Epochs:
     def begin(self) -> Steps[Epoch]:
         """Begins an epoch."""
         tell = Statement(telling_end(f"{_HELD} AND {_RUNS}"), {"body": ended("interrupted")})
-        rest = [Statement(_AGREED), tell, Statement(_END_RUNS), Statement(FORGET_ALL)]
+        rest = [Statement(_AGREED), tell, Statement(_END_RUNS)]
+        rest += [Statement(grants.FORGET_ALL), Statement(deputies.FORGET_ALL)]
         goes_on = Statement(self._variant.goes_on)
         begun, concerned, *_ = yield [Statement(_BEGIN), Statement(_CONCERNED), *rest, goes_on]
         ((number, now),) = begun.rows

@@ -63,6 +63,15 @@ _OF_PEOPLE = (
 _decode_places = msgspec.json.Decoder(list[tuple[int]]).decode
 _decode_sizes = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _decode_ids = msgspec.json.Decoder(list[tuple[str, list[tuple[str]]]]).decode
+_TERMS = (
+    "SELECT id, people FROM approvals WHERE tenant = :tenant AND principal = value AND state = 'pending' "
+    "AND people IS NOT NULL ORDER BY seq LIMIT :limit"
+)
+_EMERGENCIES = (
+    "SELECT at, approval_id FROM approval_events WHERE tenant = :tenant AND kind = 'break_glass' AND at >= :since "
+    "ORDER BY at LIMIT 1000"
+)
+_decode_people = msgspec.json.Decoder(list[tuple[str, list[tuple[str, str]]]]).decode
 _decode_states = msgspec.json.Decoder(list[tuple[str, State]]).decode
 _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
@@ -98,6 +107,8 @@ class Lists:
         self._of_people = f"SELECT {seqs} FROM ({of_people}) AS found"  # noqa: S608 our names
         working = f"SELECT id, state FROM approvals WHERE {_WORKING} AND {variant.among('principal', 'principals')}"  # noqa: S608 ours
         self._working = f"SELECT {variant.arrays(['id', 'state'])} FROM ({working}) AS found"  # noqa: S608 our names
+        people = f"(SELECT {variant.arrays(['id', 'people'])} FROM ({_TERMS}) AS part)"  # noqa: S608 our names
+        self._people = f"SELECT {variant.arrays(['value', people])} FROM {variant.each('principals')}"  # noqa: S608 our names
 
     @staticmethod
     def after(cursor: str | None) -> Place | None:
@@ -157,6 +168,17 @@ class Lists:
         """See `WorkingStore.working_states`."""
         (found,) = yield Last([Statement(self._working, {"principals": self._variant.listed(principals)})])
         return dict(_decode_states(found.rows[0][0]))
+
+    def waiting_people(self, principals: Collection[str], limit: int) -> Steps[dict[str, str]]:
+        """See `PeopleStore.waiting_people`."""
+        values = {"principals": self._variant.listed(principals), "limit": limit}
+        (found,) = yield Last([Statement(self._people, values)])
+        return {name: text for _, some in _decode_people(found.rows[0][0]) for name, text in some}
+
+    def emergencies(self, since: int) -> Steps[list[tuple[int, str]]]:
+        """See `PeopleStore.emergencies`."""
+        (found,) = yield Last([Statement(_EMERGENCIES, {"since": since})])
+        return [(at, approval_id) for at, approval_id in found.rows]
 
     def read(self, principal: str, approval_ids: Sequence[str]) -> Steps[tuple[list[Approval], Sequence[str]]]:
         """See `ApprovalStore.read_approvals`."""

@@ -1,7 +1,7 @@
 """A store in SQL: each method is an operation in steps, which a driver runs in a transaction."""
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.audit import Event, Happened
+from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound
 from agui_gate.stores.base import (
@@ -37,20 +37,18 @@ from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.leases import Leases, Wish
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.operations import Kind, Operation, Steps
+from agui_gate.stores.sql.people_store import PeopleOperations
 from agui_gate.stores.sql.trail import Trail
 from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
-    from agui_gate.core.freezes import Freeze
-    from agui_gate.core.grants import Grant, Whose
-    from agui_gate.core.terms import Numbers, Sum, Terms
+    from agui_gate.core.terms import Terms
     from agui_gate.stores.audit import EventPage, HeadPage
     from agui_gate.stores.backlog import Backlog
     from agui_gate.stores.epochs import Epoch
     from agui_gate.stores.retention import Ages, Place, Swept, Tally
     from agui_gate.stores.sql.audit import AuditReader
     from agui_gate.stores.sql.deletions import Deletions
-    from agui_gate.stores.sql.deliveries import Deliveries
     from agui_gate.stores.sql.epochs import Epochs
     from agui_gate.stores.sql.lists import Lists
     from agui_gate.stores.sql.operators import SqlOperators
@@ -119,7 +117,7 @@ class Operations:
         return Threads(self._variant, self.ledger, self.leases, self._bounds)
 
 
-class SQLStore(ABC):
+class SQLStore(PeopleOperations):
     """The methods of `Store`, but for its lifecycle and what a driver has to do itself."""
 
     bus_url = ""
@@ -127,13 +125,6 @@ class SQLStore(ABC):
 
     def __init__(self, variant: Variant, bounds: Bounds) -> None:
         self._sql = Operations(variant, bounds)
-
-    @abstractmethod
-    async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        """Runs an operation in a transaction of that kind. Raises `Unavailable`.
-
-        Cancelling the caller doesn't undo what is under way: it is done, or nothing of it.
-        """
 
     @abstractmethod
     def _later(self, operation: Operation[None]) -> None:
@@ -313,56 +304,12 @@ class SQLStore(ABC):
             yield from self._sql.deletions.amend(move)
         return moved
 
-    async def counted_calls(self, wanted: "Sum") -> "Sequence[Numbers]":
-        """See `CountingStore`."""
-        from agui_gate.stores.sql.counted_calls import CountedCalls
-
-        return await self._do("read", lambda: CountedCalls(self._sql.ledger.variant).numbers(wanted))
-
-    async def freeze(self, wanted: "Freeze", *, lift: bool = False) -> bool:
-        """See `FreezingStore`."""
-        from agui_gate.stores.sql import freezes
-
-        return await self._do("durable", lambda: freezes.freeze(self._sql, wanted, lift))
-
-    async def freezes(self) -> "Sequence[Freeze]":
-        """See `FreezingStore`."""
-        from agui_gate.stores.sql.freezes import freezes
-
-        return await self._do("read", freezes)
-
     @property
     def operators(self) -> "SqlOperators":
         """See `OperatedStore`."""
         from agui_gate.stores.sql.operators import SqlOperators
 
         return SqlOperators(self, self._sql)
-
-    async def grants(self, whose: "Whose", value: str) -> "Sequence[Grant]":
-        """See `GrantingStore`."""
-        from agui_gate.stores.sql.grants import standing
-
-        return await self._do("read", lambda: standing(whose, value))
-
-    async def revoke_grant(self, grant_id: str, by: str) -> bool:
-        """See `GrantingStore`."""
-        from agui_gate.stores.sql.grants import revoke
-
-        return await self._do("durable", lambda: revoke(self._sql.ledger.variant, self._sql.trail, grant_id, by))
-
-    def deliveries(self) -> "Deliveries":
-        """See `DeliveringStore`."""
-        from agui_gate.stores.sql.deliveries import Deliveries
-
-        return Deliveries(self._do, self._sql.ledger, self._sql.trail)
-
-    async def people_waiting(self, tenant: str, after: int, limit: int) -> Sequence[tuple[int, Approval]]:
-        """See `PeopleStore`."""
-        return await self._do("read", lambda: self._sql.lists.of_people(tenant, after, limit))
-
-    async def people_approval(self, approval_id: str) -> Approval | None:
-        """See `PeopleStore`."""
-        return await self._do("write", lambda: self._sql.lists.one_of_people(approval_id))
 
     async def tombstones(
         self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
@@ -385,15 +332,7 @@ class SQLStore(ABC):
         since: int = 0,
     ) -> "EventPage":
         """See `AuditStore`."""
-        reader = self._sql.audit
-        place: tuple[int, int] | None = reader.after(cursor)
-        found: list[Event] = []
-        while place is not None and len(found) <= limit:
-            more, place = await self._do(
-                "read", partial(reader.events, limit + 1 - len(found), place, principal, thread_id, since)
-            )
-            found += more
-        return reader.page(found, limit)
+        return await self._sql.audit.read(self._do, limit, cursor, principal, thread_id, since)
 
     async def read_heads(self, *, limit: int, cursor: str | None = None) -> "HeadPage":
         """See `AuditStore`."""

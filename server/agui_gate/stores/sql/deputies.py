@@ -1,0 +1,130 @@
+"""Deputies in SQL: see `stores/deputies.py`.
+
+Who names one takes the lock of the trail's chain without a thread, so they are named one after the other. Who claims a
+call as a deputy has locked the row of a thread before, and then the deputy's own.
+"""
+
+from collections.abc import Awaitable, Collection, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from agui_gate.core import audit
+from agui_gate.core.deputies import MAX_OF_TENANT, Deputy, Side, check_named
+from agui_gate.core.json_text import canonical
+from agui_gate.core.principals import owner_key
+from agui_gate.errors import MayNotDecide
+from agui_gate.stores.sql.operations import Kind, Operation, Statement, Steps
+from agui_gate.stores.sql.store_chain import LOCK, add
+from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.sql.variant import Variant
+
+T = TypeVar("T")
+
+_NOT_OVER = "until > :now ORDER BY until DESC LIMIT :most"
+_FOUND = "SELECT body FROM deputies WHERE tenant = :tenant AND of_tenant = :of_tenant"
+_READ: dict[Side, str] = {
+    "id": "SELECT body FROM deputies WHERE tenant = :tenant AND id = :value AND until > :now",
+    "absent": f"{_FOUND} AND absent = :value AND {_NOT_OVER}",
+    "deputy": f"{_FOUND} AND deputy = :value AND {_NOT_OVER}",
+    "tenant": f"{_FOUND} AND {_NOT_OVER}",
+}
+_ONE = "SELECT body FROM deputies WHERE tenant = :tenant AND id = :id"
+_ADD = (
+    "INSERT INTO deputies (tenant, id, of_tenant, absent, deputy, since, until, body) "
+    "VALUES (:tenant, :id, :of_tenant, :absent, :deputy, :since, :until, :body)"
+)
+_REMOVE = "DELETE FROM deputies WHERE tenant = :tenant AND id = :id"
+_FORGET = "DELETE FROM deputies WHERE tenant = :tenant AND until <= :now"
+
+FORGET_ALL = "DELETE FROM deputies WHERE tenant = :tenant"
+"""The SQL for a restored backup: nobody knows who was removed since it was made."""
+
+_decode = msgspec.json.Decoder(Deputy).decode
+
+
+class _Do(Protocol):
+    """See `SQLStore._do`."""
+
+    def __call__(self, kind: Kind, operation: Operation[T]) -> Awaitable[T]: ...
+
+
+class Deputies:
+    """The deputies of one store: see `DeputyStore`."""
+
+    def __init__(self, do: _Do, variant: Variant, trail: Trail) -> None:
+        self._do, self._variant, self._trail = do, variant, trail
+
+    async def add(self, wanted: Deputy) -> Deputy:
+        """See `DeputyStore`."""
+        return await self._do("durable", partial(self._add, wanted))
+
+    async def remove(self, deputy_id: str, by: str) -> bool:
+        """See `DeputyStore`."""
+        return await self._do("durable", partial(self._remove, deputy_id, by))
+
+    async def find(self, side: Side, tenant: str, value: str = "") -> Sequence[Deputy]:
+        """See `DeputyStore`."""
+        return await self._do("read", partial(_find, side, tenant, value))
+
+    def _add(self, wanted: Deputy) -> Steps[Deputy]:
+        yield [Statement(self._variant.alone, {"name": LOCK})]
+        known = yield from _read("tenant", wanted.tenant, "")
+        (clock,) = yield [Statement("SELECT :now")]
+        now = clock.rows[0][0]
+        check_named(wanted, known, now)
+        named = msgspec.structs.replace(wanted, at=now, since=max(wanted.since, now))
+        row = msgspec.structs.asdict(named) | {"of_tenant": named.tenant, "body": _text(named)}
+        row = {name: row[name] for name in ("id", "of_tenant", "absent", "deputy", "since", "until", "body")}
+        yield [Statement(_FORGET), Statement(_ADD, row)]
+        yield from add(self._variant, self._trail, _happened("deputy_named", named, named.absent))
+        return named
+
+    def _remove(self, deputy_id: str, by: str) -> Steps[bool]:
+        _, found = yield [Statement(self._variant.alone, {"name": LOCK}), Statement(_ONE, {"id": deputy_id})]
+        (gone,) = yield [Statement(_REMOVE, {"id": deputy_id})]
+        if not gone.changed:
+            return False
+        yield from add(self._variant, self._trail, _happened("deputy_removed", _decode(found.rows[0][0]), by))
+        return True
+
+
+def check_standing(variant: Variant, deputy_ids: Collection[str], at: int) -> Steps[None]:
+    """Raises `MayNotDecide` unless all of these stand at that time, and goes on to the end of the transaction."""
+    for deputy_id in sorted(set(deputy_ids)):
+        (found,) = yield [Statement(f"{_ONE}{variant.lock}", {"id": deputy_id})]
+        if not any(_decode(body).stands_at(at) for (body,) in found.rows):
+            raise MayNotDecide("A deputy agreed whose time is over. Reject it and ask again.")
+
+
+def _find(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
+    return (yield from _read(side, tenant, value))
+
+
+def _read(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
+    values = {"of_tenant": tenant, "value": value, "most": MAX_OF_TENANT}
+    (found,) = yield [Statement(_READ[side], values)]
+    deputies = [one for (body,) in found.rows if (one := _decode(body)).tenant == tenant]
+    return sorted(deputies, key=lambda one: (one.since, one.absent, one.id))
+
+
+def _happened(kind: audit.Kind, deputy: Deputy, by: str) -> audit.Happened:
+    body: dict[str, str | int] = {"deputy": deputy.id, "to": deputy.deputy, "absent": deputy.absent}
+    body["since"], body["until"] = deputy.since, deputy.until
+    return audit.Happened(
+        kind=kind,
+        principal=owner_key(deputy.tenant, deputy.absent),
+        thread_id="",
+        approval_id="",
+        by=by,
+        way="http",
+        body=canonical(body),
+    )
+
+
+def _text(deputy: Deputy) -> str:
+    return msgspec.json.encode(deputy).decode()
+
+
+__all__ = ["Deputies"]
