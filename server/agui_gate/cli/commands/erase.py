@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import config_option, debug_option
+from agui_gate.cli.program import Failure, config_option, debug_option
 from agui_gate.cli.store_access import opened
 from agui_gate.cli.target import load_target
 from agui_gate.cli.terminal.console import print_hint, printable
@@ -92,6 +92,8 @@ def command(
         click.echo(json.dumps(msgspec.to_builtins(receipt), indent=2))
     else:
         _print(receipt, dry_run=dry_run)
+    if receipt.unfinished:
+        raise Failure(f"Everything is erased, but the file was not written anew. {receipt.unfinished}")
 
 
 def user_name() -> str:

@@ -51,7 +51,7 @@ Json = dict[str, Any]
 
 class Receipt(msgspec.Struct, kw_only=True):
     """What was erased. ``deleted`` and ``replaced``: how many, by what they are. ``threads``: digests (SHA-256) of what
-    was deleted of each. ``remains``: what is left, in sentences.
+    was deleted of each. ``remains``: what is left, in sentences. ``unfinished``: why deleted rows may be in the file.
     """
 
     pseudonym: str = ""
@@ -63,6 +63,7 @@ class Receipt(msgspec.Struct, kw_only=True):
     threads: list[str] = []
     remains: list[str] = []
     digest: str = ""
+    unfinished: str = ""
 
 
 class Erasure:
@@ -140,7 +141,10 @@ class Erasure:
             await self._check_providers()
             self._who = await self._do("durable", lambda: begin(self._who))
             receipt = await self._erase(receipt)
-        await files.clean(self._store, self._wait)
+        try:
+            await files.clean(self._store, self._wait)
+        except AguiGateError as error:  # the receipt is of what is done, and there is no second one
+            receipt.unfinished = error.message
         return receipt
 
     async def _erase(self, seen: Receipt) -> Receipt:

@@ -34,7 +34,7 @@ def _clean(database: Database, seconds: float) -> None:
                 raise
         if time.monotonic() > until:
             raise Unavailable(
-                "Everything is erased, but others were at work in the file all the time, so deleted rows may still be "
-                "in it. Run this again when there is less to do."
+                "Others were at work in the file all the time, so deleted rows may still be in it. Run this again when "
+                "there is less to do."
             )
         time.sleep(AGAIN_SECONDS)  # on the store's own thread
