@@ -150,9 +150,9 @@ demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: open
 replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a proxy, no Docker needed (ARGS="--valkey")
 	@exec $(BIN)/python -m examples.replicas.local $(if $(PORT),--port $(PORT)) $(ARGS)
 
-# Several processes (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed. What
-# they stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
-PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
+# Several processes (tests/support/processes.py; ARGS=-n0: only one), with the same order of sets each time. What they
+# stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
+PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest
 
 # What has a target of its own; what is about the sources and the papers runs once, in `make check`.
 APART = browsers crash e2e interop live llama peers replicas
@@ -164,13 +164,13 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(os.cpu_count() or 1, 7)
 
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
-	@$(PYTEST) --numprocesses=$(WORKERS) --dist=worksteal --replay $(TESTS) $(ARGS)
+	@$(PYTEST) --numprocesses=$(WORKERS) --replay $(TESTS) $(ARGS)
 
 # Half as fast again as `make test`, so it is no part of `.ci/run`. What processes of their own do is counted too.
 .PHONY: coverage
 coverage: $(VENV)/.dev ## Branch coverage of `make test`; fails under its floor (pyproject.toml)
 	@rm -f .coverage .coverage.*
-	@PYTHONHASHSEED=0 $(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal $(TESTS) $(ARGS)
+	@PYTHONHASHSEED=0 $(BIN)/coverage run -m pytest --numprocesses=$(WORKERS) $(TESTS) $(ARGS)
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
 .PHONY: check format lint types imports structure
@@ -203,7 +203,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
 e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed
-	@$(PYTEST) --numprocesses=$(WORKERS) --maxprocesses=3 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
+	@$(PYTEST) --numprocesses=$$(($(WORKERS) < 3 ? $(WORKERS) : 3)) $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
 
 .PHONY: gallery
 gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)
@@ -222,7 +222,7 @@ browsers: components/dist/made.json $(VENV)/.test ## The components in Firefox a
 # ARGS="--fleet=2:sqlite -k name": other fleets.
 .PHONY: scenarios
 scenarios: $(VENV)/.test tests/interop/node_modules/.stamp ## Every scenario over 2 and 4 real replicas: PostgreSQL alone, and with Valkey
-	@$(PYTEST) --maxprocesses=4 --dist=worksteal -p tests.replicas.plugin \
+	@$(PYTEST) --numprocesses=$$(($(WORKERS) < 4 ? $(WORKERS) : 4)) -p tests.replicas.plugin \
 		tests/replicas tests/product tests/conformance --replay $(ARGS)
 
 # What is told to readers is measured on the clock: nothing else runs meanwhile. ARGS may choose tests of one part only.
@@ -232,7 +232,7 @@ NONE = 5
 .PHONY: load
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do; heavy requests
 	@$(BIN)/python -m pytest $(READERS) $(ARGS) || [ $$? -eq $(NONE) ]
-	@$(PYTEST) --maxprocesses=2 --dist=worksteal tests/live --ignore=$(READERS) $(ARGS) || [ $$? -eq $(NONE) ]
+	@$(PYTEST) --numprocesses=2 tests/live --ignore=$(READERS) $(ARGS) || [ $$? -eq $(NONE) ]
 
 # Not part of CI: it takes minutes. ARGS="storm --store sqlite --kills 20 --seed 7" does a part of it.
 .PHONY: chaos

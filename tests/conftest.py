@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from agui_gate.protocol import sent_messages
 from agui_gate.runs.warm_up import frozen
@@ -16,7 +15,7 @@ from agui_gate.threads import leased_thread
 from agui_gate_adapters.common import large_requests
 from agui_gate_adapters.testkit.conformance.ground import LOOP
 from tests.interop.replay import unavailable
-from tests.support import certificates, chance, signatures
+from tests.support import certificates, chance, processes, signatures
 
 if TYPE_CHECKING:
     from tests.support.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
@@ -29,6 +28,7 @@ LEFT_OUT = pytest.StashKey[str]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of ours."""
+    processes.add_option(parser)
     parser.addoption(
         "--replay", action="store_true", help="replay every recorded stream to the real clients in the end"
     )
@@ -40,6 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported."""
+    if most := config.getoption("numprocesses"):
+        config.pluginmanager.register(processes.Processes(most))
     chance.begin(config.getoption("explore"))
     certificates.keep()
     leased_thread.CHECKED = large_requests.CHECKED = sent_messages.CHECKED = True
@@ -135,9 +137,7 @@ def _every_stream_is_accepted(
         from tests.interop.recorded import assert_all_accepted
 
         here = tmp_path_factory.getbasetemp()
-        shared = (
-            here.parent if hasattr(request.config, "workerinput") else here
-        )  # the session's folder has the workers'
+        shared = here.parent if processes.is_forked(request.config) else here  # that of the session
         assert_all_accepted(every=request.config.getoption("every"), shared=shared / "looks")
 
 
@@ -160,20 +160,6 @@ def pytest_collection_finish() -> None:
     None that a test starts is the first one then, which would walk through every collected test: a second each time.
     """
     frozen.enter()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Of several processes, send the one that reports what came of a test, and what failed around it: one message each.
-
-    What xdist sends of a test that passes is six, for which the two processes need more time than for many a test.
-    """
-    if not hasattr(item.config, "workerinput"):
-        return None
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:

@@ -374,7 +374,7 @@ def _run(options: argparse.Namespace, samples: Sequence[Sequence[Mutant]], folde
     for tried, selection in zip(samples, SELECTIONS.values(), strict=True):
         if tried:
             tests = options.tests or selection
-            command = ["-qq", "-p", "no:xdist", "--every", f"--basetemp={folder / 'tests'}", *tests]
+            command = ["-qq", "--every", f"--basetemp={folder / 'tests'}", *tests]
             pytest.main(command, plugins=[Trial(tried, report, options.seconds, options.spare)])
     lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
     came = [line[0] for line in lines]

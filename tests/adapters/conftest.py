@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pairwise import covering
+from tests.support.pairwise import covering, of_folder
 
 from .subject import Way
 from .subjects import SUBJECTS
@@ -32,10 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     The other cases are spare.
     """
     functions: defaultdict[Hashable, list[pytest.Function]] = defaultdict(list)
-    for item in items:
-        if not (isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec")):
-            continue
-        if isinstance(item.callspec.params.get("way"), Way):
+    for item in of_folder(items, HERE):
+        if hasattr(item, "callspec") and isinstance(item.callspec.params.get("way"), Way):
             functions[item.path, item.originalname].append(item)
     for cases in functions.values():
         chosen = covering([_shown(case.callspec.params) for case in cases])

@@ -3,6 +3,7 @@
 import inspect
 from collections import Counter, defaultdict
 from collections.abc import Hashable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from agui_gate_adapters.common import retries
 from agui_gate_adapters.testkit.conformance import Suite
 from tests.conformance.inside import Inside
-from tests.support.pairwise import covering
+from tests.support.pairwise import covering, of_folder
 
 HERE = Path(__file__).parent
 MEMORY = ("mode", "thinking")
@@ -33,8 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     the fewest come first.
     """
     scenarios: defaultdict[Hashable, list[pytest.Function]] = defaultdict(list)
-    for item in items:
-        if isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and _is_of_the_suite(item):
+    for item in of_folder(items, HERE):
+        if _is_of_the_suite(item):
             scenarios[item.originalname, _param(item, "over_replicas")].append(item)
     missing = {fact for cases in scenarios.values() for case in cases for fact in _of_the_server(case)}
     uses: Counter[Hashable] = Counter()
@@ -58,28 +59,38 @@ def _param(item: pytest.Function, name: str) -> Hashable:
     return repr(item.callspec.params.get(name)) if hasattr(item, "callspec") else None
 
 
-def _place(item: pytest.Function) -> str:
-    return "inside" if issubclass(item.cls, Inside) else "alone"
+def _place(suite: type[Suite]) -> str:
+    return "inside" if issubclass(suite, Inside) else "alone"
 
 
-def _api(item: pytest.Function) -> str:
-    makes = item.cls.adapter if issubclass(item.cls, Inside) else item.cls.make_adapter
+def _api(suite: type[Suite]) -> str:
+    makes = suite.adapter if issubclass(suite, Inside) else suite.make_adapter
     return str(inspect.signature(makes).return_annotation.__name__)
+
+
+def _values(suite: type[Suite], names: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(name, repr(getattr(suite, name, None))) for name in names]
 
 
 def _shown(item: pytest.Function) -> set[Hashable]:
     """The pairs that a case shows."""
-    suite, place = item.cls, _place(item)
     case = item.callspec.id if hasattr(item, "callspec") else ""
-    return {
-        (case, _api(item)),
-        (case, place),
-        *((name, repr(getattr(suite, name, None))) for name in MEMORY),
-    }
+    api, place, memory = _of_the_suite(item.cls)
+    return {(case, api), (case, place), *memory}
 
 
-def _of_the_server(item: pytest.Function) -> set[Hashable]:
+@cache
+def _of_the_suite(suite: type[Suite]) -> tuple[str, str, list[tuple[str, str]]]:
+    return _api(suite), _place(suite), _values(suite, MEMORY)
+
+
+def _of_the_server(item: pytest.Function) -> frozenset[Hashable]:
     """What it shows of its group of scenarios."""
-    group = next(base for base in reversed(item.cls.__mro__) if item.originalname in vars(base))
-    facts = [(name, repr(getattr(item.cls, name, None))) for name in (*FACTS, *MEMORY)]
-    return {(group, _place(item), *fact) for fact in (*facts, ("api", _api(item)))}
+    return _of_the_group(item.cls, item.originalname)
+
+
+@cache
+def _of_the_group(suite: type[Suite], scenario: str) -> frozenset[Hashable]:
+    group = next(base for base in reversed(suite.__mro__) if scenario in vars(base))
+    facts = [("api", _api(suite)), *_values(suite, (*FACTS, *MEMORY))]
+    return frozenset((group, _place(suite), *fact) for fact in facts)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.product.kit import MODES
-from tests.support.pairwise import take_turns
+from tests.support.pairwise import of_folder, take_turns
 
 HERE = Path(__file__).parent
 WHOLE = {"test_approvals", "test_history", "test_hosted_approvals", "test_left_out", "test_poison", "test_unanswered"}
@@ -24,8 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     functions: defaultdict[tuple[str, str], defaultdict[str, list[pytest.Item]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for item in items:
-        if not (isinstance(item, pytest.Function) and item.path.is_relative_to(HERE) and hasattr(item, "callspec")):
+    here = of_folder(items, HERE)
+    for item in here:
+        if not hasattr(item, "callspec"):
             continue
         values = dict(item.callspec.params)
         if values.pop("mode", None) in MODES and not item.get_closest_marker("spare"):
@@ -37,4 +38,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for at, item in enumerate(modes):
                 if at != turn % len(modes):
                     item.add_marker("spare")
-    take_turns(item for item in items if item.path.is_relative_to(HERE))
+    take_turns(here)

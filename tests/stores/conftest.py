@@ -10,7 +10,7 @@ from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock
-from tests.support.pairwise import take_turns
+from tests.support.pairwise import of_folder, take_turns
 
 
 @pytest.fixture
@@ -58,5 +58,4 @@ _STORES: dict[str, Callable[[pytest.FixtureRequest, Clock], FullStore]] = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to `--every` what only another store tells from a case that runs."""
     apart = {"test_histories_of_the_model_come_out_the_same"}  # there, each store has histories of its own
-    here = (item for item in items if item.path.is_relative_to(Path(__file__).parent))
-    take_turns(item for item in here if getattr(item, "originalname", "") not in apart)
+    take_turns(item for item in of_folder(items, Path(__file__).parent) if item.originalname not in apart)

@@ -4,12 +4,20 @@ Most faults need one value, nearly all others two. A product of three lists has 
 What is left out is `spare`: `pytest --every` runs it, and so does `make nightly`.
 """
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+def of_folder(items: Iterable[pytest.Item], folder: Path) -> list[pytest.Function]:
+    """The functions in and below a folder of tests."""
+    begin = f"{folder}{os.sep}"
+    return [item for item in items if isinstance(item, pytest.Function) and str(item.path).startswith(begin)]
 
 
 def covering(cases: Sequence[Collection[Hashable]]) -> list[int]:
