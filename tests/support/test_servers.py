@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -65,8 +66,10 @@ def test_only_who_has_the_password_comes_in_as_the_locked_role(postgres: Postgre
     postgres.execute("DROP ROLE locked")
 
 
-def test_servers_end_with_the_process_that_started_them() -> None:
+def test_servers_end_with_the_process_that_started_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it is killed: nothing of the tests stays on a machine."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where nobody else comes next
+    monkeypatch.setattr(tempfile, "tempdir", None)
     starts = "from tests.support.servers import *; s = Valkey(); s.start(); print(s._process.pid, s.folder, flush=True)"
     starts += "; input()"
     root = Path(servers.__file__).parents[2]
