@@ -26,8 +26,8 @@ _numbers = count()
 def _home() -> Nursery:
     """Where servers come from. It ends with the tests."""
     exits = ExitStack()
-    atexit.register(exits.close)
     folder = exits.enter_context(TemporaryDirectory(prefix="agui-gate-servers-"))
+    atexit.register(exits.close)  # before the folder's own end, which would warn
     return exits.enter_context(nursery(Path(folder) / "log", module="tests.crash.server"))
 
 
