@@ -44,7 +44,8 @@ Examples:
   agui-gate audit export --since 2026-11-01 > events.jsonl
   agui-gate audit export --principal alice | jq 'select(.kind == "approved")'
 
-Events don't contain arguments, results or reasons, only their SHA-256 digests and the names of edited arguments.
+Events don't contain arguments or results, only their SHA-256 digests and the names of edited arguments. Reasons are
+encrypted in them; `ls --json` and `show` decrypt them.
 
 Exit codes: 0 all chains are intact; 1 a chain is broken, or the store is not available; 2 usage error.
 """
@@ -80,7 +81,8 @@ def verify(
     heads = [*(reader.read_heads(kept) if kept else ()), *map(reader.read_head, given)]
     checked = run_interruptible(_verify(load_settings(config, options={"store": store}), heads))
     if as_json:
-        click.echo(json.dumps(msgspec.to_builtins(checked)))
+        said = msgspec.to_builtins(checked)
+        click.echo(json.dumps({name: value for name, value in said.items() if name != "erased" or value}))
     else:
         for broken in checked.broken:
             where = f"thread {broken.thread_id or broken.thread} (key {broken.thread}), event {broken.seq}"
@@ -124,7 +126,7 @@ def export(
             async for event in load("audit.verification").all_events(
                 kept, principal=principal, thread_id=thread, since=at
             ):
-                click.echo(_line(event, await kept.trail.reason(event)))
+                click.echo(_line(event))
 
     run_interruptible(run())
 
@@ -176,11 +178,8 @@ class Progress:
             dim(f"{number:,} events", err=True)
 
 
-def _line(event: Event, reason: str | None) -> str:
-    """Returns the line of an event. A reason is beside what is encrypted of it, which the hash is over."""
+def _line(event: Event) -> str:
     said: dict[str, Any] = msgspec.to_builtins(event)
-    if "encrypted_reason" in event.body:
-        said["reason"] = "(erased)" if reason is None else reason
     return msgspec.json.encode(said | {"body": msgspec.Raw(event.body.encode())}).decode()
 
 
