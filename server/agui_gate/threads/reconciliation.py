@@ -52,7 +52,6 @@ from agui_gate.protocol.run_input import FunctionCall, Message, RunInput, check_
 from agui_gate.protocol.snapshot import with_more
 
 UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
-
 ANSWERED_BEFORE = "it is to a card that was answered before"
 ASKED_BEFORE = "it is to a question from before a backup was restored, which is asked again"
 
@@ -352,8 +351,9 @@ def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
 
 def reported(message: Message) -> Output:
     """Returns the output that a tool message reports for its call."""
-    content = parts(message.content) if type(message.content) is list else None
-    return Output(message.text, message.error is not None, message.error or "", content)
+    content, error = message.content, message.error
+    said = parts(content) if type(content) is list else None
+    return Output(content if type(content) is str else message.text, error is not None, error or "", said)
 
 
 def admitted(entry: Entry) -> Iterator[Entry]:
@@ -404,7 +404,8 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
 
 def _imported_turn(message: Message, new_id: NewId, calls: list[CallPart]) -> TurnEntry | KeptEntry | None:
     """Returns what an assistant's message says, and adds its calls to ``calls``."""
-    turn_id, text = message.id or new_id(), message.text
+    turn_id, content = message.id or new_id(), message.content
+    text = content if type(content) is str else message.text
     blank = not text or text.isspace()
     found: list[TextPart | CallPart] = [] if blank else [TextPart(turn_id, text)]
     for call in message.tool_calls or ():
