@@ -1,5 +1,6 @@
 """What a process that died left of approved calls: what becomes of each kind, when, and that it is told once."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -192,6 +193,20 @@ async def test_who_awakes_keeps_what_is_its(store: Store) -> None:
     assert await states(store) == ["claimed"]
     await other.after(GRACE_SECONDS)
     assert await states(store) == ["unknown"]
+
+
+async def test_a_server_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = asyncio.Event()
+
+    async def work(self: OrphanJob) -> None:
+        looks.set()
+
+    monkeypatch.setattr(OrphanJob, "work", work)
+    engine = Engine([AGENT], MemoryStore())
+    async with asyncio.timeout(60):
+        await engine.start()
+        await looks.wait()
+        await engine.aclose()
 
 
 async def test_that_is_in_time() -> None:

@@ -113,15 +113,18 @@ async def test_a_stop_closes_no_question_that_another_run_asked() -> None:
 
 
 class Replaced(MemoryStore):
-    """Once ``replacing``: just before the thread is leased, it is deleted, and its id leads to a new one."""
+    """Once ``replacing``: just before the thread is leased, it is deleted, and its id leads to a new one, if any."""
 
     replacing = False
+    by_another = True
 
     async def lease_thread(self, principal: str, thread_id: str, agent: str, run_key: str, **more: Any) -> Thread:
         if self.replacing:
             self.replacing = False
             gone = await super().lease_thread(principal, thread_id, agent, "deletes")
             await super().delete_thread(gone, "deletes")
+            if not self.by_another:
+                return await super().lease_thread(principal, thread_id, agent, run_key, **more)
             new = await super().lease_thread(principal, thread_id, agent, "begins")
             await super().commit(new, Change(status="finished"), "begins")
         return await super().lease_thread(principal, thread_id, agent, run_key, **more)
@@ -149,6 +152,15 @@ async def test_deleting_what_was_deleted_meanwhile_leaves_the_new_thread_alone()
         thread = await h.store.read_thread("alice", "t")
         assert thread is not None
         assert thread.run_status == "finished", "it is there, and its lease is given back"
+
+
+async def test_deleting_what_was_deleted_meanwhile_makes_no_new_thread() -> None:
+    async with house(PAYS, DONE, kind=Replaced) as h:
+        await h.asked()
+        assert isinstance(h.store, Replaced)
+        h.store.replacing, h.store.by_another = True, False
+        assert not await h.engine.delete_thread("alice", "t")
+        assert await h.store.read_thread("alice", "t") is None
 
 
 async def test_a_decision_stopped_before_its_claim_says_so_and_the_question_waits() -> None:

@@ -25,6 +25,7 @@ class Loads(Parrot):
     def __init__(self, *, stuck: bool = False, broken: bool = False) -> None:
         super().__init__()
         self.asked, self.loaded = asyncio.Event(), asyncio.Event()
+        self.stopped = False
         self._broken = broken
         if not stuck:
             self.loaded.set()
@@ -34,7 +35,11 @@ class Loads(Parrot):
         self.asked.set()
         if self._broken:
             raise RuntimeError("a secret")
-        await self.loaded.wait()
+        try:
+            await self.loaded.wait()
+        except asyncio.CancelledError:
+            self.stopped = True
+            raise
         return [Finding("a package", False, "It is missing.", "Install it.")]
 
 
@@ -75,6 +80,7 @@ async def test_what_goes_wrong_is_logged_and_stops_no_server(
     with structlog.testing.capture_logs() as lines:
         async with serving(app) as url, connecting() as http:
             assert (await http.get(f"{url}/readyz")).status_code == 200
+            assert made.stopped is not made.loaded.is_set(), "nothing waits for it any more"
     assert [line for line in lines if "warm_up" in line["event"] or "set_up" in line["event"]] == [
         {**told, "log_level": "warning"}
     ]

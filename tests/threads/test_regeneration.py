@@ -82,6 +82,27 @@ async def test_a_call_that_stays_is_not_told_twice_and_its_card_stays_closed() -
             assert len(issued) == 2
 
 
+@shows("B9")
+async def test_a_branch_is_saved_before_its_model_is_asked() -> None:
+    """Whoever looks meanwhile, or after a crash, sees what the page shows."""
+    seen = []
+
+    class Looks(Parrot):
+        async def stream(self, request):
+            thread = await store.read_thread("local", "t")
+            seen.append([entry.id for entry in thread.entries])
+            async for batch in super().stream(request):
+                yield batch
+
+    store = MemoryStore()
+    agent = Agent(name="a", model=Looks([[*says(text), DONE] for text in ("One.", "Two.")]))
+    app = create_app(agent, store=store, settings=Settings())
+    async with started(app):
+        for _ in range(2):  # the second time the page asks for another answer
+            await run(app, run_body("t", user("say it", "u1")))
+    assert seen[-1] == ["u1"]
+
+
 @shows("B9", "S30")
 async def test_what_was_added_before_the_branch_is_saved_as_it_is_known() -> None:
     turn = TurnEntry("turn", (CallPart("c", "c", "mail", "{}", "m"),))

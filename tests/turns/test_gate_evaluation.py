@@ -114,6 +114,17 @@ async def test_gates_fail_closed(when, asks: bool) -> None:
         assert (await judged("{}", when=when)).asks is asks
 
 
+async def test_what_is_no_object_is_never_looked_at() -> None:
+    found = await judged("[1]", when=lambda _: False)
+    assert (found.asks, found.problem) == (False, "The arguments of deploy are not a JSON object.")
+
+
+async def test_a_predicate_that_cancels_itself_is_logged_like_any_that_fails() -> None:
+    with capture_logs() as logs:
+        assert (await judged("{}", when=raises(asyncio.CancelledError()))).asks
+    assert [(log["event"], log["tool"]) for log in logs] == [("predicate_failed", "deploy")]
+
+
 async def test_a_predicate_can_not_change_what_runs() -> None:
     def when(arguments):
         arguments.clear()
