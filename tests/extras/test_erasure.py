@@ -104,12 +104,17 @@ async def given(store: FullStore) -> None:
         "VALUES ('', 'principal', :place, 't', 1, 'a', '{}')",
         {"place": KEYED},
     )
+    deputy = Statement(
+        "INSERT INTO deputies (tenant, id, of_tenant, absent, deputy, since, until, body) "
+        "VALUES ('', 'd', 'acme', 'ben', :name, 0, 9, :body)",
+        {"name": ZOE, "body": f'{{"absent":"ben","deputy":"{ZOE}"}}'},
+    )
     budget = Statement(
         "INSERT INTO budgets (tenant, id, tokens, cost) VALUES ('', :id, 1, 1)", {"id": f"principal:1:{KEYED}"}
     )
 
     def rows() -> Any:
-        yield Last([*give(grant, 1), counted, budget])
+        yield Last([*give(grant, 1), counted, budget, deputy])
 
     await any_store._do("write", rows)
     await store.deliveries().add([Delivery("desk", "n1", waits.id, notice)])
@@ -175,7 +180,7 @@ async def test_nothing_is_left_and_what_is_others_is_whole(url: str, keys: tuple
     assert receipt.digest
     some = {"outbox": 0, "run_heads": 0, "run_events": 0, "run_openings": 0}
     assert receipt.deleted | some == some | {
-        "threads": 2, "approvals": 1, "grants": 1, "counted_calls": 1, "deliveries": 1, "budgets": 1,
+        "threads": 2, "approvals": 1, "grants": 1, "deputies": 1, "counted_calls": 1, "deliveries": 1, "budgets": 1,
     }  # fmt: skip
     assert len(receipt.threads) == 2
     assert {"events", "records", "tombstones", "model_requests", "usage_days", "approval_steps"} == set(
@@ -419,7 +424,17 @@ async def test_an_export_has_what_is_kept_about_a_person_and_nothing_of_others(u
     await store.start()
     lines = [json.loads(msgspec.json.encode(line)) async for line in Export(store, Name("acme", ZOE)).lines()]
     kinds = {one["kind"] for one in lines}
-    assert kinds >= {"export", "thread", "call_of_others", "event", "grant", "counted_call", "delivery", "budget"}
+    assert kinds >= {
+        "export",
+        "thread",
+        "call_of_others",
+        "event",
+        "grant",
+        "deputy",
+        "counted_call",
+        "delivery",
+        "budget",
+    }
     assert "model_request" in kinds
     assert {one["id"] for one in lines if one["kind"] == "thread"} == {"PLANTED-thread", "mine"}
     assert "PLANTED-message" in str([one for one in lines if one["kind"] == "thread"])

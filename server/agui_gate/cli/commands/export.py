@@ -15,8 +15,8 @@ from agui_gate.extra_loader import load
 HELP = """Print what the store keeps about a person, as lines of JSON.
 
 Each line has its kind: thread (with all that was said, its state and its calls), call_of_others (what a record of
-somebody else's call says of them), event (of the audit trail, with the reason that they gave), grant, counted_call,
-notice, delivery, deleted_call, budget, model_request (usage). What other people said is in none.
+somebody else's call says of them), event (of the audit trail, with the reason that they gave), grant, deputy,
+counted_call, notice, delivery, deleted_call, budget, model_request (usage). What other people said is in none.
 
 \b
 Examples:

@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 _KINDS = {
     "grants": "grant",
+    "deputies": "deputy",
     "counted_calls": "counted_call",
     "outbox": "notice",
     "deliveries": "delivery",

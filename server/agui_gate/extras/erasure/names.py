@@ -5,6 +5,7 @@ in lists of people. Roles are no names. Text that people wrote is not searched, 
 older version kept in plain.
 """
 
+import re
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -115,7 +116,8 @@ def _erased_body(who: Name, event: Event) -> Json | None:
     if is_theirs:
         new = {name: value for name, value in new.items() if name not in _LOGIN}
     said = str(body.get("reason", ""))
-    if (is_theirs and (said or MEMBER in body)) or who.name in said:
+    is_told = re.search(rf"(?<!\w){re.escape(who.name)}(?!\w)", said)
+    if (is_theirs and (said or MEMBER in body)) or is_told:
         new.pop("reason", None)
         new[MEMBER] = GONE
     return None if new == body else new
