@@ -166,6 +166,11 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(os.cpu_count() or 1, 7)
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
 	@$(PYTEST) --numprocesses=$(WORKERS) --replay $(TESTS) $(ARGS)
 
+# Of tests that were never collected most of the time goes to compiling them: one core's work, which can be done before.
+.PHONY: .collected
+.collected: $(VENV)/.test
+	@$(PYTEST) --collect-only -qq $(TESTS) >$(VENV)/collected.log || { cat $(VENV)/collected.log; exit 1; }
+
 # Half as fast again as `make test`, so it is no part of `.ci/run`. What processes of their own do is counted too.
 .PHONY: coverage
 coverage: $(VENV)/.dev ## Branch coverage of `make test`; fails under its floor (pyproject.toml)
