@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import runpy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -10,7 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 from mcp import Client
+from opentelemetry import environment_variables as of_api
 from opentelemetry import trace
+from opentelemetry.sdk import environment_variables
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -41,6 +44,7 @@ from tests.product.shop import SEARCH, Shop, call, refund, say, script
 
 pytestmark = pytest.mark.anyio
 
+EXAMPLES = Path(__file__).parents[2] / "examples/traces"
 TRACED = Settings(traces=True)
 CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACE_ID = int(CLIENT.split("-")[1], 16)
@@ -211,6 +215,28 @@ async def test_only_what_redact_returns_is_recorded(exporter: InMemorySpanExport
     assert "s3cr3t" not in told
     assert not any(name in attributes(span) for span in spans.all for name in (names.OUTPUT, names.ARGUMENTS))
     assert names.RESULT in attributes(spans["execute_tool refund"])
+
+
+async def test_the_example_records_messages_without_numbers_of_cards(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    example = runpy.run_path(str(EXAMPLES / "redacted.py"))
+    spans = await content_of(exporter, SpanContent(example["redact"]), said="refund A1 to 4111 1111 1111 1111")
+    told = "".join(span.to_json() for span in spans.all)
+    assert "refund A1 to (card)" in told
+    assert "4111 1111" not in told
+    assert not {names.ARGUMENTS, names.RESULT} & {name for span in spans.all for name in attributes(span)}
+    assert "response" not in json.loads(attributes(spans.named("chat gpt-5.4-mini")[1])[names.INPUT])[2]["parts"][0]
+
+
+def test_variables_of_the_examples_are_there() -> None:
+    known = {*vars(environment_variables), *vars(of_api)}
+    for path in EXAMPLES.glob("*.env"):
+        settings = dict(line.split("=", 1) for line in path.read_text().splitlines() if not line.startswith("#"))
+        ours = {name.removeprefix("AGUI_GATE_").lower(): value for name, value in settings.items() if "AGUI" in name}
+        assert ours == {"traces": "true"}, path
+        assert {name for name in settings if name.startswith("OTEL_")} <= set(known), path
 
 
 async def test_a_redact_that_fails_records_nothing_and_hinders_nobody(exporter: InMemorySpanExporter) -> None:
