@@ -87,7 +87,8 @@ def test_what_extends_the_server_finds_its_names() -> None:
         assert list(module.__all__) == sorted(module.__all__)
     examples = [path.read_text() for path in (ROOT / "examples").rglob("*.py")]
     deeper = re.compile(
-        r"^(?:from|import) (agui_gate\.(?!adapter\b|client\b|errors\b|extension\b|store\b|testing\b)\S+)", re.MULTILINE
+        r"^(?:from|import) (agui_gate\.(?!adapter\b|client\b|errors\b|extension\b|store\b|telemetry\b|testing\b)\S+)",
+        re.MULTILINE,
     )
     assert [name for text in examples for name in deeper.findall(text)] == []
 
