@@ -312,6 +312,7 @@ test("the example NextPage.jsx: rendered in Node, taken over in the browser", as
 for (const hitl of ["interrupt", "card"])
   test(`the example copilotkit.jsx: the card in CopilotKit's chat, asked by ${hitl}`, async () => {
     const page = await visit(`${SERVER}copilot/example.html?hitl=${hitl}`);
+    await page.waitForLoadState("networkidle"); // what is said before CopilotKit knows its agents is lost
     await page.getByRole("textbox").fill(REFUND);
     await page.keyboard.press("Enter");
     await page.locator("agui-confirm-card").getByRole("button", { name: "Approve" }).click();
