@@ -1,5 +1,6 @@
 /** Who asks for a call, who is waited for, and what may be granted with a yes, in words. Pure. */
 
+import { clock } from "./records.js";
 import { ENGLISH, fill } from "./strings.js";
 import { humanize } from "./values.js";
 
@@ -7,7 +8,7 @@ import { humanize } from "./values.js";
  * @import { Ask, Offer, People, Strings } from "./types.js"
  */
 
-const NAMES = ["asker", "approvers", "needs", "approvals", "escalated", "grants", "frozen", "edited_by", "you"];
+const NAMES = ["asker", "approvers", "needs", "approvals", "escalated", "handed_to", "grants", "frozen", "edited_by", "you"];
 
 /**
  * What `said` (a record, a card's arguments, an interrupt's metadata) tells of people.
@@ -27,6 +28,7 @@ export function withPeople(ask, record) {
   const [known, told] = [ask.people ?? {}, peopleOf(record)];
   const people = { ...told, ...known };
   if ((told.approvals?.length ?? 0) > (known.approvals?.length ?? 0)) people.approvals = told.approvals;
+  if (told.handed_to) people.handed_to = told.handed_to;
   if ((told.escalated?.length ?? 0) > (known.escalated?.length ?? 0)) people.escalated = told.escalated;
   return { ...ask, people };
 }
@@ -57,7 +59,7 @@ export function whyBarred({ people: { frozen, you } = {} }, strings = ENGLISH) {
  * @param {People | undefined} people
  * @param {Strings} [strings]
  */
-export function peopleText({ asker, edited_by, approvers, needs, approvals = [], escalated = [], you } = {}, strings = ENGLISH) {
+export function peopleText({ asker, edited_by, approvers, needs, approvals = [], escalated = [], handed_to, you } = {}, strings = ENGLISH) {
   const parts = [];
   if (asker) parts.push(fill(strings, "personAsks", { name: asker }));
   if (edited_by) parts.push(fill(strings, "editedBy", { name: edited_by }));
@@ -67,6 +69,8 @@ export function peopleText({ asker, edited_by, approvers, needs, approvals = [],
     parts.push(fill(strings, needs > 1 ? "waitsForMany" : "waitsFor", { who, count: needs }));
   }
   if (approvals.length > 0) parts.push(fill(strings, "agreed", { names: approvals.map(({ by }) => by).join(", ") }));
+  if (handed_to) parts.push(fill(strings, "handedTo", handed_to));
+  if (you?.deputy_of) parts.push(fill(strings, "deputyFor", { name: you.deputy_of.id, until: clock(you.deputy_of.until, undefined, strings) }));
   return parts.join(" · ");
 }
 

@@ -153,7 +153,9 @@ export function decisionLine(record, { already = false, now, strings = ENGLISH }
   const names = decision.approved && record.approvals && record.approvals.length > 1 ? record.approvals.map(({ by }) => by).join(", ") : decision.by;
   const by = names && names !== ALONE ? fill(strings, "by", { name: shorten(names, LONGEST) }) : "";
   const ways = [WAYS[decision.way ?? ""], decision.grant && decision.way !== "grant" && "granted"];
-  return `${said}${by}${atTime(decision.at, now, strings)}${ways.map((way) => (way ? fill(strings, way) : "")).join("")}`;
+  const deputy = decision.deputy_of ? fill(strings, "deputyOf", { name: shorten(decision.deputy_of, LONGEST) }) : "";
+  const alarm = decision.break_glass ? fill(strings, "brokeGlass") : "";
+  return `${said}${by}${deputy}${atTime(decision.at, now, strings)}${alarm}${ways.map((way) => (way ? fill(strings, way) : "")).join("")}`;
 }
 
 /** @type {Record<string, string>} */

@@ -73,12 +73,13 @@
  * @property {string | string[] | null} [approvers] A role, or ids; null: whoever the gate's own code says.
  * @property {(string | string[])[]} [escalated] Roles, or ids, of those who were added since.
  * @property {number} [needs] How many persons have to agree.
- * @property {{by: string, at?: string}[]} [approvals] Who has.
+ * @property {{by: string, at?: string, deputy_of?: string}[]} [approvals] Who has.
+ * @property {{to: string, by: string}} [handed_to] The colleague who is to decide it, and who says so.
  * @property {Offer[]} [grants] What a yes may let go besides.
  * @property {string} [frozen] Why nobody can approve it now.
  * @property {string | null} [edited_by] Whose edit is shown.
- * @property {{may: string[], agreed: boolean, why: string | null}} [you] What who reads this may do: `approve`, `edit`,
- * `reject`; whether they have agreed; and why they can't approve.
+ * @property {{may: string[], agreed: boolean, why: string | null, deputy_of?: {id: string, until: string}}} [you] What who
+ * reads this may do: `approve`, `edit`, `reject`; whether they have agreed; why they can't approve; and in whose place they may.
  *
  * @typedef {object} Offer A scope in which a gate offers not to ask again.
  * @property {string} scope
@@ -108,7 +109,7 @@
  * @property {Json} [arguments] As they were issued.
  * @property {Json} [effective_arguments] As they ran, or would run.
  * @property {State} state
- * @property {{approved: boolean, by?: string, at?: string | null, way?: string | null, reason?: string, grant?: string} | null} [decision]
+ * @property {{approved: boolean, by?: string, at?: string | null, way?: string | null, reason?: string, grant?: string, deputy_of?: string, break_glass?: boolean} | null} [decision]
  * @property {string | null} [message]
  * @property {string | null} [result]
  * @property {boolean} [replaced]

@@ -92,3 +92,13 @@ test("scopes and ways in words", () => {
   assert.equal(line({ way: "http", by: "cat" }, { approvals: [{ by: "ben" }, { by: "cat" }] }), "Approved by ben, cat, outside the chat");
   assert.equal(decisionLine({ state: "done", decision: { approved: true, way: "rule" } }, { strings: GERMAN }), "Freigegeben, durch die Regel");
 });
+
+test("a deputy, a colleague and an emergency in words", () => {
+  const you = { may: ["approve"], agreed: false, why: null, deputy_of: { id: "ann", until: "2031-12-15T12:00:00Z" } };
+  const said = peopleText({ approvers: "finance", needs: 1, handed_to: { to: "cat", by: "ben" }, you });
+  assert.match(said, /^Waits for finance · Handed to cat by ben · You decide for ann, who is away until \d\d:\d\d on 15 Dec 2031$/);
+  assert.match(peopleText({ you }, GERMAN), /^Sie entscheiden für ann, bis .* abwesend$/);
+  const line = (/** @type {object} */ decision) => decisionLine({ state: "done", decision: { approved: true, way: "http", ...decision } });
+  assert.equal(line({ by: "dan", deputy_of: "ann" }), "Approved by dan, as deputy of ann, outside the chat");
+  assert.equal(line({ by: "zoe", break_glass: true }), "Approved by zoe, in an emergency, outside the chat");
+});

@@ -1,20 +1,25 @@
 """Deputies: who is away names who decides in their place, and what that doesn't give them."""
 
+import asyncio
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
-from agui_gate import Grant, Principal
+from agui_gate import Grant, Principal, create_app
+from agui_gate.cli.program import program
 from agui_gate.core import deputies
 from agui_gate.errors import InvalidRequest
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
+from agui_gate_adapters.testkit.agui import serving
 from tests.people.desk import Desk, Json, ids
 from tests.people.test_gates import told
-from tests.product.inprocess import Answer, request
+from tests.product.inprocess import Answer, request, started
 from tests.stores.support import Clock
 
 pytestmark = pytest.mark.anyio
@@ -271,3 +276,39 @@ def test_a_long_way_round_is_a_circle_too() -> None:
         deputies.check_named(one("d", "a", 3), known, 0)
     with pytest.raises(InvalidRequest, match=r"1,000 deputies"):
         deputies.check_named(one("d", "a"), [one("x", "y")] * deputies.MAX_OF_TENANT, 0)
+
+
+async def test_from_a_shell(clock: Clock) -> None:
+    people = {f"Bearer {who}": principal for who, principal in PEOPLE.items()}
+    desk = Desk(people, approvers="finance")
+    app = create_app(desk.agent(), store=MemoryStore(clock=clock), auth=desk.auth)
+
+    async def shell(who: str, *arguments: str) -> tuple[int, str]:
+        options = ["--url", url, "--token", who]
+        done = await asyncio.to_thread(CliRunner().invoke, program, [*arguments, *options])
+        return done.exit_code, done.output
+
+    async with started(app) as desk.app, serving(app) as url:
+        approval_id = await desk.ask("Bearer ada")
+        assert await shell("ann", "deputies", "ls") == (0, "There are no deputies.\n")
+        code, output = await shell("ann", "deputies", "add", "dan", "--until", at(clock, days=1))
+        assert (code, output.startswith("dan decides in the place of ann from ")) == (0, True)
+        code, output = await shell("ann", "deputies", "add", "ann", "--until", at(clock, days=1))
+        assert (code, "Nobody is their own deputy." in output) == (1, True)
+        code, output = await shell("dan", "deputies", "ls", "--json")
+        (deputy,) = json.loads(output)["deputies"]
+        assert (await shell("ben", "approvals", "hand-to", approval_id, "dan"))[1].endswith("Handed to dan.\n")
+        assert (await shell("dan", "approvals", "approve", approval_id, "--no-continue"))[0] == 0
+        assert await shell("ann", "deputies", "rm", deputy["id"]) == (0, "Removed.\n")
+    assert len(desk.ran) == 1
+
+
+async def test_an_emergency_from_a_shell() -> None:
+    desk = Desk({"Bearer ada": PEOPLE["ada"], "Bearer zoe": Principal("zoe", "acme", ("break-glass",))}, needs=2)
+    app = create_app(desk.agent(), store="memory://", auth=desk.auth)
+    async with started(app) as desk.app, serving(app) as url:
+        approval_id = await desk.ask("Bearer ada")
+        more = ["--break-glass", "--reason", "The till burns.", "--no-continue", "--url", url, "--token", "zoe"]
+        done = await asyncio.to_thread(CliRunner().invoke, program, ["approvals", "approve", approval_id, *more])
+        assert done.exit_code == 0, done.output
+    assert len(desk.ran) == 1

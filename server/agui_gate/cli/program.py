@@ -35,6 +35,7 @@ COMMANDS = {
     "check": ("agui_gate.cli.commands.check", "Check any AG-UI server against the specification."),
     "backup": ("agui_gate.cli.commands.backup", "Back up the store while it is in use."),
     "migrate": ("agui_gate.cli.commands.migrate", "Update the store's schema, or finish a restore."),
+    "deputies": ("agui_gate.cli.commands.deputies", "Name who decides while you are away, on a server."),
     "freeze": ("agui_gate.cli.commands.freeze", "Stop gated calls from being approved, on all replicas."),
     "ops": ("agui_gate.cli.commands.ops", "List, stop and settle what belongs to anybody."),
     "notifications": ("agui_gate.cli.commands.notifications", "List what could not be delivered, and retry it."),

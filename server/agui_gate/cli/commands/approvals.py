@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -43,6 +44,8 @@ Examples:
   agui-gate approvals approve apr_5f0c2a71 --edit amount=20
   agui-gate approvals approve apr_5f0c2a71 --no-continue     leave the conversation to a page
   agui-gate approvals reject apr_5f0c2a71 --reason "already refunded"
+  agui-gate approvals hand-to apr_5f0c2a71 cat               a colleague is to decide it, and is told
+  agui-gate approvals approve apr_5f0c2a71… --break-glass --reason "the till burns"
   agui-gate approvals ls --url https://gate.example --token TOKEN
 
 A unique prefix of an id is enough. The whole call is printed to stderr before it is decided (not with --json). When
@@ -147,18 +150,26 @@ def _line(news: News, seen: dict[str, None]) -> str | None:
     "--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument before approving (repeatable)."
 )
 @click.option("--reason", help="The reason, shown to the model and recorded.")
+@click.option("--break-glass", is_flag=True, help="Decide it in an emergency; needs the role and --reason.")
 @continue_option
 @url_option
 @token_option
 @json_option
 @debug_option
 def approve(
-    approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
+    approval_id: str,
+    edits: Sequence[str],
+    reason: str | None,
+    break_glass: bool,
+    go_on: bool,
+    url: str,
+    token: str | None,
+    as_json: bool,
 ) -> None:
     """Approve a call: its tool runs now (a tool of the provider: in the thread's next run)."""
     with RemoteServer(url, token) as server:
         found = _found(server, approval_id)
-        payload = _payload(True, reason, go_on)
+        payload = _payload(True, reason, go_on) | ({"break_glass": True} if break_glass else {})
         if edits:
             if found is None or found.state != "pending":
                 raise Failure(f"No pending call of yours has the id {approval_id}, so there is nothing to edit.")
@@ -186,6 +197,21 @@ def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: s
             reason = read_line(REASON)
         payload = _payload(False, reason, go_on)
         _report(server.decide(found.id if found else approval_id, payload), as_json)
+
+
+@command.command("hand-to", short_help="Hand a call to a colleague, who is told.")
+@click.argument("approval_id", metavar="ID")
+@click.argument("to", metavar="WHO")
+@url_option
+@token_option
+@debug_option
+def hand_to(approval_id: str, to: str, url: str, token: str | None) -> None:
+    """Hand a call to a colleague, by the id of their principal. They are told; it gives nobody a right."""
+    with RemoteServer(url, token) as server:
+        found = _found(server, approval_id)
+        name = quote(found.id if found else approval_id, safe="")
+        server.ask("POST", f"/approvals/{name}/hand-to", {"to": to})
+    click.echo(f"Handed to {short(to, 60)}.")
 
 
 def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
