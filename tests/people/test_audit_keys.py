@@ -241,6 +241,9 @@ async def test_an_end_that_was_cut_off_is_found_by_a_head_of_the_log(place: Path
     ]
     with pytest.raises(ConfigurationError):
         read_heads(["nothing"])
+    assert read_heads(["", "\n"]) == [], "of a trail that has none yet"
+    execute(place, "UPDATE approval_events SET tenant = 'x' WHERE thread = ?", int(head.split(":")[0]))
+    assert "rows of the trail were given to another tenant" in await verified(place)
 
 
 def tuple_of(head: str) -> tuple[str, int]:

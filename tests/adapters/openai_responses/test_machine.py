@@ -264,6 +264,13 @@ def test_a_call_ends_once() -> None:
 # --- everything else ----------------------------------------------------------------------------------------------
 
 
+def test_an_item_of_an_unknown_kind_is_mentioned_once() -> None:
+    """It comes three times: as it begins, as it is done, and in the list at the end."""
+    item = {"type": "brand_new", "id": "bn_1"}
+    events = feed(added(item), done(item), completed({**item, "status": "completed"}))
+    assert [type(event) for event in events] == [Notice, TurnDone]
+
+
 def test_hosted_tools_and_unknown_types_are_tolerated() -> None:
     events = feed(
         added({"type": "web_search_call", "id": "ws_1", "status": "in_progress", "content": 7}),

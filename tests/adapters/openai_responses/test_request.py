@@ -22,6 +22,7 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
+from agui_gate_adapters.openai_responses.replay import result
 from agui_gate_adapters.openai_responses.request import MAX_AGE_MS, Mode, Plan, Settings, Shape, plan
 from agui_gate_adapters.testkit import PROFILES, ProviderState, check_request
 from tests.adapters.support import WEATHER, assistant, call, user
@@ -290,6 +291,13 @@ def test_a_repeated_id_costs_its_turn_the_reasoning() -> None:
 
 
 # --- content ------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_is_parts_only_where_there_is_more_than_text() -> None:
+    words, picture = Text("Here."), Media("image", "url", "https://x/y.png")
+    assert result(Output("Here.", parts=(words,))) == "Here."
+    made = result(Output("Here.", parts=(words, picture)))
+    assert [part["type"] for part in made if isinstance(part, dict)] == ["input_text", "input_image"]
 
 
 @pytest.mark.parametrize(
