@@ -84,6 +84,7 @@ def test_an_answer_that_was_sent_twice_agrees_and_one_that_says_something_else_d
     assert not agrees(YES, decided(False))
     assert not agrees(YES, ANSWERED), "nobody decided"
     assert not agrees(YES, decided(True, way="http")), "somebody else did"
+    assert agrees(msgspec.structs.replace(YES, problem="It is no JSON."), decided(False)), "it says nothing"
 
 
 @shows("B6", "B11")
