@@ -190,6 +190,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.people.grants.MAX_GRANT_HOURS": (8784, "A year. What is to stand for longer is a rule, and in the code."),
     "agui_gate.extras.people.grants.MAX_TIMES": (1000000, "More than a tool is called in a year."),
     "agui_gate.core.deputies.MAX_DAYS": (92, "A long leave. Roles are not asked for again meanwhile, so somebody has to say it anew."),
+    "agui_gate.core.deputies.MAX_OF_ONE": (20, "More than anybody needs at a time; a fiftieth of what a tenant may have."),
     "agui_gate.core.deputies.MAX_OF_TENANT": (1000, "Each is held against all others when it is named: some milliseconds. Nobody oversees more."),
     "agui_gate.core.grants.MAX_STANDING": (1000, "Some milliseconds to look through with each call. Nobody oversees more."),
     "agui_gate.core.terms.MAX_HOURS": (744, "A month: what limits are set for."),

@@ -19,6 +19,7 @@ PEOPLE: dict[str, Any] = {
     "ada's other": Principal("ada2", "acme", ("break-glass",), claims={"person": "ada"}),
     "ben": Principal("ben", "acme", FINANCE),
     "zoe": Principal("zoe", "acme", ("break-glass",), claims={"acr": "mfa"}),
+    "lea": Principal("lea", "acme", ("break-glass", *FINANCE)),
     "mia": Principal("mia", "acme", ("user",)),
     "zoe of others": Principal("zoe", "other", ("break-glass",)),
 }
@@ -74,7 +75,8 @@ async def test_a_no_can_be_one_too() -> None:
         ("ada", {}, WHY, 403, "Who asked for this can't decide it in an emergency. Somebody else has to."),
         ("ada's other", {"self_approval": True}, WHY, 403, "Who asked for this can't decide it in an emergency."),
         ("ben", {}, WHY, 403, "Breaking the glass needs the role break-glass."),
-        ("zoe", {"break_glass": False}, WHY, 403, "The gate of this call lets nobody break the glass."),
+        ("lea", {"break_glass": False}, WHY, 403, "The gate of this call lets nobody break the glass."),
+        ("zoe", {"break_glass": False}, WHY, 404, "There is no such approval."),
         ("zoe", {}, WHY | {"reason": " "}, 403, "Breaking the glass needs a reason."),
         ("zoe", {}, WHY | {"edited_arguments": {"order_id": "A1", "amount": 2}}, 403, "In an emergency a call is"),
         ("zoe", {"acr": "strong"}, WHY, 403, "Log in more strongly: this needs strong (acr)."),
@@ -123,6 +125,48 @@ async def test_there_is_no_glass_where_nobody_in_particular_is_asked() -> None:
         answer = await desk.decide("ada", approval_id, **WHY)
         assert told(answer) == (403, "not_allowed")
         assert told(await desk.decide("ada", approval_id)) == (200, "done")
+
+
+@pytest.mark.parametrize("gate", [{"needs": 2}, {"acr": "mfa"}], ids=lambda gate: next(iter(gate)))
+async def test_the_role_is_no_yes_to_calls_of_gates_that_name_nobody(gate: dict[str, Any]) -> None:
+    """They are for those who share the thread; who may break the glass finds them, and can do that alone."""
+    async with Desk(PEOPLE, **gate).open() as desk:
+        approval_id = await desk.ask("ada")
+        card = (await desk.get("zoe", f"/approvals/{approval_id}", "view=card")).json()
+        assert (card["you"]["may"], card["you"]["why"]) == (
+            ["break_glass"],
+            "You can't approve this: it waits for somebody else.",
+        )
+        for approved in (True, False):
+            assert told(await desk.decide("zoe", approval_id, approved)) == (403, "not_allowed")
+        handed = await desk.post("lea", f"/approvals/{approval_id}/hand-to", {"to": "ben"})
+        assert told(handed) == (403, "not_allowed")
+        assert told(await desk.decide("zoe", approval_id, **WHY)) == (200, "done")
+
+
+async def test_a_call_that_was_handed_on_has_no_glass_by_that() -> None:
+    people = PEOPLE | {
+        "tim": Principal("tim", "acme", acts_for="desk"),
+        "tom": Principal("tom", "acme", acts_for="desk"),
+    }
+    async with Desk(people).open() as desk:
+        approval_id = await desk.ask("tim")
+        assert (await desk.post("tim", f"/approvals/{approval_id}/hand-to", {"to": "tom"})).status == 200
+        assert ids(await desk.get("zoe", "/approvals", "break_glass=true")) == []
+        for answer in ({}, WHY):
+            assert (await desk.decide("zoe", approval_id, **answer)).status == 404
+        assert desk.ran == []
+
+
+@pytest.mark.parametrize(("value", "status"), [(None, 200), (False, 200), (0, 422), ("", 422), ([], 422), (1, 422)])
+async def test_a_member_that_is_no_boolean_decides_nothing(value: Any, status: int) -> None:
+    """Null is what isn't there. A call was claimed with what can't be read again, and never ran."""
+    async with Desk(PEOPLE).open() as desk:
+        approval_id = await desk.ask("ada")
+        assert (await desk.decide("ada", approval_id, break_glass=value)).status == status
+        assert len(desk.ran) == (status == 200)
+        record = (await desk.get("ada", f"/approvals/{approval_id}")).json()
+        assert record["state"] == ("done" if status == 200 else "pending")
 
 
 async def test_who_may_list_them() -> None:

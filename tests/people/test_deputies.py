@@ -256,6 +256,21 @@ async def test_what_can_not_be_named(body: Any, why: str) -> None:
         assert await desk.trail() == []
 
 
+async def test_a_deputy_has_nothing_of_the_threads_of_who_is_away(clock: Clock) -> None:
+    """Not the no that every principal of the owner has, and not the yes where a gate names nobody."""
+    people = PEOPLE | {"tom": Principal("tom", "acme", acts_for="ada")}
+    gate: dict[str, Any] = {"approvers": ["eve"], "decisions": ("approve", "edit")}
+    async with Desk(people, **gate).open(MemoryStore(clock=clock)) as desk:
+        approval_id = await desk.ask("ada")
+        await name(desk, clock, "tom", "eve")
+        assert told(await desk.decide("eve", approval_id, approved=False)) == (403, "not_allowed")
+        assert told(await desk.decide("eve", approval_id)) == (200, "done")
+    async with Desk(people, needs=2).open(MemoryStore(clock=clock)) as desk:
+        approval_id = await desk.ask("ada")
+        await name(desk, clock, "tom", "eve")
+        assert (await desk.decide("eve", approval_id)).status == 404
+
+
 async def test_who_can_not_name_any() -> None:
     async with Desk(PEOPLE).open() as desk:
         for who in ("plain", "ops"):
@@ -274,6 +289,8 @@ def test_a_long_way_round_is_a_circle_too() -> None:
     deputies.check_named(one("d", "a", 5), known, 0)
     with pytest.raises(InvalidRequest, match="circle"):
         deputies.check_named(one("d", "a", 3), known, 0)
+    with pytest.raises(InvalidRequest, match="You have named 20 deputies"):
+        deputies.check_named(one("d", "a"), [one("d", "y")] * deputies.MAX_OF_ONE, 0)
     with pytest.raises(InvalidRequest, match=r"1,000 deputies"):
         deputies.check_named(one("d", "a"), [one("x", "y")] * deputies.MAX_OF_TENANT, 0)
 

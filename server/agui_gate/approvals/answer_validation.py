@@ -144,7 +144,8 @@ def _verdict(
             verdicts.append(Verdict(approval, _TO[answer.choice], signed_decision, grant=answer.grant))
     if not verdicts:
         raise refused[-1]
-    if len({(verdict.to, verdict.decision.edited_arguments, verdict.grant) for verdict in verdicts}) > 1:
+    meant = {(one.to, one.decision.edited_arguments, one.grant, one.decision.break_glass) for one in verdicts}
+    if len(meant) > 1:
         raise ApprovalRefused("The answers to this call contradict each other.")
     if (status := index.consume(approval)) != "ok":
         raise ApprovalRefused(_REFUSED[status])

@@ -75,6 +75,8 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         reply = read_reply(payload)
     except NotUnderstood as error:
         return Answer(target=target, id=target_id, way=way, problem=str(error))
+    if not isinstance(alarm := payload.get("break_glass"), bool | None):
+        return Answer(target=target, id=target_id, way=way, problem="'break_glass' must be true or false")
     reason = reply.reason or ""
     return Answer(
         target=target,
@@ -84,7 +86,7 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         edited=reply.edited if reply.approved and reply.edited is not msgspec.UNSET else None,
         way=way,
         grant=None if (grant := payload.get("grant")) is None else canonical({"grant": grant}),
-        break_glass=payload.get("break_glass", False),
+        break_glass=alarm is True,
     )
 
 

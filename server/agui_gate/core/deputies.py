@@ -20,6 +20,8 @@ Side = Literal["id", "absent", "deputy", "tenant"]
 
 MAX_DAYS = 92
 """Days from now until a deputy's time is over, at most: roles are not asked for again meanwhile."""
+MAX_OF_ONE = 20
+"""Deputies that one principal has named and that stand, or will: so nobody takes the places of all others."""
 MAX_OF_TENANT = 1_000
 """Deputies of a tenant that stand, or will."""
 
@@ -62,6 +64,8 @@ def check_named(wanted: Deputy, known: Sequence[Deputy], now: int) -> None:
         raise InvalidRequest("'until' must be later than 'since', and in the future.", well_formed=True)
     if wanted.until > now + MAX_DAYS * 86_400_000:
         raise InvalidRequest(f"'until' is at most {MAX_DAYS} days from now.", well_formed=True)
+    if sum(one.absent == wanted.absent for one in known) >= MAX_OF_ONE:
+        raise InvalidRequest(f"You have named {MAX_OF_ONE} deputies already. Remove some.", well_formed=True)
     if len(known) >= MAX_OF_TENANT:
         raise InvalidRequest(f"There are {MAX_OF_TENANT:,} deputies already. Remove some.", well_formed=True)
     if wanted.absent in _standing_in(wanted, known):

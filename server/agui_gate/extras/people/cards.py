@@ -16,8 +16,8 @@ from agui_gate.core.approvals import Approval, Decision, People
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By
 from agui_gate.errors import MayNotDecide
-from agui_gate.extras.people.deputies import made_by
-from agui_gate.extras.people.gates import current_terms, may_break_glass
+from agui_gate.extras.people.deputies import absent_of, made_by
+from agui_gate.extras.people.gates import current_terms, is_asked, is_owners, may_break_glass
 from agui_gate.protocol.cards import iso
 
 Json = dict[str, Any]
@@ -53,17 +53,20 @@ def _people_view(
     if by is not None:
         decision = by.sign(decision)
     why, deputy = _why_not(approval, people, terms, decision, now), None
-    is_owners = by is None or by.principal.owner == approval.principal
-    is_named = all(agreement.is_approver(one, decision.by, roles) for one in terms)
+    is_named = is_asked(approval, people, by) and all(agreement.is_approver(one, decision.by, roles) for one in terms)
+    if why is None and not is_named:  # somebody else's call, that names nobody
+        why = f"You can't approve this: it waits for {agreement.waited_for(people)}."
     for each in deputies if why else ():
         made = made_by(decision, each)
+        if not is_asked(approval, people, absent_of(each), is_deputy=True):
+            continue
         if _why_not(approval, people, terms, made, now) is None:
             why, deputy, is_named = None, each, True
             break
     may = [] if why else ["approve"]
     if not why and approval.editable and all("edit" in one.decisions for one in terms):
         may.append("edit")
-    if is_owners or (is_named and "reject" in people.decisions):
+    if is_owners(approval, by) or (is_named and "reject" in people.decisions):
         may.append("reject")
     alarm = msgspec.structs.replace(decision, break_glass=True, reason="?")
     if may_break_glass(by) and why and _why_not(approval, people, terms, alarm, now) is None:

@@ -23,7 +23,7 @@ from agui_gate.core.deputies import Deputy
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.principals import By, Caller, Principal, on_behalf, tenant_of
 from agui_gate.core.terms import Terms
-from agui_gate.errors import AguiGateError, ApprovalRefused, ConfigurationError, InvalidRequest, MayNotDecide
+from agui_gate.errors import AguiGateError, ApprovalRefused, ConfigurationError, MayNotDecide
 from agui_gate.extras.people.deputies import absent_of, as_deputy, deputies_of, stands
 from agui_gate.extras.people.rights import BREAK_GLASS
 from agui_gate.stores.base import Store
@@ -120,8 +120,6 @@ async def check_verdicts(
     kept, refused = [], []
     for verdict in verdicts:
         try:
-            if not isinstance(verdict.decision.break_glass, bool):
-                raise InvalidRequest("Not a decision: 'break_glass' must be true or false.", well_formed=True)
             if verdict.approval.people is None and verdict.decision.break_glass:
                 raise MayNotDecide("The gate of this call asks for nobody in particular: there is no glass to break.")
             said = verdict
@@ -196,8 +194,13 @@ async def _check_no(
     approval: Approval, people: People, tool: Tool | None, by: By, decision: Decision, now: int
 ) -> None:
     """Raises `MayNotDecide` unless somebody may reject a call."""
-    is_owners = by is None or by.principal.owner == approval.principal
-    if not is_owners and not ("reject" in people.decisions and await is_approver(approval, tool, by)):
+    if decision.absent is None and is_owners(approval, by):
+        return
+    if not (
+        "reject" in people.decisions
+        and is_asked(approval, people, by, decision.absent is not None)
+        and await is_approver(approval, tool, by)
+    ):
         raise MayNotDecide("You can't reject this.")
 
 
@@ -211,7 +214,10 @@ async def _check_yes(
         if current.needs > people.needs:
             raise MayNotDecide("More persons have to agree by now than when this was asked. Reject it and ask again.")
         agreement.check(approval, msgspec.structs.replace(current, edited=people.edited), decision, now)
-    if not await is_approver(approval, tool, by, agreement.meant_by(approval, decision)):
+    if not (
+        is_asked(approval, people, by, decision.absent is not None)
+        and await is_approver(approval, tool, by, agreement.meant_by(approval, decision))
+    ):
         raise MayNotDecide(f"You can't approve this: it waits for {agreement.waited_for(people)}.")
 
 
@@ -249,6 +255,21 @@ async def _check_said(approval: Approval, people: People, tool: Tool | None, sto
             may = False
         if not may:
             raise MayNotDecide(f"{said.by} agreed and may no longer do so. Reject it and ask again.")
+
+
+def is_owners(approval: Approval, by: By) -> bool:
+    """Returns whether somebody works on the thread of a call as on their own."""
+    return by is None or by.principal.owner == approval.principal
+
+
+def is_asked(approval: Approval, people: People, by: By, is_deputy: bool = False) -> bool:
+    """Returns whether a gate asks somebody at all: where it names nobody, those who share the thread, and whom an
+    escalation has added. Who has the role for emergencies finds more calls than that. ``is_deputy``: ``by`` is who is
+    away, whose threads their deputy doesn't share.
+    """
+    if people.approvers is not None or people.by_function or (is_owners(approval, by) and not is_deputy):
+        return True
+    return by is not None and agreement.is_among(people.added, by.principal.id, by.principal.roles)
 
 
 def may_break_glass(by: By) -> bool:
@@ -341,7 +362,7 @@ async def concerns(store: Store, agents: Mapping[str, Agent], by: Caller, approv
     """
     if tenant_of(approval.principal) != by.principal.tenant or approval.people is None:
         return False
-    if may_break_glass(by) or await may_see(approval, agents, by):
+    if (may_break_glass(by) and approval.people.break_glass) or await may_see(approval, agents, by):
         return True
     return await may_see(approval, agents, by, await deputies_of(store, by))
 
@@ -354,11 +375,7 @@ async def may_see(approval: Approval, agents: Mapping[str, Agent], by: By, deput
         return False
     people, tool = approval.people, tool_of(agents.get(approval.agent), approval)
     for caller in (by, *map(absent_of, deputies)):
-        who = caller.principal
-        names_somebody = people.approvers is not None or people.by_function
-        if not names_somebody and not agreement.is_among(people.added, who.id, who.roles):
-            continue  # those who share the thread, and nobody else
-        if await is_approver(approval, tool, caller):
+        if is_asked(approval, people, caller, caller is not by) and await is_approver(approval, tool, caller):
             return True
     return False
 
@@ -388,19 +405,21 @@ async def waiting(
     if by is None or read is None:
         return [], None
     after = int(cursor.removeprefix(PREFIX)) if cursor else 0
-    deputies = await deputies_of(store, by)
+    deputies: Sequence[Deputy] | None = None
     found: list[Approval] = []
     looked_at = 0
     while looked_at < MOST_LOOKED_AT:
         some: Sequence[tuple[int, Approval]] = await read(by.principal.tenant, after, 100)
         if not some:
             return found, None
+        deputies = await deputies_of(store, by) if deputies is None else deputies
         for seq, approval in some:
             after = seq
             looked_at += 1
             if approval.principal == owner or not approval.waits_at(store.now()):
                 continue
-            if in_emergency or await may_see(approval, agents, by, deputies):
+            has_glass = in_emergency and approval.people is not None and approval.people.break_glass
+            if has_glass or await may_see(approval, agents, by, deputies):
                 found.append(approval)
                 if len(found) >= limit:
                     return found, f"{PREFIX}{after}"

@@ -11,8 +11,8 @@ from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, Decision, People
 from agui_gate.core.principals import Caller, tenant_of
 from agui_gate.errors import ApprovalRefused, InvalidRequest, MayNotDecide, NotFound
-from agui_gate.extras.people.deputies import absent_of, deputies_of
-from agui_gate.extras.people.gates import current_terms, find, is_approver
+from agui_gate.extras.people.deputies import deputies_of
+from agui_gate.extras.people.gates import current_terms, find, is_owners, may_see
 from agui_gate.runs.engine import Engine
 
 
@@ -42,8 +42,7 @@ async def _check(engine: Engine, approval: Approval, people: People, by: Caller,
     """Raises `MayNotDecide`."""
     store: Any = engine.store
     tool = tool_of(engine.members.get(approval.agent), approval)
-    rights = [by, *map(absent_of, await deputies_of(store, by))]
-    if approval.principal != by.principal.owner and not any([await is_approver(approval, tool, one) for one in rights]):
+    if not is_owners(approval, by) and not await may_see(approval, engine.members, by, await deputies_of(store, by)):
         raise MayNotDecide("You can't hand this on: it isn't yours to decide.")
     if not people.self_approval and agreement.is_asker(approval, Decision(True, to)):
         raise MayNotDecide("Who asked for this can't approve it. Hand it to somebody else.")

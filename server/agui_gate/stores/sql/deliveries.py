@@ -77,8 +77,8 @@ _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id
 _ADD_PEOPLE = "UPDATE approvals SET people = :people WHERE tenant = :tenant AND id = :id AND state = 'pending'"
 
 
-_ANYBODY = People(self_approval=True)
-"""The terms of a gate that names nobody: whoever finds a call may decide it."""
+_ANYBODY = People(self_approval=True, break_glass=False)
+"""The terms of a gate that names nobody: whoever shares the thread may decide a call. So there is no glass."""
 
 
 class _Do(Protocol):
