@@ -78,6 +78,7 @@ async def test_a_no_can_be_one_too() -> None:
         ("lea", {"break_glass": False}, WHY, 403, "The gate of this call lets nobody break the glass."),
         ("zoe", {"break_glass": False}, WHY, 404, "There is no such approval."),
         ("zoe", {}, WHY | {"reason": " "}, 403, "Breaking the glass needs a reason."),
+        ("zoe", {}, WHY | {"reason": "\u200b\u0000"}, 403, "Breaking the glass needs a reason."),
         ("zoe", {}, WHY | {"edited_arguments": {"order_id": "A1", "amount": 2}}, 403, "In an emergency a call is"),
         ("zoe", {"acr": "strong"}, WHY, 403, "Log in more strongly: this needs strong (acr)."),
         ("zoe", {}, WHY | {"break_glass": "yes"}, 422, "Not a decision: 'break_glass' must be true or false."),

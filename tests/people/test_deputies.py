@@ -245,6 +245,7 @@ async def test_who_sees_and_removes_them(store: FullStore) -> None:
         ({"deputy": "d\x1fn", "until": "2100-01-01"}, "'deputy' is the id of a principal: 1 to 500 characters, and no"),
         ({"deputy": "dan"}, "The body was not understood: Object missing required field `until`."),
         ({"deputy": "dan", "until": "2100-01-01", "roles": ["admin"]}, "The body was not understood: Object contains"),
+        ({"deputy": "dan", "until": "2100-01-01", "x" * 9_000: 1}, "The body was not understood: Object contains"),
         (["dan"], "The body was not understood: Expected `object`, got `array`."),
     ],
 )
@@ -253,6 +254,7 @@ async def test_what_can_not_be_named(body: Any, why: str) -> None:
         answer = await desk.post("ann", "/deputies", body)
         assert told(answer) == (422, "invalid_request")
         assert answer.json()["error"]["message"].startswith(why)
+        assert len(answer.body) < 400
         assert await desk.trail() == []
 
 

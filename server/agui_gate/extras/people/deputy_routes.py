@@ -135,7 +135,7 @@ def _read(payload: Any, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(payload, kind)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"The body was not understood: {error}.", well_formed=True) from None
+        raise InvalidRequest(f"The body was not understood: {str(error)[:200]}.", well_formed=True) from None
 
 
 def _name(name: str, what: str) -> str:
