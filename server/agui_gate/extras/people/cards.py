@@ -68,7 +68,7 @@ def _people_view(
         may.append("edit")
     if is_owners(approval, by) or (is_named and "reject" in people.decisions):
         may.append("reject")
-    alarm = msgspec.structs.replace(decision, break_glass=True, reason="?")
+    alarm = msgspec.structs.replace(decision, break_glass=True, reason="any")
     if may_break_glass(by) and why and _why_not(approval, people, terms, alarm, now) is None:
         may.append("break_glass")
     said = {agreement.person_of(yes.decision) for yes in people.said if yes.of == approval.id}
