@@ -36,7 +36,8 @@ _META = ("sources",)
 class Settings:
     """Validated settings. Raises `ConfigurationError` with one sentence that names the invalid setting.
 
-    docs/settings.md shows the text below each of them; the limits are enforced elsewhere (ADR 0011).
+    docs/settings.md shows the text below each of them. Of the limits, `Limits.from_settings` (`threads/limits.py`)
+    takes those of runs, threads and principals (ADR 0011).
     """
 
     store: str = field(default="sqlite:///agui-gate.db", repr=False)

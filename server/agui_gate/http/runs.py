@@ -49,7 +49,7 @@ async def begun_before(
     engine: Engine, request: Request, agent: Agent, principal: str, run: RunInput
 ) -> EventStream | None:
     """Returns the rest of the run that this request began when it came first, if its `Last-Event-ID` says that it did.
-    `runs/replayed_request.py` decides that.
+    `runs/last_event_id.py` decides that.
 
     Raises `InvalidRequest` for what is no id of ours, and `Gone` for what is no longer kept.
     """
@@ -62,7 +62,7 @@ async def begun_before(
         raise InvalidRequest(
             "Last-Event-ID is not the id of an event: send the id of the last event you received, or omit the header."
         )
-    from agui_gate.runs.replayed_request import repeated
+    from agui_gate.runs.last_event_id import repeated
 
     found = await repeated(engine, agent, principal, run, named[1])
     return None if found is None else await _rest(engine, *found, _position(cursor, found[0]))

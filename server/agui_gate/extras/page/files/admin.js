@@ -10,7 +10,7 @@ import { reveal } from "./components/core/reveal.js";
 import { fill, stringsFor } from "./components/core/strings.js";
 import { humanize } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
-import { askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
+import { ageIn, askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
 import { confirm, show } from "./dialogs.js";
 import { h } from "./dom.js";
 
@@ -116,13 +116,7 @@ function figures(waiting) {
     ...(waiting ? [["holds", words.notices, waiting.notices, waiting.notices.seconds > 60 ? "wait" : ""]] : []),
   ];
   return html`<nav class="figures" aria-label=${words.title}>${some.map(([to, text, { number: count, seconds, more }, tone]) => html`<a href="#${to}" data-tone=${(count > 0 && tone) || nothing}>
-    <b>${number(count)}${more ? "+" : ""}</b><span>${text}</span>${seconds > 0 && count > 0 ? html`<small>${say("oldest", { age: age(seconds) })}</small>` : nothing}</a>`)}</nav>`;
-}
-
-/** Seconds in words: the two largest units are one too many. */
-function age(seconds) {
-  const [count, unit] = [[86_400, "day"], [3_600, "hour"], [60, "minute"], [1, "second"]].map(([size, unit]) => [Math.floor(seconds / size), unit]).find(([count]) => count > 0);
-  return new Intl.NumberFormat(lang, { style: "unit", unit, unitDisplay: "short" }).format(count);
+    <b>${number(count)}${more ? "+" : ""}</b><span>${text}</span>${seconds > 0 && count > 0 ? html`<small>${say("oldest", { age: ageIn(seconds) })}</small>` : nothing}</a>`)}</nav>`;
 }
 
 function rows(items, row, keyOf, more = false, command = "") {

@@ -36,3 +36,9 @@ export function isOurs(event) {
   const isTaken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
   return !isTaken && !document.querySelector("dialog[open]") && !from.matches?.("select, textarea, input:not([type=checkbox]), [contenteditable]");
 }
+
+/** Seconds in words: their largest unit. */
+export function ageIn(seconds) {
+  const [count, unit] = [[86_400, "day"], [3_600, "hour"], [60, "minute"], [1, "second"]].map(([size, unit]) => [Math.floor(seconds / size), unit]).find(([count]) => count > 0);
+  return new Intl.NumberFormat(lang, { style: "unit", unit, unitDisplay: "short" }).format(count);
+}

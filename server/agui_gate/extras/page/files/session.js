@@ -4,9 +4,9 @@
  */
 
 import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
+import { createElsewhere } from "./elsewhere.js";
 import { createId } from "./ids.js";
 import { endNotice, failure, isMissing, patiently, runInput } from "./input.js";
-import { createSight } from "./sight.js";
 import { addUserMessage, atRest, cutOff, failRun, initialState, isAwaited, isLost, learnCalls, restore, rewind, setDraft, startRun, unanswered, unsent, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 import { createUnsaid } from "./unsaid.js";
@@ -17,14 +17,14 @@ import { createUnsaid } from "./unsaid.js";
  */
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, knownOf = () => ({}) }) {
   let state = initialState();
-  const [sight, unsaid] = [createSight(), createUnsaid()];
+  const [elsewhere, unsaid] = [createElsewhere(), createUnsaid()];
   let streamed = null; // the key of the run whose events came here last
   let begun = null; // the same, but null where the last one was refused
   let redo = async () => {}; // what Retry does
   let abort = null;
 
   /** Whether the server had it: it was seen there, or a run of it began. */
-  const isKnown = () => sight.knows() || streamed !== null;
+  const isKnown = () => elsewhere.knows() || streamed !== null;
 
   const set = (next) => {
     if (next === state) return;
@@ -36,7 +36,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     abort?.abort();
     abort = streamed = null;
     unsaid.forget();
-    sight.forget();
+    elsewhere.forget();
     set({ ...initialState({ threadId, agent, ...knownOf(agent) }), used });
   };
 
@@ -130,7 +130,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     sendDecisions,
     look: lookAndSend,
     /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
-    waits: () => !state.run && (sight.isBusy() || openAsks(state).length > 0 || isAwaited(state)),
+    waits: () => !state.run && (elsewhere.isBusy() || openAsks(state).length > 0 || isAwaited(state)),
     /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
     async regenerate() {
       if (state.run) return;
@@ -161,14 +161,14 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     try {
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
-      sight.see(thread);
+      elsewhere.see(thread);
       const next = { ...restore(state, thread), ...knownOf(thread.agent) };
       const ended = endNotice(next, thread.run);
       const said = thread.run?.key === begun ? state.notice : null; // so that run ended
       const notice = isLost({ notice: ended }) ? ended : (said ?? ended);
       take({ ...next, notice });
       if (notice && notice === ended && state.notice === ended) redo = isLost(state) ? goOn : () => retryRun([], []);
-      if (sight.isNew(thread.run)) await follow(thread.run.key);
+      if (elsewhere.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
       [redo, begun] = [() => load(threadId), null];
@@ -187,11 +187,11 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     const { threadId } = state;
     if (state.run || state.messages.length === 0) return false;
     const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && isKnown() ? null : Promise.reject(error)));
-    if (state.threadId !== threadId || state.run || (seen && sight.isSame(seen) && !sight.isNew(seen.run))) return false;
+    if (state.threadId !== threadId || state.run || (seen && elsewhere.isSame(seen) && !elsewhere.isNew(seen.run))) return false;
     if (!seen) return forget(threadId);
-    sight.see(seen);
+    elsewhere.see(seen);
     set(learnCalls(state, seen.calls));
-    if (sight.isNew(seen.run)) void follow(seen.run.key);
+    if (elsewhere.isNew(seen.run)) void follow(seen.run.key);
     else await load(threadId);
     return true;
   }
@@ -215,16 +215,16 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     const { threadId } = state;
     const seen = await api.getCalls(threadId).catch(() => null);
     if (!seen || state.threadId !== threadId || state.run) return;
-    const isElsewhere = seen.run && seen.run.key !== streamed && (streamed || (answered && sight.isOther(seen.run)));
-    sight.see(seen);
+    const isElsewhere = seen.run && seen.run.key !== streamed && (streamed || (answered && elsewhere.isOther(seen.run)));
+    elsewhere.see(seen);
     set(learnCalls(state, seen.calls));
-    if (sight.isNew(seen.run)) await follow(seen.run.key);
+    if (elsewhere.isNew(seen.run)) await follow(seen.run.key);
     else if (isElsewhere) await load(threadId); // and is over by now
   }
 
   /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
   async function follow(key) {
-    sight.follows(key);
+    elsewhere.follows(key);
     begun = streamed = key;
     const controller = (abort = new AbortController());
     redo = () => retryRun([], []);
@@ -243,6 +243,6 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     if (isLost(state)) redo = goOn;
     take(state.run ? { ...atRest(state), run: null } : state);
     await learn();
-    if (broken) sight.lost(key);
+    if (broken) elsewhere.lost(key);
   }
 }

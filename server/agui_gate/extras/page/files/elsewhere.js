@@ -1,8 +1,11 @@
-/** What was seen of a thread last, so that only news is acted on. Pure. */
+/**
+ * What a page learns of decisions and runs elsewhere. `look` of session.js reads the thread's calls; what was seen of it
+ * last is here, so that only news is acted on. Pure.
+ */
 
 const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced }) => [id, state, replaced])]);
 
-export function createSight() {
+export function createElsewhere() {
   let mark = null; // of the thread as it was seen last
   let busy = false; // whether something was at work on it then
   let key = null; // of its run then
