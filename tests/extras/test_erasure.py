@@ -29,6 +29,7 @@ from agui_gate.extras.erasure.export import Export
 from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers
 from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, WITHOUT_NAMES
+from agui_gate.protocol.cards import iso
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Change
 from agui_gate.stores.capabilities import FullStore
@@ -244,6 +245,43 @@ def test_a_file_that_others_read_all_the_time_is_said_to_be_unfinished(tmp_path:
     assert "Run this again when there is less to do." in " ".join(result.output.split())
     assert CliRunner().invoke(program, words).exit_code == 0
     assert traces(f"sqlite:///{path}") == set()
+
+
+@pytest.mark.parametrize("name", ["finance", "roles", "http", "erased"])
+async def test_a_name_is_no_role_nor_a_word_of_ours(name: str, tmp_path: Path) -> None:
+    people = PEOPLE | {
+        "zoe": Principal(name, "acme", ("finance", "user")),
+        "ben": Principal("ben", "acme", ("finance",)),
+    }
+    store = opened(f"sqlite:///{tmp_path / 'gate.db'}")
+    until = iso(store.now() + 86_400_000)
+    async with Desk(people, approvers="finance").open(store) as desk:
+        waits = await desk.ask("ada", thread="waits")
+        assert (await desk.decide("zoe", await desk.ask("ada", thread="no"), False)).status == 200
+        for to in ("ada", name):
+            assert (await desk.post("ben", "/deputies", {"deputy": to, "until": until})).status == 201
+        before = (await desk.get("ben", f"/approvals/{waits}")).json()
+        receipt = await erasure(store, name).erase()
+        assert (receipt.deleted["deputies"], receipt.replaced["records"]) == (1, 1)
+        assert (await erasure(store, name).erase()).replaced == {}
+        assert (await desk.get("ben", f"/approvals/{waits}")).json() == before, "of a role"
+        assert [one.deputy for one in await store.deputies().find("tenant", "acme")] == ["ada"]
+        assert (await desk.decide("ben", waits)).status == 200
+
+
+def test_frames_of_others_go_only_if_they_name_the_person() -> None:
+    frames = BUS[1]
+
+    def change(name: str, frame: str, owner: str | None = "acme\x1fada") -> Any:
+        row = {"run_key": "r", "next": 1} | dict(
+            zip(frames.columns, (f"id: r:1\ndata: {frame}\n\n", owner), strict=True)
+        )
+        return frames.change(Name("acme", name), row)
+
+    told = '{"type":"CUSTOM","role":"user","value":{"approvers":"finance","approvals":[{"by":"zoe"}]}}'
+    assert change("zoe", told) == change("zoe", told, None) == "delete"
+    assert change("zoe", told, "evil\x1fada") is None
+    assert [change(name, told) for name in ("user", "type", "CUSTOM", "finance")] == [None] * 4
 
 
 class Killed(BaseException):

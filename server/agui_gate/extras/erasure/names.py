@@ -24,10 +24,10 @@ T = TypeVar("T")
 Changed = Row | Literal["delete"] | None
 """What becomes of a row: new values of some columns, nothing of it, or (None) it stays as it is."""
 
-_NAMES = frozenset(
-    {"by", "person", "id", "editor", "approvers", "added", "absent", "from", "to", "handed_to", "handed_by"}
-)
-"""Members of a record's parts, and of events, that have names of people; also in lists."""
+_OF_RECORDS = ("by", "person", "id", "editor", "approvers", "added", "absent", "from", "to", "handed_to", "handed_by")
+_OF_ROWS = ("owner", "giver", "asker", "deputy", "acts_for", "deputy_of")
+_NAMES = frozenset((*_OF_RECORDS, *_OF_ROWS))
+"""Members of a record's parts, of events, of rows' bodies and of frames that have names of people; also in lists."""
 _LOGIN = ("person", "acr", "amr", "auth_time", "jti", "address")
 GONE = "erased"
 """The encrypted reason of an event whose reason is gone, as if its key were."""
@@ -38,7 +38,8 @@ class Name(msgspec.Struct, frozen=True):
 
     tenant: str
     name: str
-    pseudonym: str = "erased"
+    pseudonym: str = "\0"
+    """Until there is one: what nobody is called."""
 
     @property
     def key(self) -> str:
@@ -63,20 +64,20 @@ class Name(msgspec.Struct, frozen=True):
         return self.new_key if value == self.key else value
 
     def is_in(self, text: str, whose: str) -> bool:
-        """Returns whether JSON about an owner ``whose`` has the name among its values."""
-        return tenant_of(whose) == self.tenant and self.quoted in text and _has(msgspec.json.decode(text), self.name)
+        """Returns whether JSON about an owner ``whose`` has the name where names of people are."""
+        return tenant_of(whose) == self.tenant and self.is_said(text)
+
+    def is_said(self, text: str) -> bool:
+        """Returns whether JSON has the name where names of people are."""
+        if self.quoted[1:-1] not in text:
+            return False
+        value = msgspec.json.decode(text)
+        return bool(_replaced(self, value) != value)
 
     @property
     def quoted(self) -> str:
         """The name as JSON has it."""
         return msgspec.json.encode(self.name).decode()
-
-
-def _has(value: Any, name: str) -> bool:
-    """Returns whether a JSON value is that name, or has it among its values."""
-    if isinstance(value, dict | list):
-        return any(_has(one, name) for one in (value.values() if isinstance(value, dict) else value))
-    return bool(value == name)
 
 
 def checked(tenant: str, name: str) -> Name:
@@ -112,6 +113,8 @@ def _erased_body(who: Name, event: Event) -> Json | None:
     if body is None:
         return None
     new = _replaced(who, body)
+    if event.kind == "settled":  # to a state
+        new |= {"to": body["to"]} if "to" in body else {}
     is_theirs = who.name in (event.by, body.get("person"))
     if is_theirs:
         new = {name: value for name, value in new.items() if name not in _LOGIN}
@@ -157,7 +160,14 @@ def _erased(who: Name, part: T) -> T:
 def _replaced(who: Name, value: Any, *, is_name: bool = False) -> Any:
     """Returns JSON without the name, where it is the value of a member that has one. ``is_name``: of such a member."""
     if isinstance(value, dict):
-        return {name: _replaced(who, one, is_name=name in _NAMES) for name, one in value.items()}
+        return {name: _member(who, name, one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_replaced(who, one, is_name=is_name) for one in value]
     return who.owner(who.one(value)) if is_name and isinstance(value, str) else value
+
+
+def _member(who: Name, name: str, value: Any) -> Any:
+    if name in ("added", "escalated") and isinstance(value, list | tuple):
+        return [_member(who, "approvers", one) for one in value]
+    is_role = name == "approvers" and isinstance(value, str)  # ids are in a list
+    return _replaced(who, value, is_name=name in _NAMES and not is_role)

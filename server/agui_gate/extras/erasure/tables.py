@@ -11,7 +11,7 @@ import msgspec
 
 from agui_gate.core.approvals import SEPARATOR
 from agui_gate.core.json_text import parse_object
-from agui_gate.core.principals import owner_key
+from agui_gate.core.principals import owner_key, tenant_of
 from agui_gate.extras.erasure.names import Changed, Name, Row
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 
@@ -55,7 +55,7 @@ def _tombstone(who: Name, row: Row) -> Changed:
             "thread_id": who.thread(row["thread_id"]),
             "decided_by": row["decided_by"] and who.one(row["decided_by"]),
         }
-    is_theirs = row["decided_by"] == who.name and who.is_in(f'"{who.name}"', row["principal"])
+    is_theirs = row["decided_by"] == who.name and tenant_of(row["principal"]) == who.tenant
     return {"decided_by": who.pseudonym} if is_theirs else None
 
 
@@ -86,12 +86,24 @@ def _events_of_run(who: Name, row: Row) -> Changed:
     return "delete" if row["principal"] == who.key else None
 
 
-def _said(who: Name, text: str) -> Changed:
-    return "delete" if who.quoted in text else None
+def _said(who: Name, row: Row) -> Changed:
+    """Returns what becomes of frames, or an opening. Where it isn't known whose run it was, it may be any tenant's."""
+    text, whose = list(row.values())[-2:]
+    if who.quoted[1:-1] not in text or tenant_of(whose or who.key) != who.tenant:
+        return None
+    values = (line.removeprefix("data:") for line in text.splitlines())
+    return "delete" if any(_is_said(who, value) for value in values) else None
+
+
+def _is_said(who: Name, text: str) -> bool:
+    try:
+        return who.is_said(text)
+    except msgspec.DecodeError:
+        return False
 
 
 def _deputy(who: Name, row: Row) -> Changed:
-    return "delete" if row["of_tenant"] == who.tenant and who.quoted in row["body"] else None
+    return "delete" if row["of_tenant"] == who.tenant and who.is_said(row["body"]) else None
 
 
 TABLES: Sequence[Table] = (
@@ -112,11 +124,12 @@ TABLES: Sequence[Table] = (
 _DAY_KEY = ("of_tenant", "day", "owner", "principal", "agent", "provider", "model")
 DAYS = Table("usage_days", {name: -1 if name == "day" else "" for name in _DAY_KEY}, (), _day)
 """Its key has the names, so its rows are added to those of the pseudonym."""
+_WHOSE = "(SELECT head.principal FROM run_heads AS head WHERE head.tenant = :tenant AND head.run_key = {table}.run_key)"
 RUNS = Table("run_heads", {"run_key": ""}, ("principal",), _events_of_run)
 BUS: Sequence[Table] = (
     RUNS,
-    Table("run_events", {"run_key": "", "next": -1}, ("frames",), lambda who, row: _said(who, row["frames"])),
-    Table("run_openings", {"run_key": ""}, ("opening",), lambda who, row: _said(who, row["opening"])),
+    Table("run_events", {"run_key": "", "next": -1}, ("frames", _WHOSE.format(table="run_events")), _said),
+    Table("run_openings", {"run_key": ""}, ("opening", _WHOSE.format(table="run_openings")), _said),
 )
 """Events of runs, where the bus is in the database. Who follows a run of which some are gone reads what is saved."""
 
