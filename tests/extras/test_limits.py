@@ -102,6 +102,24 @@ async def test_streams_are_counted_until_they_are_over() -> None:
         assert model.asked == 2
 
 
+async def test_copilotkits_streams_count_and_what_stops_them_does_not() -> None:
+    async with hanging(limits=("principal:streams=1",)) as (app, model, first):
+
+        async def single(method: str, **params: str) -> int:
+            body: Any = {} if params else run_body("t2", user("hi"))
+            call = {"method": method, "params": {"agentId": "a", **params}, "body": body}
+            return (await request(app, "POST", "/copilotkit", json.dumps(call).encode())).status
+
+        for kind in ("run", "connect", "suggest"):
+            body = json.dumps(run_body("t2", user("hi"))).encode()
+            assert told(await request(app, "POST", f"/copilotkit/agent/a/{kind}", body)) == REFUSED
+        assert [await single(f"agent/{kind}") for kind in ("run", "connect")] == [429, 429]
+        assert (await single("info"), await single("agent/stop", threadId="t1")) == (200, 200)
+        await first
+        assert model.asked == 1
+        assert await single("agent/connect") == 200
+
+
 async def test_requests_come_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(limits_of, "time", type("Time", (), {"monotonic": staticmethod(lambda: now[0])}))

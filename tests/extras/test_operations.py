@@ -17,6 +17,7 @@ from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
+from agui_gate.extras.operations import summary
 from agui_gate.extras.operations.desk import MOST_RUNS
 from agui_gate.extras.operations.desk import Desk as OperatorsDesk
 from agui_gate.stores.base import LEASE_MS, Change
@@ -289,6 +290,27 @@ async def test_a_tenants_operator_is_told_no_figures_of_the_whole_store() -> Non
         assert (await office.get("olga", "/ops/sizes")).json() == {"sizes": None}
         refused = [await office.get("ada", path) for path in ("/ops/summary", "/ops/sizes")]
         assert [answer.status for answer in refused] == [403, 403]
+
+
+async def test_a_summary_waits_for_no_count_and_nobody_longer_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_app(Agent(name="a", model=Recalls()), store="memory://")
+    never, counts = asyncio.Event(), asyncio.Event()
+
+    async def hangs() -> Any:
+        counts.set()
+        await never.wait()
+
+    async with started(app):
+        store = app.state.engine.store
+        store.tally = hangs
+        sizes = asyncio.create_task(request(app, "GET", "/ops/sizes"))
+        await counts.wait()
+        assert (await asyncio.wait_for(request(app, "GET", "/ops/summary"), 10)).status == 200
+        sizes.cancel()
+        await asyncio.wait([sizes])
+        monkeypatch.setattr(summary, "COUNT_SECONDS", 0.05)
+        many = [request(app, "GET", "/ops/sizes") for _ in range(200)]
+        assert {one.status for one in await asyncio.wait_for(asyncio.gather(*many), 8)} == {503}
 
 
 async def test_what_can_not_be_done_is_said() -> None:

@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from starlette.applications import Starlette
@@ -40,11 +41,13 @@ RETRY: dict[str, int] = {"runs": 5, "streams": 5, "approvals": 30, "threads": 60
 """Seconds after which to try again where a limit is reached."""
 
 _HELD = "agui_gate.streams"
+_OPENS = "agui_gate.opens_stream"
+"""The key in a request's scope of what a route calls that opens a stream, where the path alone doesn't say it."""
 _STREAMS = re.compile(
-    r"POST (/|/agents/[^/]+(/connect)?|/copilotkit/?|/copilotkit/agent/[^/]+/(run|connect))"
+    r"POST (/|/agents/[^/]+(/connect)?|/copilotkit/agent/[^/]+/(run|connect|suggest))"
     r"|GET (/runs/[^/]+/events|/approvals/events|/copilotkit/threads/.+/events)"
 )
-"""The requests that are answered by a stream."""
+"""The requests that are answered by a stream. ``POST /copilotkit`` says that in its body: see `_OPENS`."""
 _WORDS = {
     "runs": ("{n} runs of {whose} are in progress", "Wait until one ends."),
     "streams": ("{n} streams of {whose} are open here", "Close one."),
@@ -150,8 +153,13 @@ class Limits(Extension):
         for limit in self._requests:
             self._count_request(limit, (limit.scope, _whose(limit.scope, owner)))
         held = request.scope.get(_HELD)
-        if held is None or not self._streams or not _is_stream(request):
+        if held is None or not self._streams:
             return
+        request.scope[_OPENS] = partial(self._count_stream, owner, held)
+        if _is_stream(request):
+            self._count_stream(owner, held)
+
+    def _count_stream(self, owner: str, held: list[tuple[str, str]]) -> None:
         keys = [(limit, (limit.scope, _whose(limit.scope, owner))) for limit in self._streams]
         for limit, key in keys:
             if self._open[key] >= limit.most:

@@ -126,6 +126,8 @@ class CopilotKitRoutes:
         principal, body = await self._server.sent(request)
         call = await decoded(lambda text: views.decoded(text, views.Call), body)
         agent, inner = call.params.get("agentId", DEFAULT), bytes(call.body)
+        if call.method in ("agent/run", "agent/connect"):
+            request.scope.get("agui_gate.opens_stream", _nothing)()  # `AGUI_GATE_LIMITS`
         match call.method:
             case "info":
                 return self._info()
@@ -254,6 +256,10 @@ def _thread_id(request: Request) -> str:
     thread_id: str = request.path_params["id"]
     check_id(thread_id, "threadId")
     return thread_id
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 def _missing() -> NotFound:

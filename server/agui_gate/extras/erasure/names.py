@@ -65,9 +65,9 @@ class Name(msgspec.Struct, frozen=True):
 
     def is_in(self, text: str, whose: str) -> bool:
         """Returns whether JSON about an owner ``whose`` has the name where names of people are."""
-        return tenant_of(whose) == self.tenant and self.is_said(text)
+        return tenant_of(whose) == self.tenant and self.is_named(text)
 
-    def is_said(self, text: str) -> bool:
+    def is_named(self, text: str) -> bool:
         """Returns whether JSON has the name where names of people are."""
         if self.quoted[1:-1] not in text:
             return False

@@ -92,18 +92,18 @@ def _said(who: Name, row: Row) -> Changed:
     if who.quoted[1:-1] not in text or tenant_of(whose or who.key) != who.tenant:
         return None
     values = (line.removeprefix("data:") for line in text.splitlines())
-    return "delete" if any(_is_said(who, value) for value in values) else None
+    return "delete" if any(_is_named(who, value) for value in values) else None
 
 
-def _is_said(who: Name, text: str) -> bool:
+def _is_named(who: Name, text: str) -> bool:
     try:
-        return who.is_said(text)
+        return who.is_named(text)
     except msgspec.DecodeError:
         return False
 
 
 def _deputy(who: Name, row: Row) -> Changed:
-    return "delete" if row["of_tenant"] == who.tenant and who.is_said(row["body"]) else None
+    return "delete" if row["of_tenant"] == who.tenant and who.is_named(row["body"]) else None
 
 
 TABLES: Sequence[Table] = (

@@ -49,7 +49,7 @@ class Summary:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._kept: dict[object, tuple[float, Json]] = {}
-        self._reading = asyncio.Lock()
+        self._reading, self._counting = asyncio.Lock(), asyncio.Lock()
 
     async def summary(self, tenant: str | None) -> Json:
         """Returns the summary for an operator of a tenant; None: of everybody's. Raises `Unavailable`."""
@@ -62,20 +62,21 @@ class Summary:
         return await self._fresh("sizes", SIZES_SECONDS, COUNT_SECONDS, self._count)
 
     async def _fresh(self, key: object, fresh: float, seconds: float, read: Callable[[], Awaitable[Json]]) -> Json:
-        """Returns what was read a moment ago, or reads. One at a time: those who ask meanwhile get the same."""
-        async with self._reading:
-            at, known = self._kept.get(key, (0.0, {}))
-            if not known or time.monotonic() - at >= fresh:
-                try:
-                    async with asyncio.timeout(seconds):
-                        known = await read()
-                except TimeoutError:
-                    raise Unavailable("The store takes too long to say that. Try again in a moment.") from None
-                self._kept.pop(key, None)
-                self._kept[key] = time.monotonic(), known
-                if len(self._kept) > MOST_TENANTS:
-                    del self._kept[next(iter(self._kept))]
-            return known
+        """Returns what was read a moment ago, or reads. One at a time: those who ask meanwhile get the same.
+        Nobody waits for more than ``seconds``, and no summary for a count.
+        """
+        try:
+            async with asyncio.timeout(seconds), self._counting if key == "sizes" else self._reading:
+                at, known = self._kept.get(key, (0.0, {}))
+                if not known or time.monotonic() - at >= fresh:
+                    known = await read()
+                    self._kept.pop(key, None)
+                    self._kept[key] = time.monotonic(), known
+                    if len(self._kept) > MOST_TENANTS:
+                        del self._kept[next(iter(self._kept))]
+                return known
+        except TimeoutError:
+            raise Unavailable("The store takes too long to say that. Try again in a moment.") from None
 
     async def _read(self, tenant: str | None) -> Json:
         store, sees_all = self._engine.store, not tenant
