@@ -87,6 +87,8 @@ async def test_a_deputy_decides_in_the_place_of_who_is_away(store: FullStore) ->
             "deputy": deputy["id"],
             "person": "p-dan",
         }
+        (given,) = (await desk.get("ops", "/audit", "decision=deputy_named")).json()["entries"]
+        assert given["text"].startswith("p-ann (as ann), approver and finance, named dan as deputy, from ")
         shown = (await desk.get("ada", "/audit", f"approval={approval_id}&decision=approved")).json()["entries"]
         assert (shown[0]["absent"], shown[0]["roles"]) == ("ann", list(FINANCE))
         assert (
@@ -319,6 +321,7 @@ async def test_from_a_shell(clock: Clock) -> None:
         assert (await shell("ben", "approvals", "hand-to", approval_id, "dan"))[1].endswith("Handed to dan.\n")
         assert (await shell("dan", "approvals", "approve", approval_id, "--no-continue"))[0] == 0
         assert await shell("ann", "deputies", "rm", deputy["id"]) == (0, "Removed.\n")
+        assert await shell("ann", "deputies", "rm", deputy["id"]) == (1, "error: There is no such deputy.\n")
     assert len(desk.ran) == 1
 
 
@@ -327,7 +330,15 @@ async def test_an_emergency_from_a_shell() -> None:
     app = create_app(desk.agent(), store="memory://", auth=desk.auth)
     async with started(app) as desk.app, serving(app) as url:
         approval_id = await desk.ask("Bearer ada")
-        more = ["--break-glass", "--reason", "The till burns.", "--no-continue", "--url", url, "--token", "zoe"]
-        done = await asyncio.to_thread(CliRunner().invoke, program, ["approvals", "approve", approval_id, *more])
-        assert done.exit_code == 0, done.output
+
+        async def shell(*arguments: str) -> tuple[int, str]:
+            options = ["--url", url, "--token", "zoe"]
+            done = await asyncio.to_thread(CliRunner().invoke, program, ["approvals", *arguments, *options])
+            return done.exit_code, done.output
+
+        assert await shell("ls") == (0, "Nothing is pending for you.\n")
+        assert approval_id[:12] in (await shell("ls", "--break-glass"))[1]
+        why = ("--reason", "The till burns.", "--no-continue")
+        code, output = await shell("approve", approval_id[:12], "--break-glass", *why)
+        assert (code, "order_id" in output) == (0, True), "the call is shown before it is decided"
     assert len(desk.ran) == 1

@@ -126,9 +126,11 @@ class RemoteServer:
         self._runner.run(self._connection.aclose())
         self._runner.__exit__(*raised)
 
-    def pending(self) -> list[Json]:
-        """Returns the approvals that wait for this principal, oldest first: each fits `Record`."""
-        return self._run(self._all_pending())
+    def pending(self, *, in_emergency: bool = False) -> list[Json]:
+        """Returns the approvals that wait for this principal, oldest first: each fits `Record`. ``in_emergency``: also
+        those that they may decide by breaking the glass.
+        """
+        return self._run(self._all_pending("&break_glass=true" if in_emergency else ""))
 
     def decided(self) -> list[Json]:
         """Returns what was decided last, newest first, as much as one page has: each fits `Record`."""
@@ -145,13 +147,13 @@ class RemoteServer:
         """
         self._run(self._follow(show))
 
-    async def _all_pending(self) -> list[Json]:
+    async def _all_pending(self, which: str) -> list[Json]:
         found: list[Json] = []
         cursor, seen, left = "", {""}, MAX_LIST
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 for _ in range(MAX_PAGES):
-                    path = f"/approvals?limit=100&cursor={quote(cursor, safe='')}"
+                    path = f"/approvals?limit=100&cursor={quote(cursor, safe='')}{which}"
                     items, following, size = await self._page(path, max(min(left, MAX_ANSWER), 0))
                     found += items
                     if following is None:
@@ -214,7 +216,7 @@ class RemoteServer:
         except ClientError as error:
             raise self._failure(error) from error
         if not 200 <= status < 300:
-            raise self._refusal(status, said, is_address=payload is None)
+            raise self._refusal(status, said, is_address=method == "GET")
         return self._decoded(said), len(said)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

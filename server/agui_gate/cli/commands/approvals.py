@@ -75,14 +75,15 @@ def command() -> None:
 
 
 @command.command("ls", short_help="List your pending calls, oldest first.")
+@click.option("--break-glass", is_flag=True, help="Also what you may decide in an emergency; needs the role.")
 @url_option
 @token_option
 @json_option
 @debug_option
-def ls(url: str, token: str | None, as_json: bool) -> None:
+def ls(break_glass: bool, url: str, token: str | None, as_json: bool) -> None:
     """List your pending calls, oldest first."""
     with RemoteServer(url, token) as server:
-        pending = server.pending()
+        pending = server.pending(in_emergency=break_glass)
     if as_json:
         click.echo(json.dumps({"approvals": pending}, indent=2))
     elif not pending:
@@ -168,7 +169,7 @@ def approve(
 ) -> None:
     """Approve a call: its tool runs now (a tool of the provider: in the thread's next run)."""
     with RemoteServer(url, token) as server:
-        found = _found(server, approval_id)
+        found = _found(server, approval_id, in_emergency=break_glass)
         payload = _payload(True, reason, go_on) | ({"break_glass": True} if break_glass else {})
         if edits:
             if found is None or found.state != "pending":
@@ -223,12 +224,14 @@ def _records(told: Sequence[Json]) -> list[Record]:
     return msgspec.convert(told, list[Record])
 
 
-def _found(server: RemoteServer, wanted: str) -> Record | None:
+def _found(server: RemoteServer, wanted: str, *, in_emergency: bool = False) -> Record | None:
     """Returns the approval that is meant.
 
     That is something that waits, or else what was decided lately, of which the server says what is true.
     """
-    return _find(_records(server.pending()), wanted) or _find(_records(server.decided()), wanted)
+    return _find(_records(server.pending(in_emergency=in_emergency)), wanted) or _find(
+        _records(server.decided()), wanted
+    )
 
 
 def _find(records: Sequence[Record], wanted: str) -> Record | None:

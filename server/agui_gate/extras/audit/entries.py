@@ -162,7 +162,7 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
         "asker": record.asker.id if record and record.asker else "",
         "by": event.by,
         "person": body.get("person", ""),
-        "roles": list(decision.roles) if decision else [],
+        "roles": list(decision.roles if decision else body.get("roles", ())),
         "way": event.way,
         "grant": body.get("grant", "") or (decision.grant if decision else ""),
         "address": body.get("address", ""),

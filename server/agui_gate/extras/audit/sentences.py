@@ -80,7 +80,8 @@ def _break_glass(entry: Entry) -> str:
 def _deputy(entry: Entry) -> str:
     absent, to = entry["absent"] or entry["owner"], " and ".join(entry["to"])
     if entry["kind"] == "deputy_named":
-        return f"{absent} named {to} as deputy, from {entry['since']} until {entry['until']}."
+        named = {"by": absent, "person": entry["person"], "roles": entry["roles"], "absent": ""}
+        return f"{who(named)} named {to} as deputy, from {entry['since']} until {entry['until']}."
     return f"{entry['by'] or 'Somebody'} removed {to} as deputy of {absent}."
 
 

@@ -110,8 +110,10 @@ def _read(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
 
 
 def _happened(kind: audit.Kind, deputy: Deputy, by: str) -> audit.Happened:
-    body: dict[str, str | int] = {"deputy": deputy.id, "to": deputy.deputy, "absent": deputy.absent}
+    body: dict[str, str | int | list[str]] = {"deputy": deputy.id, "to": deputy.deputy, "absent": deputy.absent}
     body["since"], body["until"] = deputy.since, deputy.until
+    if kind == "deputy_named":  # who gave what
+        body["person"], body["roles"] = deputy.person, list(deputy.roles)
     return audit.Happened(
         kind=kind,
         principal=owner_key(deputy.tenant, deputy.absent),
