@@ -14,11 +14,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from agui_gate import Agent, Principal, create_app
+from agui_gate import Agent, Gate, Principal, create_app
 from agui_gate.cli.program import program
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, Login, State
-from agui_gate.core.audit import digest
+from agui_gate.core.audit import Event, digest
 from agui_gate.core.grants import Grant, Limits
 from agui_gate.core.json_text import canonical
 from agui_gate.errors import ThreadBusy, Unavailable
@@ -26,7 +26,7 @@ from agui_gate.extras.audit.keys import Keys, keyed
 from agui_gate.extras.audit.verification import verify
 from agui_gate.extras.erasure.erasure import Erasure
 from agui_gate.extras.erasure.export import Export
-from agui_gate.extras.erasure.names import Name
+from agui_gate.extras.erasure.names import Name, erased_event
 from agui_gate.extras.erasure.providers import Providers
 from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, WITHOUT_NAMES
 from agui_gate.protocol.cards import iso
@@ -41,7 +41,7 @@ from agui_gate.stores.sql.usage import ledger_of
 from agui_gate.stores.usage import ModelRequest
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.people.desk import Desk
+from tests.people.desk import Desk, ids
 from tests.product.inprocess import run, run_body, started, user
 from tests.requirements import shows
 from tests.stores.support import ask, gated, said
@@ -59,6 +59,7 @@ PEOPLE: dict[str, Any] = {
     "zoe": Principal(ZOE, "acme", ("finance",), claims=CLAIMS),
     "evil": Principal("zoe", "evil"),
 }
+MADE = f'{{"approved":false,"by":"{ZOE}","reason":"PLANTED-reason"}}'
 KEYED = f"acme\x1f{ZOE}"
 
 
@@ -267,6 +268,47 @@ async def test_a_name_is_no_role_nor_a_word_of_ours(name: str, tmp_path: Path) -
         assert (await desk.get("ben", f"/approvals/{waits}")).json() == before, "of a role"
         assert [one.deputy for one in await store.deputies().find("tenant", "acme")] == ["ada"]
         assert (await desk.decide("ben", waits)).status == 200
+
+
+async def test_records_that_are_older_than_the_trail_lose_the_name(url: str) -> None:
+    store = opened(url)
+    async with Desk(PEOPLE).open(store) as desk:
+        await desk.decide("ada", await desk.ask("ada"), False, reason="no")
+        any_store: Any = store
+        older = [Statement("DELETE FROM approval_events WHERE tenant = :tenant")]
+        older.append(Statement("UPDATE approvals SET decision = :made WHERE tenant = :tenant", {"made": MADE}))
+
+        def rows() -> Any:
+            yield Last(older)
+
+        await any_store._do("write", rows)
+        receipt = await erasure(store).erase()
+        assert receipt.replaced == {"records": 1}
+        (one,) = ids(await desk.get("ada", "/approvals", "state=decided"))
+        made = (await desk.get("ada", f"/approvals/{one}")).json()
+        assert made["decision"]["by"] == receipt.pseudonym
+    assert traces(url) == set()
+
+
+async def test_why_an_answer_was_refused_names_nobody(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk(PEOPLE, approvers=("ben", ZOE), needs=2)
+    async with desk.open(opened(url)):
+        waits = await desk.ask("ada")
+        assert (await desk.decide("zoe", waits)).status == 200
+    desk.gate = Gate(approvers=("ben", "aud"), needs=2)
+    store = opened(url)
+    async with desk.open(store, log_principals="pseudonyms"):
+        refused = await desk.decide("ben", waits)
+        assert f": {ZOE}." in refused.json()["error"]["message"]
+        await erasure(store).erase()
+    assert ZOE not in caplog.text.partition("answer_refused")[2]
+    assert traces(url) == set()
+    why = Event(
+        tenant="", thread="1", seq=1, at=1, kind="refused", principal="acme\x1fada", thread_id="t", approval_id="a",
+        run_key="", by="ben", way="http", prev="", hash="",
+        body=canonical({"why": f"{ZOE} agreed and may no longer do so."}),
+    )  # fmt: skip
+    assert ZOE not in erased_event(Name("acme", ZOE, "erased-1"), why, keeps_thread=True).body, "as it was said before"
 
 
 def test_frames_of_others_go_only_if_they_name_the_person() -> None:

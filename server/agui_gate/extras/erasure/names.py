@@ -113,6 +113,8 @@ def _erased_body(who: Name, event: Event) -> Json | None:
     if body is None:
         return None
     new = _replaced(who, body)
+    if str(body.get("why", "")).startswith(f"{who.name} agreed and "):  # an older version said it like that
+        new["why"] = new["why"].replace(who.name, who.pseudonym, 1)
     if event.kind == "settled":  # to a state
         new |= {"to": body["to"]} if "to" in body else {}
     is_theirs = who.name in (event.by, body.get("person"))

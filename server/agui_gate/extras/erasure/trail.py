@@ -144,8 +144,8 @@ class TrailEraser:
                 after.append(new)
         if happened:
             tenant = locked.rows[0][1]
-            last = chain.rows[-1]
-            end = Result([(last[EVENT.index("seq")], last[EVENT.index("hash")])], 1)
+            last = chain.rows[-1:]  # none where what is asked is older than the trail
+            end = Result([(row[EVENT.index("seq")], row[EVENT.index("hash")]) for row in last], len(last))
             batch += self._sql.trail.added(key, tenant, end, now.rows[0][0], happened, after)
         if batch:
             yield Last(batch)

@@ -254,7 +254,7 @@ async def _check_said(approval: Approval, people: People, tool: Tool | None, sto
         except (MayNotDecide, ValueError):
             may = False
         if not may:
-            raise MayNotDecide(f"{said.by} agreed and may no longer do so. Reject it and ask again.")
+            raise MayNotDecide(f"Somebody agreed who may no longer do so: {said.by}. Reject it and ask again.")
 
 
 def is_owners(approval: Approval, by: By) -> bool:
