@@ -331,6 +331,12 @@ async def test_a_grant_counts_as_what_its_giver_could_decide(store: FullStore) -
         assert (record["state"], record["decision"]["by"], record["asker"]) == ("done", "ben", "tom")
 
 
+async def test_a_grant_of_who_shares_the_thread_counts_where_the_gate_names_nobody() -> None:
+    async with Desk(PEOPLE, grants=[Grant.arguments()], decisions=("approve", "reject")).open() as desk:
+        await give(desk, "team", by="tim", scope="arguments")
+        assert await state(desk, "team", "second") == "done"
+
+
 async def test_a_giver_without_the_right_gives_nothing_more() -> None:
     allowed = {"ben"}
     gate = {"approvers": lambda principal, asker, arguments: principal.id in allowed, "grants": [Grant.arguments()]}

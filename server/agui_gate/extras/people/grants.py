@@ -19,10 +19,10 @@ import structlog
 from agui_gate.agents.tool import Gate, Tool
 from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.core import agreement, grants
-from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.approvals import SEPARATOR, Approval, Decision, State
 from agui_gate.core.grants import MAX_STANDING, Limits, Use
 from agui_gate.core.json_text import canonical, parse_object
-from agui_gate.core.principals import By, Caller, Principal, tenant_of
+from agui_gate.core.principals import By, Caller, Principal
 from agui_gate.core.terms import decode_numbers, numbers
 from agui_gate.errors import ApprovalRefused, ConfigurationError, RequestError, TermsChanged
 from agui_gate.extras.people.gates import check_verdict
@@ -277,7 +277,8 @@ async def _by(
     if approval.people is None and not grant.is_owners:
         raise ApprovalRefused("By now only the owner's principals may approve this.")
     claims = {"person": grant.person} if grant.person else {}
-    giver = Principal(grant.giver, tenant_of(grant.owner), grant.roles, claims=claims)
+    tenant, _, owner = grant.owner.rpartition(SEPARATOR)
+    giver = Principal(grant.giver, tenant, grant.roles, owner if grant.is_owners else None, claims)
     by: By = Caller(giver, grant.login)
     decision = Decision(True, grant.giver, way="grant", person=grant.person, login=grant.login, grant=grant.id)
     verdict = Verdict(approval, State.CLAIMED, decision)
