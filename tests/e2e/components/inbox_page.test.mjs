@@ -1,5 +1,5 @@
-// `/inbox` in Chromium, on a desktop and on a phone, in light and dark: with a server that knows ada, who asks, and ben and
-// cat of finance, who decide.
+// `/inbox` in Chromium, on a desktop and on a phone, in light and dark: with a server that knows ada, who asks, ben and cat
+// of finance, who decide, dan, who may be their deputy, and zoe, who decides in an emergency.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -165,6 +165,94 @@ test("by the keyboard alone: in, a token, lines, a reason, the next one; letters
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Tasten" }).waitFor({ state: "detached" });
   await done(page);
+});
+
+test("a call is handed to a colleague; who may not be is told in the dialog", async () => {
+  const asked = await ask("refund D1 20");
+  const page = await open("ben");
+  await line(page, asked).click();
+  await item(page, asked).getByRole("button", { name: "Hand to a colleague …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Hand this to a colleague?" });
+  await dialog.getByText(/for order D1\?/).waitFor();
+  await page.keyboard.type("ada");
+  await page.keyboard.press("Enter");
+  await dialog.getByRole("alert").getByText("Who asked for this can't approve it. Hand it to somebody else.").waitFor();
+  await looksWell(page, "hand-to");
+  await dialog.getByLabel("Who (their id)").fill("cat");
+  await page.keyboard.press("Enter");
+  await page.getByText("Handed to cat.").waitFor();
+  await item(page, asked).getByText(/Handed to cat by ben/).waitFor();
+  await looksWell(page, "handed");
+  await line(page, asked).focus();
+  await page.keyboard.press("h");
+  await dialog.waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual((await get("ada", `approvals/${asked.id}`)).handed_to, { to: "cat", by: "ben" });
+  await post("ben", `approvals/${asked.id}`, { approved: false });
+  await done(page);
+});
+
+test("an emergency has a reason, and whom it concerns sees it at once", async () => {
+  const asked = await ask("refund E1 20");
+  let isRead = false;
+  const ben = await open("ben", { before: (page) => page.route(/\/approvals(\?|\/apr_)/, (route) => (isRead ? route.abort() : route.continue())) });
+  await line(ben, asked).waitFor();
+  isRead = true; // from now on ben hears of it by the stream alone
+  const zoe = await open("zoe", { viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  await zoe.getByRole("link", { name: "Emergencies" }).click();
+  const row = zoe.locator(".desk-list > li", { hasText: "E1" });
+  await row.getByText("Asked by ada · Waits for 2 persons: finance").waitFor();
+  await looksWell(zoe, "emergencies-phone-dark");
+  await row.getByRole("link", { name: "Open" }).click();
+  const card = zoe.locator(".linked agui-confirm-card");
+  await card.getByRole("button", { name: "Approve in an emergency …" }).click();
+  const dialog = zoe.getByRole("dialog", { name: "Approve this in an emergency?" });
+  await dialog.getByText("Everybody concerned is told").waitFor();
+  await dialog.getByRole("button", { name: "Approve in an emergency" }).click(); // without a reason nothing is sent
+  assert.equal((await get("ada", `approvals/${asked.id}`)).state, "pending");
+  await dialog.getByLabel(/Reason/).fill("The warehouse burns.");
+  await looksWell(zoe, "emergency-phone-dark");
+  await dialog.getByRole("button", { name: "Approve in an emergency" }).click();
+  await zoe.getByText("Approved in an emergency. Everybody concerned is told.").waitFor();
+  await card.getByText(/Approved by zoe .* in an emergency/).waitFor();
+  await item(ben, asked).getByText(/Approved by zoe .* in an emergency/).first().waitFor();
+  const { decision } = await get("ada", `approvals/${asked.id}`);
+  assert.deepEqual([decision.by, decision.break_glass, decision.reason], ["zoe", true, "The warehouse burns."]);
+  for (const page of [ben, zoe]) await done(page);
+});
+
+test("a deputy is named, decides in the place of who is away, and not any more once that is ended", async () => {
+  const asked = await ask("refund F1 20");
+  const ben = await open("ben", { at: "#deputies", timezoneId: "Europe/Berlin" });
+  await ben.getByText("Nobody decides in your place, and you in nobody's.").waitFor();
+  assert.equal(await ben.getByRole("link", { name: "Emergencies" }).count(), 0, "who has no such right has no such tab");
+  await ben.getByRole("button", { name: "Name a deputy …" }).click();
+  const dialog = ben.getByRole("dialog");
+  await dialog.getByLabel("Who (their id)").fill("ben");
+  const until = await ben.evaluate((time) => new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16), Date.now() + 3 * 86_400_000);
+  await dialog.getByLabel(/Until/).fill(until);
+  await dialog.getByRole("button", { name: "Name them" }).click();
+  await dialog.getByRole("alert").getByText("Nobody is their own deputy. Name somebody else.").waitFor();
+  await looksWell(ben, "deputy");
+  await dialog.getByLabel("Who (their id)").fill("dan"); // the time is still there
+  await dialog.getByRole("button", { name: "Name them" }).click();
+  await ben.getByText("dan is named as deputy.").waitFor();
+  const row = ben.getByRole("listitem").filter({ hasText: "dan decides in the place of ben" });
+  await row.getByText(`until ${until.slice(11)} on`).waitFor();
+  await looksWell(ben, "deputies");
+  const dan = await open("dan", { viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  await line(dan, asked).click();
+  await item(dan, asked).getByText(/You decide for ben, who is away until/).waitFor();
+  await looksWell(dan, "as-deputy-phone-dark");
+  await dan.goto(`${SERVER}inbox#deputies`);
+  await dan.getByText("dan decides in the place of ben").waitFor();
+  await row.getByRole("button", { name: "End …" }).click();
+  await ben.getByRole("dialog", { name: "End this now?" }).getByRole("button", { name: "End it" }).click();
+  await ben.getByText("Nobody decides in your place, and you in nobody's.").waitFor();
+  assert.deepEqual((await get("ben", "deputies")).deputies, []);
+  await post("ben", `approvals/${asked.id}`, { approved: false });
+  for (const page of [ben, dan]) await done(page);
 });
 
 test("an address that can't be read shows what waits", async () => {

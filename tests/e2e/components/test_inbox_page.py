@@ -23,6 +23,8 @@ PEOPLE = {
     "Bearer ada": Principal("ada", "acme"),
     "Bearer ben": Principal("ben", "acme", FINANCE),
     "Bearer cat": Principal("cat", "acme", FINANCE),
+    "Bearer dan": Principal("dan", "acme", ("approver",)),
+    "Bearer zoe": Principal("zoe", "acme", ("break-glass",)),
 }
 
 

@@ -60,7 +60,8 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
 UNNAMED = frozenset(
     {
-        *("admin.js", "adminwords.js", "approvals.js", "approvalwords.js", "desk.js"),
+        *("admin.js", "adminwords.js", "approvals.js", "approvalwords.js", "colleagues.js", "deputies.js", "desk.js"),
+        *("desklists.js", "forms.js", "grantrows.js"),
         *("components/auto.js", "components/core/german.js", "early.js", "german.js", "theme.js"),
     }
 )

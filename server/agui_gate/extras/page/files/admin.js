@@ -11,8 +11,9 @@ import { fill, stringsFor } from "./components/core/strings.js";
 import { humanize } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
 import { ageIn, askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
-import { confirm, show } from "./dialogs.js";
+import { show } from "./dialogs.js";
 import { h } from "./dom.js";
+import { askAndSend, field, valueOf } from "./forms.js";
 
 const words = wordsFor(lang);
 const say = (key, blanks) => fill(words, key, blanks);
@@ -177,26 +178,13 @@ const serverFacts = (it) => pairs([[words.version, it.version], [words.revision,
 
 // --- what is done
 
-const field = (id, label, more = {}, tag = "input") => [h("label", { for: id }, label), h(tag, { id, autocomplete: "off", ...(tag === "input" && { type: "text" }), ...more })];
 const reason = () => field("why", words.why, { required: true, maxlength: "500" });
-const valueOf = (id) => element(`#${id}`)?.value.trim() ?? "";
 
-/** Ask, do it, and say what came of it. What was typed is there again where the server did not take it. */
-async function act({ title, text, details, yes, danger = false, read: readFields, send }) {
-  const trouble = h("p", { role: "alert" });
-  for (;;) {
-    let fields;
-    const asked = confirm({ title, text, details: [...details, trouble], yes, no: words.cancel, danger });
-    element("dialog[open] form")?.addEventListener("submit", () => (fields = readFields()));
-    if (!(await asked)) return;
-    try {
-      told = await send(fields);
-      break;
-    } catch (error) {
-      trouble.textContent = error.message;
-      if (error.code === "unauthorized") return askToken();
-    }
-  }
+/** Ask, do it, and say what came of it. */
+async function act(question) {
+  const done = await askAndSend({ ...question, no: words.cancel });
+  if (done === null) return;
+  told = done;
   await read();
 }
 

@@ -120,6 +120,31 @@ export async function revokeGrant(id) {
   await call(`grants/${encodeURIComponent(id)}`, { method: "DELETE" });
 }
 
+/** Calls that this person may decide in an emergency alone; none where they have no such right. */
+export async function emergenciesPage(cursor = null) {
+  const { approvals = [], next_cursor: next = null } = await (await call(`approvals?break_glass=true&view=card&limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`)).json();
+  return { rows: approvals.filter(({ you }) => you?.may.includes("break_glass")), next };
+}
+
+/** Decide a call, as `POST /approvals/{id}` wants it. */
+export const decideCall = async (id, body) => (await call(`approvals/${encodeURIComponent(id)}`, withBody("POST", body))).json();
+
+/** Name the colleague who is to decide a call. */
+export const handTo = async (id, to) => (await call(`approvals/${encodeURIComponent(id)}/hand-to`, withBody("POST", { to }))).json();
+
+/** The deputies of this person, and those that they are. */
+export async function deputiesPage() {
+  const { deputies = [] } = await (await call("deputies")).json();
+  return { rows: deputies, next: null };
+}
+
+/** `{deputy, until, since?}`; answers with the deputy. */
+export const nameDeputy = async (body) => (await call("deputies", withBody("POST", body))).json();
+
+export async function endDeputy(id) {
+  await call(`deputies/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
 /** What operators read, below `/ops/`. */
 export const readOps = async (path) => (await call(`ops/${path}`)).json();
 

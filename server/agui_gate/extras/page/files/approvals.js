@@ -1,34 +1,39 @@
 /**
  * The page of the inbox (`/inbox`): what waits for the person and for their roles, several at once, what was decided, and
- * what is granted. The elements do what is about one call; here is what is about many.
+ * what is granted, and who decides in whose place. The elements do what is about one call; here is what is about many.
  */
 
-import { decidedPage, grantsPage, revokeGrant } from "./api.js";
-import { wordsFor } from "./approvalwords.js";
+import { decidedPage, deputiesPage, emergenciesPage, grantsPage, revokeGrant } from "./api.js";
+import { at, say, words } from "./approvalwords.js";
+import { actionsOf, addActions, emergencyRow, handOn, whatOf } from "./colleagues.js";
 import { defineAguiGate } from "./components/agui-gate.js";
 import { isWaiting } from "./components/core/ledger.js";
-import { grantText } from "./components/core/people.js";
-import { clock } from "./components/core/records.js";
 import { reveal } from "./components/core/reveal.js";
-import { fill, stringsFor } from "./components/core/strings.js";
-import { humanize, summary } from "./components/core/values.js";
-import { html, nothing, render, repeat } from "./components/vendor/lit.js";
-import { askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
+import { humanize } from "./components/core/values.js";
+import { html, nothing, render } from "./components/vendor/lit.js";
+import { addDeputy, deputyRow } from "./deputies.js";
+import { createLists } from "./desklists.js";
+import { askToken, isOurs, keyList, setUpDesk, turnTheme } from "./desk.js";
 import { confirm, show } from "./dialogs.js";
 import { h } from "./dom.js";
+import { grantRow } from "./grantrows.js";
 import { readToken } from "./storage.js";
 
 defineAguiGate();
 
-const words = wordsFor(lang);
-const say = (key, blanks) => fill(words, key, blanks);
-const at = (time) => clock(time, undefined, stringsFor(lang));
 const element = (selector) => document.querySelector(selector);
 const gate = () => element("agui-gate");
 const inbox = () => element("agui-inbox");
 
 const AT_ONCE = 4; // requests
-const TABS = ["waiting", "decided", "grants"];
+const LOOK = 10_000; // ms between looks for calls that may be decided in an emergency
+const KINDS = {
+  emergencies: { read: emergenciesPage, empty: "noEmergencies", row: emergencyRow(changed) },
+  decided: { read: decidedPage, empty: "nothingDecided", row: decidedRow },
+  grants: { read: grantsPage, empty: "nothingGranted", row: grantRow(revoke) },
+  deputies: { read: deputiesPage, empty: "noDeputies", row: deputyRow(changed) },
+};
+const TABS = ["waiting", ...Object.keys(KINDS)];
 const FILTERS = {
   tool: ({ record }) => record.tool,
   agent: ({ record }) => record.agent ?? "",
@@ -36,9 +41,11 @@ const FILTERS = {
   whose: ({ record }) => (record.thread === null ? "others" : "mine"),
 };
 const filters = { tool: "", agent: "", asker: "", whose: "" };
-const lists = { decided: null, grants: null };
+const lists = createLists(KINDS, draw);
 let waits = { count: 0, more: false };
 let told = "";
+let drawActions = () => {};
+let looking = null; // the timer of the next look for emergencies
 
 // The address says what is shown: a tab, or one call (`#apr_…`) above what waits.
 function place() {
@@ -54,7 +61,7 @@ const linked = () => (place().startsWith("apr_") ? place() : null);
 
 const entries = () => gate()?.ledger?.entries() ?? [];
 const picked = () => entries().filter((entry) => inbox().picked.has(entry.id) && isWaiting(entry));
-const whatOf = ({ record }) => `${humanize(record.tool)} · ${record.message || summary(record.effective_arguments ?? record.arguments)}`;
+const isShown = (name) => name !== "emergencies" || tab() === name || lists.count(name) > 0;
 
 /** Which calls are shown. A new function each time, so that the list sees that it is another one. */
 function choose(name, value) {
@@ -71,7 +78,7 @@ function draw() {
   render(html`
     <header class="desk-top">
       <h1>${words.inbox}</h1>
-      <nav aria-label=${words.inbox}>${TABS.map((name) => html`<a href="#${name}" aria-current=${name === current ? "page" : nothing}>${words[name]}${name === "waiting" && waits.count > 0 ? ` (${count})` : ""}</a>`)}</nav>
+      <nav aria-label=${words.inbox}>${TABS.filter(isShown).map((name) => html`<a href="#${name}" aria-current=${name === current ? "page" : nothing}>${words[name]}${name === "waiting" && waits.count > 0 ? ` (${count})` : ""}</a>`)}</nav>
       <span class="spacer"></span>
       <a class="ghost" href="./">${words.chat}</a>
       <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
@@ -79,17 +86,18 @@ function draw() {
     </header>
     <main class="desk" id="main">
       <agui-gate base="./" send look="10" .getToken=${readToken} @agui-problem=${problem} @agui-count=${counted} @agui-decided=${decided} @agui-pick=${draw}>
-        ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()}></agui-confirm-card></section>` : nothing}
+        ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()}><div slot="after" class="card-actions">${actionsOf(gate()?.ledger?.entry(linked()), changed)}</div></agui-confirm-card></section>` : nothing}
         <section ?hidden=${current !== "waiting"}>
           ${choices()}
           <agui-inbox picks chats @agui-open-chat=${({ detail }) => (location.href = `./#t=${encodeURIComponent(detail.thread)}`)}><h2 slot="title">${words.waiting}${waits.count > 0 ? ` (${count})` : ""}</h2></agui-inbox>
           ${several()}
         </section>
       </agui-gate>
-      <section ?hidden=${current !== "decided"}><h2>${words.decided}</h2>${current === "decided" ? list(lists.decided, "nothingDecided", decidedRow, moreDecided) : nothing}</section>
-      <section ?hidden=${current !== "grants"}><h2>${words.grants}</h2>${current === "grants" ? list(lists.grants, "nothingGranted", grantRow) : nothing}</section>
+      ${current === "waiting" ? nothing : html`<section><h2>${words[current]}</h2>${lists.view(current)}
+        ${current === "deputies" ? html`<button class="button plain" type="button" @click=${() => addDeputy(changed)}>${words.addDeputy}</button>` : nothing}</section>`}
       <p class="desk-told" role="status">${told}</p>
     </main>`, element("#page"));
+  drawActions();
 }
 
 /** A choice for what the calls differ in. */
@@ -127,7 +135,7 @@ function several() {
 async function decideAll(chosen, approved) {
   const { length: count } = chosen;
   const reason = h("input", { type: "text", id: "all-reason", maxlength: "500", autocomplete: "off" });
-  const lines = h("ul", { class: "all-lines", tabindex: "0" }, chosen.map((entry) => h("li", { dir: "auto" }, reveal(whatOf(entry)))));
+  const lines = h("ul", { class: "all-lines", tabindex: "0" }, chosen.map((entry) => h("li", { dir: "auto" }, reveal(whatOf(entry.record)))));
   const details = approved ? [lines] : [lines, h("label", { for: "all-reason" }, words.reason), reason];
   const [title, yes] = approved ? ["approveTitle", "approve"] : ["rejectTitle", "reject"];
   if (!(await confirm({ title: say(title, { count }), details, yes: words[yes], no: words.cancel, danger: !approved }))) return;
@@ -143,56 +151,26 @@ async function decideAll(chosen, approved) {
   draw();
 }
 
-/** Rows of a list of the server: `{rows, next, why}`; null: not read yet. */
-function list(known, empty, row, more) {
-  if (!known) return html`<p class="quiet">${words.loading}</p>`;
-  if (known.why !== null) return html`<p role="alert">${say("failed", { why: known.why })} <button class="button plain small" type="button" @click=${load}>${words.again}</button></p>`;
-  if (known.rows.length === 0) return html`<p class="quiet">${words[empty]}</p>`;
-  return html`<ul class="desk-list">${repeat(known.rows, ({ id }) => id, row)}</ul>${known.next && more ? html`<button class="button plain" type="button" @click=${more}>${words.more}</button>` : nothing}`;
-}
-
-const decidedRow = (record) => html`<li>
-  <agui-decision-line call .record=${record} .schema=${record.schema}></agui-decision-line>
-  <p class="quiet" dir="auto">${[record.thread?.title, record.message].filter(Boolean).map(reveal).join(" · ")} <time datetime=${record.asked_at}>${at(record.asked_at)}</time></p>
-</li>`;
-
-function grantRow({ id, tool, agent, by, at: since, until, thread_id, arguments: same, times, used, field, up_to, total, spent }) {
-  const scope = { in_thread: thread_id !== null, field, up_to, total, same: [] };
-  const values = Object.entries(same).map(([name, value]) => `${humanize(name)} ${typeof value === "string" ? value : JSON.stringify(value)}`);
-  const uses = [times === null ? say("used", { used }) : say("usedOf", { used, times }), total && say("spent", { spent, total })];
+function decidedRow(record) {
   return html`<li>
-    <strong dir="auto">${reveal([humanize(tool), humanize(agent)].join(" · "))}</strong>
-    <p dir="auto">${reveal([...values, grantText(scope, stringsFor(lang))].filter(Boolean).join(", "))}</p>
-    <p class="quiet" dir="auto">${[say("given", { by: reveal(by), at: at(since), until: at(until) }), ...uses].filter(Boolean).join(" · ")}</p>
-    <button class="button plain small" type="button" @click=${() => revoke(id)}>${words.revoke}</button>
+    <agui-decision-line call .record=${record} .schema=${record.schema}></agui-decision-line>
+    <p class="quiet" dir="auto">${[record.thread?.title, record.message].filter(Boolean).map(reveal).join(" · ")} <time datetime=${record.asked_at}>${at(record.asked_at)}</time></p>
   </li>`;
 }
 
 async function revoke(id) {
   if (!(await confirm({ title: words.revokeTitle, text: words.revokeText, yes: words.revoke, no: words.cancel, danger: true }))) return;
   told = await revokeGrant(id).then(() => words.revoked, ({ message }) => message);
-  await load();
+  await lists.load("grants");
 }
 
-/** Read what the tab shows. */
-async function load() {
-  const name = tab();
-  if (name === "waiting") return draw();
-  const read = name === "decided" ? decidedPage : grantsPage;
-  lists[name] = await read().then(({ rows, next }) => ({ rows, next, why: null }), failed);
-  draw();
-}
+const load = () => void (KINDS[tab()] && lists.load(tab()));
 
-async function moreDecided() {
-  const { rows, next } = lists.decided;
-  const page = await decidedPage(next).catch(failed);
-  lists.decided = page.why ? page : { rows: [...rows, ...page.rows], next: page.next, why: null };
-  draw();
-}
-
-function failed(error) {
-  if (error.code === "unauthorized") askToken();
-  return { rows: [], next: null, why: error.message };
+/** Look whether something may be decided in an emergency, and go on as long as the person may do that at all. */
+async function lookForEmergencies() {
+  clearTimeout(looking);
+  const code = document.hidden ? null : await lists.load("emergencies");
+  if (code === null || code === "network") looking = setTimeout(lookForEmergencies, LOOK);
 }
 
 function problem({ detail: { kind } }) {
@@ -204,15 +182,26 @@ function counted({ detail }) {
   draw();
 }
 
+/** Something was done with a call or a deputy: all that shows it is read anew. */
+async function changed(said) {
+  told = said;
+  decided();
+  gate().retry();
+  await Promise.all([...new Set(["emergencies", tab()])].map((name) => lists.isKnown(name) && lists.load(name)));
+}
+
 /** Decided here: the list of that is read anew when it is looked at. */
 function decided() {
-  lists.decided = null;
+  if (tab() === "decided") return load();
+  lists.forget("decided");
   draw();
 }
 
 const help = () => void show({ title: words.keys, body: keyList(words.keysOf), close: words.close });
 
-const KEYS = { j: () => inbox().step(1), k: () => inbox().step(-1), x: () => inbox().pick(), "?": help, "/": () => inbox().renderRoot.querySelector(".search")?.focus() };
+const focused = () => gate().ledger.entry(inbox().renderRoot.activeElement?.closest("li")?.dataset.id ?? "");
+const handFocused = () => focused() && isWaiting(focused()) && void handOn(focused().record, changed);
+const KEYS = { h: handFocused, j: () => inbox().step(1), k: () => inbox().step(-1), x: () => inbox().pick(), "?": help, "/": () => inbox().renderRoot.querySelector(".search")?.focus() };
 
 function pressed(event) {
   const from = event.composedPath()[0];
@@ -225,13 +214,18 @@ function pressed(event) {
 addEventListener("hashchange", () => {
   told = "";
   draw();
-  void load();
+  load();
 });
 document.addEventListener("keydown", pressed);
 setUpDesk(words, () => {
   gate().retry();
-  void load();
+  load();
+  void lookForEmergencies();
 });
 draw();
-gate().updateComplete.then(() => gate().ledger.subscribe(draw));
-void load();
+gate().updateComplete.then(() => {
+  drawActions = addActions(inbox(), gate().ledger, changed);
+  gate().ledger.subscribe(draw);
+});
+load();
+void lookForEmergencies();

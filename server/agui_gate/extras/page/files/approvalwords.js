@@ -1,5 +1,9 @@
 /** What the page of the inbox says besides the elements, in English and German. */
 
+import { clock } from "./components/core/records.js";
+import { fill, stringsFor } from "./components/core/strings.js";
+import { lang } from "./desk.js";
+
 const ENGLISH = {
   inbox: "Inbox", waiting: "Waiting", decided: "Decided", grants: "Grants", chat: "Chats", keys: "Keys", theme: "Light or dark",
   linked: "From the link", close: "Close", tool: "Tool", agent: "Agent", asker: "Asked by", whose: "Whose", all: "All",
@@ -10,7 +14,13 @@ const ENGLISH = {
   nothingGranted: "Nothing is granted. A grant is given with a yes, where the gate offers it.", failed: "This could not be loaded. {why}", again: "Try again",
   given: "by {by} at {at}, until {until}", used: "used {used} times", usedOf: "used {used} of {times} times", spent: "{spent} of {total} so far", revoke: "Revoke",
   revokeTitle: "Revoke this grant?", revokeText: "From then on each such call is asked about again.", revoked: "Revoked.",
-  keysOf: [["j, k", "next line, the one before"], ["Enter", "open or close the line"], ["a, e, r", "approve, edit, reject what is open"], ["x", "choose the line, to decide several at once"], ["/", "search"], ["Esc", "back, out of what was typed"], ["?", "these keys"]],
+  emergencies: "Emergencies", noEmergencies: "Nothing waits that you may decide in an emergency.", open: "Open",
+  handOn: "Hand to a colleague …", handOnTitle: "Hand this to a colleague?", handOnText: "They are told, and shown as waited for. It gives nobody a right, and takes none away.", handOnYes: "Hand over", to: "Who (their id)", handedOn: "Handed to {to}.",
+  breakGlass: "Approve in an emergency …", breakGlassTitle: "Approve this in an emergency?", breakGlassText: "You decide alone, in the place of all who have to agree. Everybody concerned is told, with your reason.", breakGlassYes: "Approve in an emergency", why: "Reason (everybody concerned reads it)", glassBroken: "Approved in an emergency. Everybody concerned is told.",
+  deputies: "Deputies", noDeputies: "Nobody decides in your place, and you in nobody's.", standsIn: "{deputy} decides in the place of {absent}", fromUntil: "from {since} until {until}", withRoles: "as {roles}",
+  addDeputy: "Name a deputy …", deputyTitle: "Who decides in your place?", deputyText: "They decide what you may approve now, never more. What you asked for yourself, they can't approve.", deputyWho: "Who (their id)", deputySince: "From (now, if empty)", deputyUntil: "Until (at most 92 days from now)", deputyYes: "Name them", deputyNamed: "{deputy} is named as deputy.",
+  endDeputy: "End …", endTitle: "End this now?", endText: "From then on {deputy} decides nothing in the place of {absent}.", endYes: "End it", deputyEnded: "Ended.",
+  keysOf: [["j, k", "next line, the one before"], ["Enter", "open or close the line"], ["a, e, r", "approve, edit, reject what is open"], ["h", "hand the line to a colleague"], ["x", "choose the line, to decide several at once"], ["/", "search"], ["Esc", "back, out of what was typed"], ["?", "these keys"]],
   token: "This server requires a token", tokenText: "Enter the token you were given. It is kept for this tab only.", tokenLabel: "Token", go: "Continue",
 };
 
@@ -24,8 +34,19 @@ const GERMAN = {
   nothingGranted: "Es gibt keine Dauerfreigaben. Sie entstehen mit einem Ja, wo das angeboten wird.", failed: "Das konnte nicht geladen werden. {why}", again: "Noch einmal",
   given: "von {by} um {at}, bis {until}", used: "{used}-mal benutzt", usedOf: "{used} von {times} Malen benutzt", spent: "bisher {spent} von {total}", revoke: "Widerrufen",
   revokeTitle: "Diese Dauerfreigabe widerrufen?", revokeText: "Danach wird jedes Mal wieder gefragt.", revoked: "Widerrufen.",
-  keysOf: [["j, k", "nächste Zeile, vorige Zeile"], ["Enter", "die Zeile öffnen oder schließen"], ["a, e, r", "freigeben, bearbeiten, ablehnen, was offen ist"], ["x", "die Zeile auswählen, um mehrere zu entscheiden"], ["/", "suchen"], ["Esc", "zurück, aus dem Feld heraus"], ["?", "diese Tasten"]],
+  emergencies: "Notfälle", noEmergencies: "Es wartet nichts, was Sie im Notfall entscheiden dürfen.", open: "Öffnen",
+  handOn: "Weitergeben …", handOnTitle: "An jemanden weitergeben?", handOnText: "Die Person wird benachrichtigt, und es steht da, dass auf sie gewartet wird. Niemand bekommt oder verliert dadurch ein Recht.", handOnYes: "Weitergeben", to: "An wen (die Kennung)", handedOn: "An {to} weitergegeben.",
+  breakGlass: "Im Notfall freigeben …", breakGlassTitle: "Dies im Notfall freigeben?", breakGlassText: "Sie entscheiden allein, anstelle aller, die zustimmen müssen. Alle, die es betrifft, erfahren davon, mit Ihrer Begründung.", breakGlassYes: "Im Notfall freigeben", why: "Begründung (alle, die es betrifft, lesen sie)", glassBroken: "Im Notfall freigegeben. Alle, die es betrifft, erfahren davon.",
+  deputies: "Vertretungen", noDeputies: "Niemand vertritt Sie, und Sie vertreten niemanden.", standsIn: "{deputy} vertritt {absent}", fromUntil: "von {since} bis {until}", withRoles: "als {roles}",
+  addDeputy: "Vertretung eintragen …", deputyTitle: "Wer vertritt Sie?", deputyText: "Die Person entscheidet, was Sie jetzt freigeben dürfen, nie mehr. Was Sie selbst angefragt haben, kann sie nicht freigeben.", deputyWho: "Wer (die Kennung)", deputySince: "Von (leer: ab jetzt)", deputyUntil: "Bis (höchstens 92 Tage ab jetzt)", deputyYes: "Eintragen", deputyNamed: "{deputy} ist als Vertretung eingetragen.",
+  endDeputy: "Beenden …", endTitle: "Jetzt beenden?", endText: "Danach entscheidet {deputy} nichts mehr anstelle von {absent}.", endYes: "Beenden", deputyEnded: "Beendet.",
+  keysOf: [["j, k", "nächste Zeile, vorige Zeile"], ["Enter", "die Zeile öffnen oder schließen"], ["a, e, r", "freigeben, bearbeiten, ablehnen, was offen ist"], ["h", "die Zeile weitergeben"], ["x", "die Zeile auswählen, um mehrere zu entscheiden"], ["/", "suchen"], ["Esc", "zurück, aus dem Feld heraus"], ["?", "diese Tasten"]],
   token: "Dieser Server verlangt ein Token", tokenText: "Geben Sie Ihr Token ein. Es bleibt nur in diesem Tab.", tokenLabel: "Token", go: "Weiter",
 };
 
 export const wordsFor = (lang) => (lang === "de" ? GERMAN : ENGLISH);
+
+/** The words in the person's language; one with its blanks filled in; and a time. */
+export const words = wordsFor(lang);
+export const say = (key, blanks) => fill(words, key, blanks);
+export const at = (time) => clock(time, undefined, stringsFor(lang));

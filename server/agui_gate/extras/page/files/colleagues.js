@@ -1,0 +1,76 @@
+/** Other people who decide a call: handing it to a colleague, and an emergency, in which one decides for all. */
+
+import { decideCall, handTo } from "./api.js";
+import { at, say, words } from "./approvalwords.js";
+import { fromApproval, toApproval } from "./components/core/asks.js";
+import { isWaiting } from "./components/core/ledger.js";
+import { peopleOf, peopleText } from "./components/core/people.js";
+import { reveal } from "./components/core/reveal.js";
+import { stringsFor } from "./components/core/strings.js";
+import { humanize, summary } from "./components/core/values.js";
+import { html, nothing, render } from "./components/vendor/lit.js";
+import { lang } from "./desk.js";
+import { h } from "./dom.js";
+import { askAndSend, field, valueOf } from "./forms.js";
+
+/** `Refund · Refund 20 € for order A1?`: which call it is. */
+export const whatOf = ({ tool, message, ...call }) => `${humanize(tool)} · ${message || summary(call.effective_arguments ?? call.arguments)}`;
+
+/** Whether somebody may hand it on, as far as that is known: the server asks for a principal, and those have an asker. */
+const mayHandOn = ({ asker, you }) => Boolean(asker) && (!you || you.may.some((what) => what !== "break_glass"));
+const mayBreakGlass = ({ you, frozen }) => !frozen && Boolean(you?.may.includes("break_glass"));
+
+/** Buttons for a call that waits; `then(what came of it)` is told once the server has done it. */
+export function actionsOf(entry, then) {
+  if (!entry || !isWaiting(entry)) return nothing;
+  const { record } = entry;
+  return [
+    mayHandOn(record) ? html`<button class="button plain small" type="button" @click=${() => handOn(record, then)}>${words.handOn}</button>` : nothing,
+    mayBreakGlass(record) ? html`<button class="button plain small danger" type="button" @click=${() => breakGlass(record, then)}>${words.breakGlass}</button>` : nothing,
+  ];
+}
+
+/** Put these buttons into each card that the inbox has open, now and whenever one opens. Returns what draws them anew. */
+export function addActions(inbox, ledger, then) {
+  const drawAll = () => {
+    for (const card of inbox.renderRoot?.querySelectorAll("agui-confirm-card") ?? []) {
+      if (!card.firstElementChild) card.append(h("div", { slot: "after" }));
+      const place = card.firstElementChild;
+      render(actionsOf(ledger.entry(card.dataset.id), then), place);
+      place.className = place.firstElementChild ? "card-actions" : ""; // which has room around it
+    }
+  };
+  void inbox.updateComplete.then(() => new MutationObserver(drawAll).observe(inbox.renderRoot, { childList: true, subtree: true }));
+  return drawAll;
+}
+
+/** Ask to whom, and hand it there. */
+export async function handOn(record, then) {
+  if (!mayHandOn(record)) return;
+  const told = await askAndSend({
+    title: words.handOnTitle, text: words.handOnText, yes: words.handOnYes, no: words.cancel,
+    details: [h("p", { class: "about", dir: "auto" }, reveal(whatOf(record))), ...field("to", words.to, { required: true, autofocus: true, maxlength: "500", autocapitalize: "off", spellcheck: "false" })],
+    read: () => valueOf("to"),
+    send: async (to) => say("handedOn", { to: reveal((await handTo(record.id, to)).handed_to.to) }),
+  });
+  if (told) then(told);
+}
+
+/** Ask for a reason, and decide as it is shown, in the place of all who have to agree. */
+async function breakGlass(record, then) {
+  const decision = (reason) => ({ ...toApproval(fromApproval(record), { approved: true, reason }), break_glass: true });
+  const told = await askAndSend({
+    title: words.breakGlassTitle, text: words.breakGlassText, yes: words.breakGlassYes, no: words.cancel, danger: true,
+    details: [h("p", { class: "about", dir: "auto" }, reveal(whatOf(record))), ...field("why", words.why, { required: true, autofocus: true, maxlength: "500" })],
+    read: () => valueOf("why"),
+    send: async (reason) => (await decideCall(record.id, decision(reason)), words.glassBroken),
+  });
+  if (told) then(told);
+}
+
+/** A line of the list of calls that may be decided in an emergency. */
+export const emergencyRow = (then) => (record) => html`<li>
+  <strong dir="auto">${reveal(whatOf(record))}</strong>
+  <p class="quiet" dir="auto">${reveal(peopleText(peopleOf(record), stringsFor(lang)))} · <time datetime=${record.asked_at}>${at(record.asked_at)}</time></p>
+  <a class="button plain small" href="#${record.id}">${words.open}</a>${actionsOf({ record }, then)}
+</li>`;
