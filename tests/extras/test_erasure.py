@@ -290,6 +290,24 @@ async def test_records_that_are_older_than_the_trail_lose_the_name(url: str) -> 
     assert traces(url) == set()
 
 
+async def test_an_export_has_nothing_that_others_said_about_calls_of_others(tmp_path: Path) -> None:
+    people = PEOPLE | {"ben": Principal("ben", "acme", ("finance", "user"), claims={"jti": "bens-jti"})}
+    store = opened(f"sqlite:///{tmp_path / 'gate.db'}")
+    async with Desk(people, approvers="finance", needs=2).open(store) as desk:
+        both = await desk.ask("ada", thread="both")
+        for who in ("ben", "zoe"):
+            assert (await desk.decide(who, both, reason=f"reason-of-{who}")).status == 200
+        waits = await desk.ask("ada", thread="waits")
+        assert (await desk.post("ben", f"/approvals/{waits}/hand-to", {"to": ZOE})).status == 200
+        until = iso(store.now() + 86_400_000)
+        assert (await desk.post("zoe", "/deputies", {"deputy": "ben", "until": until})).status == 201
+        assert (await desk.decide("ben", waits, reason="reason-of-ben")).status == 200
+        lines = str([line async for line in Export(store, Name("acme", ZOE)).lines()])
+    assert "reason-of-zoe" in lines
+    assert "reason-of-ben" not in lines
+    assert "bens-jti" not in lines
+
+
 async def test_why_an_answer_was_refused_names_nobody(url: str, caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk(PEOPLE, approvers=("ben", ZOE), needs=2)
     async with desk.open(opened(url)):

@@ -11,13 +11,14 @@ from agui_gate.core.json_text import parse_object
 from agui_gate.errors import AguiGateError, Unavailable
 from agui_gate.extras.audit.entries import ERASED
 from agui_gate.extras.audit.verification import all_events
-from agui_gate.extras.erasure.names import Name, erased_event, erased_record
+from agui_gate.extras.erasure.names import LOGIN, Name, erased_event, erased_record
 from agui_gate.extras.erasure.tables import TABLES, rows_page
 from agui_gate.extras.erasure.trail import records_of
 from agui_gate.protocol.approval_records import record as view
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.base import Thread, ThreadHead
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.sql.reasons import MEMBER
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sql.usage import ledger_of
 
@@ -33,6 +34,7 @@ _KINDS = {
     "budgets": "budget",
 }
 """The tables whose rows are exported as they are, and what a line of each is called."""
+_OF_OTHERS = frozenset({*LOGIN, MEMBER, "login", "reason"})
 
 
 class Export:
@@ -54,8 +56,10 @@ class Export:
             yield {"kind": "call_of_others", **self._part(record)}
         async for event in all_events(self._full):
             if erased_event(who, event, keeps_thread=True) != event:
-                reason = await self._store.trail.reason(event)
-                said = msgspec.to_builtins(event) | {"body": parse_object(event.body), "at": iso(event.at)}
+                body = parse_object(event.body) or {}
+                is_theirs = event.principal == who.key or who.name in (event.by, body.get("person"))
+                reason = await self._store.trail.reason(event) if is_theirs else ""
+                said = msgspec.to_builtins(event) | {"body": _own(body, is_theirs), "at": iso(event.at)}
                 told = {"kind": "event", "event": event.kind, "reason": ERASED if reason is None else reason}
                 yield said | told
         for table in TABLES:
@@ -91,7 +95,15 @@ class Export:
         without = msgspec.to_builtins(erased_record(self._who, record))
         theirs = {name: value for name, value in msgspec.to_builtins(record).items() if without.get(name) != value}
         told = {"id": record.id, "agent": record.agent, "tool": record.tool, "asked_at": iso(record.asked_at)}
+        if made := theirs.get("decision"):
+            theirs["decision"] = _own(made, self._is_by(made))
+        if theirs.get("people"):
+            said = [yes for yes in theirs["people"].get("said", ()) if self._is_by(yes["decision"])]
+            theirs["people"] = {**theirs["people"], "said": said}
         return told | {name: value for name, value in theirs.items() if name != "output"}
+
+    def _is_by(self, made: Json) -> bool:
+        return self._who.name in (made.get("by"), made.get("person"))
 
     async def _rows(self, table: Any) -> AsyncIterator[Json]:
         place: Sequence[Any] | None = tuple(table.key.values())
@@ -112,3 +124,8 @@ class Export:
             yield {"kind": "model_request", **told, "at": iso(one.at)}
         if not is_all:
             yield {"kind": "more", "what": "model_request", "since": iso(requests[-1].at)}
+
+
+def _own(said: Json, is_theirs: bool) -> Json:
+    """Returns what an event or a decision says: of somebody else's neither the reason, nor how they logged in."""
+    return said if is_theirs else {name: value for name, value in said.items() if name not in _OF_OTHERS}

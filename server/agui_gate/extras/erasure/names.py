@@ -28,7 +28,7 @@ _OF_RECORDS = ("by", "person", "id", "editor", "approvers", "added", "absent", "
 _OF_ROWS = ("owner", "giver", "asker", "deputy", "acts_for", "deputy_of")
 _NAMES = frozenset((*_OF_RECORDS, *_OF_ROWS))
 """Members of a record's parts, of events, of rows' bodies and of frames that have names of people; also in lists."""
-_LOGIN = ("person", "acr", "amr", "auth_time", "jti", "address")
+LOGIN = ("person", "acr", "amr", "auth_time", "jti", "address")
 GONE = "erased"
 """The encrypted reason of an event whose reason is gone, as if its key were."""
 
@@ -119,7 +119,7 @@ def _erased_body(who: Name, event: Event) -> Json | None:
         new |= {"to": body["to"]} if "to" in body else {}
     is_theirs = who.name in (event.by, body.get("person"))
     if is_theirs:
-        new = {name: value for name, value in new.items() if name not in _LOGIN}
+        new = {name: value for name, value in new.items() if name not in LOGIN}
     said = str(body.get("reason", ""))
     is_told = re.search(rf"(?<!\w){re.escape(who.name)}(?!\w)", said)
     if (is_theirs and (said or MEMBER in body)) or is_told:
