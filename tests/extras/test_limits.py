@@ -135,6 +135,17 @@ async def test_requests_come_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (await office.get("eve", "/threads")).status == 200, "of another tenant"
 
 
+async def test_of_more_owners_than_are_counted_the_oldest_are_forgotten_many_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits_of, "MOST_KEYS", 100)
+    async with Office().open(limits=("principal:requests=1/h",)) as office:
+        (counts,) = [one for one in office.app.state.engine.extensions.all if isinstance(one, limits_of.Limits)]
+        for number in range(101):
+            counts._count_request(counts._requests[0], ("principal", str(number)))
+        assert list(counts._full_at) == [("principal", str(number)) for number in range(11, 101)]
+
+
 async def test_threads_are_limited_where_a_run_would_make_one() -> None:
     async with Office().open(limits=("principal:threads=1", "tenant:threads=2")) as office:
         assert (await office.begin("ada", "t1")).status == 200

@@ -182,8 +182,8 @@ class Limits(Extension):
         self._full_at[key] = next_at
         if len(self._full_at) > MOST_KEYS:
             self._full_at = {name: at for name, at in self._full_at.items() if at > now}
-            if len(self._full_at) > MOST_KEYS:
-                del self._full_at[next(iter(self._full_at))]
+            for name in list(self._full_at)[: len(self._full_at) - MOST_KEYS * 9 // 10]:  # rarely, as it takes 2 ms
+                del self._full_at[name]
 
     def release(self, held: Sequence[tuple[str, str]]) -> None:
         """Counts these streams no longer."""
