@@ -20,7 +20,7 @@ from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.errors import ConfigurationError, LeaseLost, LimitReached, RateLimited
 from agui_gate.extras.usage import budgets as budgets_of
 from agui_gate.extras.usage.budgets import OUTPUT_TOKENS, Budgets
-from agui_gate.extras.usage.meter import UsageMeter
+from agui_gate.extras.usage.meter import UsageMeter, _code
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import as_csv, thread_view
 from agui_gate.extras.usage.retention import UsageRetention
@@ -299,6 +299,13 @@ async def test_a_budget_is_reserved_of_all_or_of_none(ledger: UsageLedger) -> No
     await ledger.save((), [Spent("a", -90, -40)])
     await ledger.reserve([tokens], 1, 0)
     assert await ledger.spent("a") == (91, 40)
+
+
+def test_a_request_that_failed_is_kept_with_the_code_of_its_error() -> None:
+    errors = (None, asyncio.CancelledError(), LeaseLost(), RateLimited("no"), ValueError("no"))
+    assert [_code(error) for error in errors] == [
+        *("provider_unavailable", "cancelled", "lease_lost", "rate_limited", "internal"),
+    ]
 
 
 # --- budgets ----------------------------------------------------------------------------------------------------------

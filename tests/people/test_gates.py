@@ -459,6 +459,17 @@ async def test_a_function_that_is_gone_lets_nobody_approve(tmp_path: Any) -> Non
         assert told(await desk.decide("ada", approval_id, approved=False)) == (200, "rejected")
 
 
+async def test_a_card_says_that_more_persons_have_to_agree_by_now(tmp_path: Any) -> None:
+    path = str(tmp_path / "store.db")
+    async with Desk(PEOPLE, approvers="finance").open(SQLiteStore(path)) as desk:
+        approval_id = await desk.ask("ada")
+    async with Desk(PEOPLE, approvers="finance", needs=2).open(SQLiteStore(path)) as desk:
+        you = (await desk.get("ben", f"/approvals/{approval_id}", "view=card")).json()["you"]
+        assert you["may"] == ["reject"]
+        assert you["why"].startswith("More persons have to agree by now")
+        assert told(await desk.decide("ben", approval_id)) == (403, "not_allowed")
+
+
 async def test_a_card_says_what_its_reader_may_do(store: FullStore) -> None:
     """So nobody has to try: who asked, who edited, who has agreed, and whose login is too old."""
     gate = {"approvers": "finance", "needs": 2, "editable": ["amount"], "max_auth_age": 300}

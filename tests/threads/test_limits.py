@@ -9,7 +9,12 @@ import pytest
 from agui_gate import Agent, Gate, adapter, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
+from agui_gate.core.stored_values import encode_entries
+from agui_gate.core.transcript import CardClosedEntry
+from agui_gate.errors import LimitReached, TooLarge
 from agui_gate.stores.base import Change
+from agui_gate.threads.history import Capacity
+from agui_gate.threads.limits import Limits, check_state
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 from tests.stores.support import said
@@ -54,6 +59,21 @@ async def test_entries_have_a_limit_too_and_calls_of_a_history_count() -> None:
                 break
         assert last(answer) == ("RUN_ERROR", "limit_reached")
         assert len((await app.state.engine.store.read_thread("local", "u")).entries) == 50
+
+
+def test_a_thread_is_full_at_its_limit_and_not_before_and_answers_still_count() -> None:
+    new, closed = said("hello"), CardClosedEntry("card", "m", "{}")
+    size = 100 + len(encode_entries(new))
+    exact, less = (Capacity(Limits(thread_bytes=number), 100, 1) for number in (size, size - 1))
+    exact.check_new(new)
+    for entries in (new, [*new, closed]):
+        with pytest.raises(LimitReached):
+            less.check_new(entries)
+    less.check_new([closed])
+    less.check_new(new, dropped=new)
+    check_state({"a": 1}, Limits(state_bytes=7))
+    with pytest.raises(TooLarge):
+        check_state({"a": 1}, Limits(state_bytes=6))
 
 
 async def test_going_back_makes_room() -> None:

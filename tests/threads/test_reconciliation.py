@@ -200,6 +200,12 @@ def test_a_tool_message_counts_only_for_a_client_tool_and_once() -> None:
     assert taken(run(error), entries).entries == [ResultEntry("mine", "x", Output("so far", True, "it broke"))]
 
 
+def test_of_a_result_that_nobody_waits_for_it_is_said_while_it_is_the_newest_message() -> None:
+    late = Message("tool", "x", "late", tool_call_id="nothing")
+    assert taken(run(user("one", "u1"), late), ANSWERED).unknown == ["nothing"]
+    assert taken(run(late, user("two", "u2")), ANSWERED).unknown == []
+
+
 @shows("B8")
 def test_a_card_is_closed_once() -> None:
     entries = [turn("t1", call("c", "gated")), CardEntry("card_1", "m", "apr_c", "{}")]
@@ -219,6 +225,7 @@ def test_an_unknown_thread_trusts_nothing() -> None:
         Message("tool", "r2", '{"accepted":true}', tool_call_id="card"),
         Message("activity", "x", {"a": 1}),
         Message("assistant", "m2", "", tool_calls=[]),
+        Message("assistant", "m3", None, tool_calls=[]),
     ]
     intake = taken(run(*history), [])
     assert intake.answers == []
@@ -227,6 +234,7 @@ def test_an_unknown_thread_trusts_nothing() -> None:
         turn("m1", TextPart("m1", "Hm."), CallPart("c", "c", "refund", '{"a":1}', "m1", kind="client")),
         ResultEntry("c", "r1", Output(UNTRUSTED, True)),
         KeptEntry("m2", '{"id":"m2","role":"assistant","content":""}'),
+        KeptEntry("m3", '{"id":"m3","role":"assistant"}'),
     ]
     assert not intake.said
     assert taken(run(*history, user("go", "u2")), []).said
