@@ -35,6 +35,21 @@ def said(text: str) -> UserEntry:
     return UserEntry(f"u-{text}", (Text(text),))
 
 
+async def test_events_that_a_shared_bus_has_lost_are_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    bus, agent = MemoryBus(), Agent(name="a", model=Parrot())
+    engine = Engine([agent], MemoryStore(), bus=bus)
+    await engine.start()
+    live = await engine.run(agent, RunInput("t", "r", [Message("user", id="u", content="hi")]), "p")
+
+    async def lost(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(bus, "read", lost)
+    with pytest.raises(Unavailable, match="Connect to its thread again"):
+        await live.read()
+    await engine.aclose()
+
+
 class Elsewhere:
     """An engine, and a process on the same store that is at work on the thread."""
 

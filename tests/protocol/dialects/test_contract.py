@@ -13,6 +13,7 @@ import pytest
 
 from agui_gate import Agent, Gate, adapter, tool
 from agui_gate.bus.base import Reader
+from agui_gate.core.transcript import CardClosedEntry
 from agui_gate.errors import ProviderUnavailable
 from agui_gate.protocol.dialects.base import Choice, Deployment
 from agui_gate.protocol.request_decoder import decode
@@ -206,6 +207,17 @@ async def test_asked_by_card(kind: Kind) -> None:
         stream = await at.say(user("go", "u1"), answer(card, {"accepted": True}), tools=[CARD])
         assert "refunded" in contents(stream)
         assert names([*asked, *stream]).count("refund") == 1, "before or after it was decided"
+
+
+@kinds
+async def test_a_card_ends_where_it_is_asked_again(kind: Kind) -> None:
+    async with room(kind, [[*says("Well."), *GATED, DONE]]) as at:
+        (card,) = cards(await at.say(user("go", "u1"), tools=[CARD]))
+        await at.say(user("go", "u1"))
+        thread = await at.store.read_thread("p", "t")
+        assert thread is not None
+        closed = [entry.card_id for entry in thread.entries if isinstance(entry, CardClosedEntry)]
+        assert closed == ([] if kind.version is None else [card]), "in 0.x a new card alone ends an older one"
 
 
 @kinds
