@@ -16,9 +16,11 @@ from agui_gate.core.transcript import CallPart, Text, TurnEntry, UserEntry
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.readers import thread_poller, wake_ups
+from agui_gate.readers.private_frames import Reserving, Whole
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.threads.budget import Budget
 from tests.conforming import conforms
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Parrot
@@ -33,6 +35,13 @@ Json = dict[str, Any]
 
 def said(text: str) -> UserEntry:
     return UserEntry(f"u-{text}", (Text(text),))
+
+
+async def test_a_conversation_has_its_part_of_the_budget_until_it_was_sent() -> None:
+    budget = Budget(100)
+    reader = Reserving(Whole(b"all of it"), budget.reserve("p", 9))
+    assert (await reader.read(), budget.reserved) == (b"all of it", 9)
+    assert (await reader.read(), budget.reserved) == (b"", 0)
 
 
 async def test_events_that_a_shared_bus_has_lost_are_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

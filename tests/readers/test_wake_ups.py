@@ -139,7 +139,10 @@ async def test_nobody_waits_for_a_server_that_stops() -> None:
         watch.open()
         with watch.on(HERE) as again:
             assert await again.wait(0) is False
-    await watch.aclose()
+            looking = watch._looking
+            await watch.aclose()
+    assert looking is not None
+    assert looking.done(), "it looks no more"
 
 
 async def test_an_engine_that_is_started_again_lets_people_wait_again() -> None:

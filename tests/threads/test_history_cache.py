@@ -607,3 +607,14 @@ async def test_a_history_that_is_not_read_as_written_is_not_kept(tmp_path: Path)
     put_later(cache, ("p", "t"), thread, known)
     await looked_at()
     assert (cache.find(("p", "t")), cache.awaited) == (None, {})
+
+
+async def test_the_engine_drops_what_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://")
+    async with started(app):
+        await run(app, run_body("t", user("hello", "m1")))
+        leaser = app.state.engine._leaser
+        assert leaser.cache.find(("local", "t")) is not None
+        monkeypatch.setattr(histories, "IDLE_SECONDS", -1.0)
+        await app.state.engine._tidy()
+        assert leaser.cache.find(("local", "t")) is None

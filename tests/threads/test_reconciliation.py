@@ -226,6 +226,7 @@ def test_an_unknown_thread_trusts_nothing() -> None:
         Message("activity", "x", {"a": 1}),
         Message("assistant", "m2", "", tool_calls=[]),
         Message("assistant", "m3", None, tool_calls=[]),
+        Message("tool", "r3", "so", tool_call_id="theirs", subagent_run_id="s"),
     ]
     intake = taken(run(*history), [])
     assert intake.answers == []
@@ -235,6 +236,7 @@ def test_an_unknown_thread_trusts_nothing() -> None:
         ResultEntry("c", "r1", Output(UNTRUSTED, True)),
         KeptEntry("m2", '{"id":"m2","role":"assistant","content":""}'),
         KeptEntry("m3", '{"id":"m3","role":"assistant"}'),
+        KeptEntry("r3", '{"id":"r3","role":"tool","content":"so","subagentRunId":"s","toolCallId":"theirs"}'),
     ]
     assert not intake.said
     assert taken(run(*history, user("go", "u2")), []).said
