@@ -14,7 +14,7 @@ export const inboxStyle = `
   .inbox-what, .inbox-where { grid-column: 1 / -1; }
   .line-button[aria-expanded="true"] .inbox-what { white-space: normal; }
   .item:not([data-waits="true"]) .inbox-tool { font-weight: 400; }
-  .inbox-problem { grid-column: 1 / -1; color: var(--_bad); font-size: 0.9em; }
+  .inbox-problem { grid-column: 1 / -1; color: var(--_bad); font-size: 0.87em; }
   .inbox-problem[data-kind="agreed"] { color: var(--_wait); }
   :host([picks]) .item { position: relative; padding-inline-start: 34px; }
   .pick { position: absolute; inset-inline-start: 6px; top: 13px; width: 18px; height: 18px; margin: 0; accent-color: var(--_accent); }

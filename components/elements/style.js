@@ -32,11 +32,11 @@ export const style = `
     --_on-accent: var(--agui-gate-on-accent, light-dark(#fff, #06201d));
     --_wait: var(--agui-gate-wait, light-dark(#8a5109, #eab95c));
     --_wait-soft: var(--agui-gate-wait-soft, light-dark(#fdf3df, #2b2416));
-    --_wait-line: var(--agui-gate-wait-line, light-dark(#f0d9a8, #4f4020));
+    --_wait-line: var(--agui-gate-wait-line, color-mix(in srgb, var(--_wait) 30%, var(--_surface)));
     --_bad: var(--agui-gate-bad, light-dark(#b3261e, #f28b82));
     --_bad-soft: var(--agui-gate-bad-soft, light-dark(#fcecea, #2f1c1a));
-    --_bad-line: var(--agui-gate-bad-line, light-dark(#f2c8c4, #5a2f2b));
-    --_shadow: var(--agui-gate-shadow, 0 1px 2px rgb(40 35 25 / 5%), 0 4px 16px rgb(40 35 25 / 6%));
+    --_bad-line: var(--agui-gate-bad-line, color-mix(in srgb, var(--_bad) 30%, var(--_surface)));
+    --_shadow: var(--agui-gate-shadow, 0 2px 14px rgb(40 35 25 / 8%));
     --_radius: var(--agui-gate-radius, 14px);
     --_control-radius: var(--agui-gate-control-radius, 9px);
     --_sans: var(--agui-gate-font, system-ui, sans-serif);
@@ -45,7 +45,6 @@ export const style = `
     display: block;
     color: var(--_text);
     font: 400 var(--agui-gate-font-size, 15px)/1.6 var(--_sans);
-    text-size-adjust: 100%;
   }
 
   :host([hidden]) {
@@ -113,7 +112,7 @@ export const style = `
     background: var(--_bad-soft);
     color: var(--_bad);
     font-family: var(--_mono);
-    font-size: 0.85em;
+    font-size: 0.87em;
     unicode-bidi: isolate;
   }
 
@@ -126,10 +125,6 @@ export const style = `
     background: var(--_surface);
     box-shadow: var(--_shadow);
     overflow: hidden;
-  }
-
-  .card:focus-visible {
-    outline-offset: 3px;
   }
 
   .card-header {
@@ -147,9 +142,9 @@ export const style = `
     width: 34px;
     height: 34px;
     border-radius: 10px;
-    background: color-mix(in srgb, var(--_wait) 16%, transparent);
+    background: color-mix(in srgb, var(--_wait) 10%, transparent);
     color: var(--_wait);
-    font-size: 18px;
+    font-size: 1.2em;
   }
 
   .card-heading {
@@ -159,21 +154,20 @@ export const style = `
   }
 
   .card-heading p {
-    color: color-mix(in srgb, var(--_text) 80%, var(--_quiet));
-    font-size: 14px;
+    font-size: 0.95em;
     line-height: 1.45;
   }
 
   .card-heading .card-agent {
     color: var(--_wait);
-    font-size: 13px;
+    font-size: 0.87em;
     font-weight: 550;
   }
 
   .card-title {
-    font-size: 16px;
+    font-size: 1.1em;
     font-weight: 650;
-    line-height: 1.35;
+    line-height: 1.45;
   }
 
   .expiry {
@@ -182,7 +176,7 @@ export const style = `
     border-radius: 99px;
     background: color-mix(in srgb, var(--_wait) 10%, transparent);
     color: var(--_wait);
-    font-size: 12.5px;
+    font-size: 0.87em;
     font-variant-numeric: tabular-nums;
   }
 
@@ -198,7 +192,7 @@ export const style = `
     display: flex;
     gap: 8px;
     padding: 10px var(--_inset);
-    font-size: 14px;
+    font-size: 0.95em;
     overflow-wrap: anywhere;
   }
 
@@ -210,7 +204,6 @@ export const style = `
   .card-people {
     padding-block: 0 11px;
     background: var(--_wait-soft);
-    color: color-mix(in srgb, var(--_text) 80%, var(--_quiet));
   }
 
   .card-barred {
@@ -225,7 +218,7 @@ export const style = `
 
   .card-earlier {
     border-bottom: 1px solid var(--_wait-line);
-    background: color-mix(in srgb, var(--_wait-soft) 55%, var(--_surface));
+    background: var(--_wait-soft);
   }
 
   :is(.card-earlier, .card-people, .card-barred) > .icon {
@@ -238,7 +231,7 @@ export const style = `
 
   .card-earlier[data-same="true"] {
     border-color: var(--_bad-line);
-    background: color-mix(in srgb, var(--_bad) 12%, var(--_surface));
+    background: var(--_bad-soft);
   }
 
   .card-earlier[data-same="true"] :is(.icon, strong) {
@@ -251,7 +244,7 @@ export const style = `
     display: grid;
     grid-template-columns: fit-content(40%) minmax(0, 1fr);
     gap: 7px 24px;
-    font-size: 14.5px;
+    font-size: 0.95em;
   }
 
   .card .arguments:not(.arguments *),
@@ -325,7 +318,7 @@ export const style = `
 
   .field textarea[data-kind="json"] {
     font-family: var(--_mono);
-    font-size: 0.88em;
+    font-size: 0.87em;
   }
 
   .field input[type="checkbox"] {
@@ -341,7 +334,7 @@ export const style = `
 
   .field > p:not(:empty) {
     margin-top: 4px;
-    font-size: 13px;
+    font-size: 0.87em;
     overflow-wrap: anywhere;
   }
 
@@ -360,7 +353,7 @@ export const style = `
   }
 
   .reason label {
-    font-size: 14px;
+    font-size: 0.95em;
     font-weight: 550;
   }
 
@@ -387,7 +380,7 @@ export const style = `
     border: 1px solid transparent;
     border-radius: var(--_control-radius);
     background: none;
-    font-size: 14px;
+    font-size: 0.95em;
     font-weight: 550;
   }
 
@@ -416,10 +409,6 @@ export const style = `
     background: var(--_bad-soft);
   }
 
-  .button.reject:hover {
-    border-color: var(--_bad);
-  }
-
   .button:disabled {
     opacity: 0.45;
     pointer-events: none;
@@ -429,7 +418,7 @@ export const style = `
     min-height: 30px;
     padding: 0 9px;
     color: var(--_quiet);
-    font-size: 13px;
+    font-size: 0.87em;
   }
 
   .ghost:hover {
@@ -460,7 +449,7 @@ export const style = `
     align-items: flex-start;
     gap: 6px;
     color: var(--_quiet);
-    font-size: 13px;
+    font-size: 0.87em;
     overflow-wrap: anywhere;
   }
 
@@ -493,7 +482,7 @@ export const style = `
     min-height: 42px;
     padding-block: 6px;
     padding-inline: 14px 8px;
-    font-size: 14px;
+    font-size: 0.95em;
   }
 
   .card > .line > .icon {
@@ -532,13 +521,6 @@ export const style = `
 
     .card-actions .danger {
       margin-inline-start: 0;
-    }
-  }
-
-  @media (forced-colors: active) {
-    .card,
-    .button {
-      border: 1px solid CanvasText;
     }
   }
 `;

@@ -10,7 +10,19 @@ const SHOTS = fileURLToPath(new URL("../shots/gallery/", import.meta.url));
 const LOOKS = {
   light: "",
   dark: ":root { color-scheme: dark; background: #171716; }",
-  own: "agui-confirm-card, agui-inbox { --agui-gate-accent: #7c3aed; --agui-gate-radius: 2px; --agui-gate-control-radius: 2px; --agui-gate-font: Georgia, serif; } ::part(card) { border-inline-start: 6px solid #7c3aed; }",
+  serif: "agui-confirm-card, agui-inbox { --agui-gate-accent: #7c3aed; --agui-gate-radius: 2px; --agui-gate-control-radius: 2px; --agui-gate-font: Georgia, serif; } ::part(card) { border-inline-start: 6px solid #7c3aed; }",
+  terminal: `:root { color-scheme: dark; background: #060a06; }
+    agui-confirm-card, agui-inbox { --agui-gate-font: ui-monospace, Menlo, Consolas, monospace; --agui-gate-font-size: 13px; --agui-gate-radius: 0; --agui-gate-control-radius: 0; --agui-gate-shadow: none;
+      --agui-gate-surface: #060a06; --agui-gate-page: #000; --agui-gate-sunken: #0d1a0d; --agui-gate-line: #1f3d1f; --agui-gate-line-strong: #2f6b2f; --agui-gate-text: #c8f7c5; --agui-gate-quiet: #7fae7c;
+      --agui-gate-accent: #39d353; --agui-gate-accent-strong: #7ee787; --agui-gate-on-accent: #031203; --agui-gate-wait: #e3b341; --agui-gate-wait-soft: #0d1a0d; --agui-gate-wait-line: #2f6b2f; }
+    ::part(header) { padding-block: 4px; } ::part(arguments), ::part(actions) { padding-block: 5px; } ::part(arguments) { row-gap: 0; }
+    ::part(title) { font-size: 1em; text-transform: uppercase; letter-spacing: 0.08em; } ::part(expiry) { border-radius: 0; } ::part(button) { min-height: 26px; padding-inline: 8px; }`,
+  friendly: `:root { color-scheme: light; background: #eef4ff; }
+    agui-confirm-card, agui-inbox { --agui-gate-font: ui-rounded, "Nunito", "Varela Round", system-ui, sans-serif; --agui-gate-font-size: 18px; --agui-gate-radius: 32px; --agui-gate-control-radius: 99px; --agui-gate-shadow: 0 10px 30px rgb(37 99 235 / 18%);
+      --agui-gate-accent: #2563eb; --agui-gate-accent-strong: #1d4ed8; --agui-gate-text: #14213d; --agui-gate-quiet: #52607a; --agui-gate-line: #d5e0f5; --agui-gate-line-strong: #b9cbee; --agui-gate-page: #f7faff; --agui-gate-sunken: #e4edff;
+      --agui-gate-wait: #9d3c66; --agui-gate-wait-soft: #ffe9f1; --agui-gate-wait-line: #ffc9dc; }
+    ::part(header) { padding-block: 22px 16px; } ::part(title) { font-size: 1.3em; } ::part(arguments) { row-gap: 12px; } ::part(actions) { padding-block: 20px 24px; }
+    ::part(button) { min-height: 52px; padding-inline: 12px; }`,
 };
 
 // In the page: `states` by name, each a function that fills a place.
@@ -45,7 +57,7 @@ const states = {
   "you agreed": () => card({ asker: "ada", approvers: ["ben", "cat", "dan"], needs: 2, approvals: [{ by: "ben" }], you: { may: ["approve", "edit", "reject"], agreed: true, why: null } }),
   "not yours": () => card({ approvers: "finance", needs: 1, approvals: [], you: { may: ["reject"], agreed: false, why: "Who asked for this can't approve it. Somebody else has to." } }),
   frozen: () => card({ frozen: "Approvals are frozen: Payments are being checked." }),
-  grants: () => after(card({ grants: [{ scope: "thread", in_thread: true, hours: 1, times: null, same: [] }, { scope: "amount", hours: 24, times: 3, same: ["order_id"], field: "amount", up_to: 50, total: 200 }] }), (node) => (node.renderRoot.querySelector("select").value = "amount")),
+  grants: () => after(card({ grants: [{ scope: "thread", in_thread: true, hours: 1, times: null, same: [] }, { scope: "amount", hours: 24, times: 3, same: ["order_id"], field: "amount", up_to: 50, total: 200 }] }), (node) => { const select = node.renderRoot.querySelector("select"); select.value = "amount"; select.dispatchEvent(new Event("change")); }),
   "login refused": () => after(card({ approvers: "finance", needs: 1, approvals: [] }), (node) => (node.press("a"), node.reopen("Log in again: this needs a login in the last 300 s (auth_time)."))),
   "by two": () => card({ asker: "ada" }, { record: row({ state: "done", asker: "ada", decision: { ...yes, by: "cat", grant: "gr_1" }, approvals: [{ by: "ben" }, { by: "cat" }] }) }),
   "by rule": () => card({}, { record: row({ state: "done", decision: { ...yes, by: "", way: "rule" } }) }),
@@ -73,7 +85,7 @@ const server = createServer(({ url }, response) => {
 await new Promise((done) => server.on("listening", done));
 mkdirSync(SHOTS, { recursive: true });
 const browser = await launch();
-for (const [look, width] of [["light", 1480], ["dark", 1480], ["own", 1480], ["light", 340]]) {
+for (const [look, width] of [["light", 1480], ["dark", 1480], ["serif", 1480], ["terminal", 1480], ["friendly", 1480], ["light", 340]]) {
   const page = await browser.newPage({ viewport: { width, height: 900 } });
   page.on("pageerror", (error) => console.log(String(error)));
   await page.goto(`http://127.0.0.1:${server.address().port}/${look}`);

@@ -22,7 +22,10 @@ interface Line {
 }
 
 interface Card {
-  ask: Ask;
+  /** Inside a gate: which call. Without one, `ask` says what is asked. */
+  approval?: string;
+  ask?: Ask;
+  record?: CallRecord | null;
   sent?: Decision | null;
   density?: "compact";
   "onagui-decide"?: (event: CustomEvent<{ decision: Decision }>) => void;
@@ -34,9 +37,10 @@ interface Gate {
   send?: boolean;
   /** Seconds between looks for the calls of others that this person may decide. */
   look?: number;
-  getToken?: () => string;
+  getToken?: () => string | null | undefined | Promise<string | null | undefined>;
   "onagui-count"?: (event: CustomEvent<{ count: number; more: boolean }>) => void;
-  "onagui-decided"?: () => void;
+  "onagui-decided"?: (event: CustomEvent<{ record: CallRecord; run: string | null }>) => void;
+  "onagui-problem"?: (event: CustomEvent<{ kind: string | null; message: string }>) => void;
 }
 
 interface List {
