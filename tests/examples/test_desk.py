@@ -28,10 +28,11 @@ from tests.support.servers import Postgres
 pytestmark = pytest.mark.anyio
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-ADA, BEN = (
-    {"authorization": f"Bearer {token(sub=sub, org=None, realm={'roles': roles})}"}
-    for sub, roles in (("ada", ["user"]), ("ben", ["approver", "finance"]))
-)
+
+
+def login(sub: str, *roles: str) -> dict[str, str]:
+    """Returns the headers of somebody who has just logged in. A token lives for five minutes."""
+    return {"authorization": f"Bearer {token(sub=sub, org=None, realm={'roles': roles})}"}
 
 
 class Room:
@@ -98,6 +99,7 @@ async def payments(client: httpx2.AsyncClient, url: str) -> list[tuple[str, str,
 
 
 async def test_a_day_at_the_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, databases: tuple[str, str]) -> None:
+    ada, ben = login("ada", "user"), login("ben", "approver", "finance")
     voucher = call("send_voucher", customer="Ben Okafor", amount=30)
     script = [
         {"output": [call("find_orders", customer="Ben Okafor")]},
@@ -109,18 +111,18 @@ async def test_a_day_at_the_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     async with desk(monkeypatch, tmp_path, databases, script) as (url, room), client_of() as client:
         async with await psycopg.AsyncConnection.connect(databases[0], row_factory=dict_row) as connection:
             await connection.execute("INSERT INTO orders VALUES ('1003', 'Ben Okafor', 'Kettle', 64.9, true)")
-        chat = AGUIClient(client, url, headers=dict(ADA))
+        chat = AGUIClient(client, url, headers=dict(ada))
         first = await chat.say("Find Ben's orders and send a voucher of 30 €")
         assert first.text == "Sent.", list(first)
         assert await payments(client, url) == [("voucher", "Ben Okafor", 30.0)], "by the rule: nobody was asked"
 
-        asked = await AGUIClient(client, url, headers=dict(ADA)).say("And one more")
-        (approval,) = (await client.get(f"{url.rstrip('/')}/approvals", headers=BEN)).json()["approvals"]
+        asked = await AGUIClient(client, url, headers=dict(ada)).say("And one more")
+        (approval,) = (await client.get(f"{url.rstrip('/')}/approvals", headers=ben)).json()["approvals"]
         assert (approval["tool"], approval["asker"], approval["needs"]) == ("send_voucher", "ada", 1)
         decision = f"{url.rstrip('/')}/approvals/{approval['id']}"
-        refused = await client.post(decision, json={"approved": True}, headers=ADA)
+        refused = await client.post(decision, json={"approved": True}, headers=ada)
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_allowed")
-        approved = await client.post(decision, json={"approved": True}, headers=BEN)
+        approved = await client.post(decision, json={"approved": True}, headers=ben)
         assert approved.json()["state"] == "done"
         assert len(await payments(client, url)) == 2
         assert asked.interrupts
@@ -128,7 +130,7 @@ async def test_a_day_at_the_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         import nightly  # type: ignore[import-not-found]
 
         (waiting,) = await nightly.main()
-        said = await client.post(f"{url.rstrip('/')}/approvals/{waiting}", json={"approved": True}, headers=BEN)
+        said = await client.post(f"{url.rstrip('/')}/approvals/{waiting}", json={"approved": True}, headers=ben)
         assert said.json()["state"] == "done"
         assert ("refund", "1003", 64.9) in await payments(client, url)
 
