@@ -116,6 +116,11 @@ examples/pages/dist/.stamp: examples/pages/node_modules/.stamp $(BUNDLED) $(wild
 	@cd examples/pages && npm run --silent build -- --logLevel error
 	@touch $@
 
+examples/next/.next/.stamp: examples/next/node_modules/.stamp components/node_modules/.stamp $(BUNDLED) $(wildcard examples/next/*.mjs examples/next/app/*)
+	@echo 'set-up: the example of Next.js'
+	@cd examples/next && NEXT_TELEMETRY_DISABLED=1 npm run --silent build >build.log || { cat build.log; exit 1; }
+	@touch $@
+
 .PHONY: bundle
 bundle: .node components/dist/made.json ## Bundle the components and the built-in page, as a wheel has them
 
@@ -203,7 +208,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 # What the browser tests need besides Python, and those with clients of others.
 .PHONY: .browser
-.browser: .node components/dist/made.json components/types/.stamp examples/pages/dist/.stamp frontend-demo/dist/.stamp tests/e2e/next/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
+.browser: .node components/dist/made.json components/types/.stamp examples/pages/dist/.stamp examples/next/.next/.stamp frontend-demo/dist/.stamp tests/e2e/next/.stamp $(addsuffix /node_modules/.stamp,components frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
@@ -315,4 +320,5 @@ clean: ## Remove everything that make made
 	rm -rf tests/interop/node_modules tests/interop/foreign/node_modules tests/e2e/node_modules tests/e2e/next tests/e2e/shots
 	rm -rf frontend-demo/node_modules frontend-demo/runtime/node_modules frontend-demo/dist
 	rm -rf components/node_modules components/dist components/types examples/pages/node_modules examples/pages/dist
+	rm -rf examples/next/node_modules examples/next/.next examples/next/build.log
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

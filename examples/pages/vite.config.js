@@ -7,5 +7,5 @@ export default defineConfig({
   base: "./",
   plugins: [react(), svelte(), vue({ template: { compilerOptions: { isCustomElement: (tag) => tag.startsWith("agui-") } } })],
   resolve: { dedupe: ["lit"] }, // one copy, also beside the checkout's own
-  build: { rollupOptions: { input: ["next.html", "react.html", "svelte.html", "vue.html"] } },
+  build: { rollupOptions: { input: ["react.html", "svelte.html", "vue.html"] } },
 });

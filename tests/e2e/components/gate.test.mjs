@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { AXE, BUILT, SERVER, ask, card, decide, example, listen, open, proxy, record, remove, rendered, visit } from "./site.mjs";
+import { AXE, BUILT, SERVER, ask, card, decide, example, listen, next, open, proxy, record, remove, visit } from "./site.mjs";
 
 const REFUND = "Refund 20 euros of order 1003";
 const gate = (inner, { base = SERVER, attributes = "send" } = {}) => `<agui-gate base="${base}" ${attributes}>${inner}</agui-gate>`;
@@ -298,12 +298,15 @@ test("the example: markup of one's own over the core", async () => {
   await done(page);
 });
 
-test("the example NextPage.jsx: rendered in Node, taken over in the browser", async () => {
+test("the example of Next.js: rendered by its server, taken over in the browser", async () => {
   const asked = await ask(REFUND);
-  const html = await rendered({ approval: asked.id });
-  assert.match(html, /^<agui-gate base="[^"]+" send="[^"]*"><agui-confirm-card approval="apr_[^"]+">This card needs JavaScript\.<\/agui-confirm-card><agui-inbox><\/agui-inbox><\/agui-gate>$/);
-  const page = await example("next.html", `?approval=${asked.id}`, BUILT, (text, file) => (file === "next.html" ? text.replace('<div id="root"></div>', `<div id="root">${html}</div>`) : text));
+  const url = `${await next()}?approval=${asked.id}`;
+  const html = await (await fetch(url)).text();
+  assert.ok(html.includes(`<agui-gate base="${SERVER}" send=""><agui-confirm-card approval="${asked.id}">This card needs JavaScript.</agui-confirm-card><agui-inbox></agui-inbox>`), html);
+  const page = await visit(url);
+  await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"]`).waitFor();
   await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).click();
+  await page.getByText(/^refund: (claimed|done)$/).waitFor();
   await page.locator("agui-confirm-card[approval][mode=closed]").waitFor();
   assert.deepEqual(page.problems, [], "and nothing differs from what was rendered");
   await done(page);

@@ -1,5 +1,6 @@
 // Pages of another origin than the server's, with a strict policy; servers that stand in front of it, or are none.
 
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { after } from "node:test";
@@ -81,14 +82,20 @@ export async function example(name, query = "", folder = EXAMPLES, change = (tex
 
 export const BUILT = new URL("dist/", EXAMPLES);
 
-/** What `examples/pages/NextPage.jsx` is on a server: imported in Node, where there is no DOM, and rendered there. */
-export async function rendered(properties) {
-  const { build } = await import("../../../components/node_modules/esbuild/lib/main.js");
-  const outfile = fileURLToPath(new URL("node/page.mjs", BUILT));
-  const packages = ["react", "react-dom", "agui-gate-components"];
-  const contents = `import { createElement } from "react"; import { renderToString } from "react-dom/server"; import Page from "./NextPage.jsx"; export default (properties) => renderToString(createElement(Page, properties));`;
-  await build({ stdin: { contents, resolveDir: fileURLToPath(EXAMPLES) }, outfile, bundle: true, format: "esm", platform: "node", jsx: "automatic", external: packages.flatMap((name) => [name, `${name}/*`]), logLevel: "error" });
-  return (await import(outfile)).default(properties).replaceAll("http://127.0.0.1:8000/", SERVER);
+/** `next start` in `examples/next`, which was built before (`make e2e`): the address of its page. */
+export async function next() {
+  const folder = fileURLToPath(new URL("../next/", EXAMPLES));
+  const command = ["node_modules/next/dist/bin/next", "start", "--hostname", "127.0.0.1", "--port", "0"];
+  const server = spawn(process.execPath, command, { cwd: folder, env: { ...process.env, AGENTS: SERVER, NEXT_TELEMETRY_DISABLED: "1" } });
+  const ended = new Promise((resolve) => server.on("exit", resolve));
+  closing.push(() => (server.kill(), ended));
+  let said = "";
+  for await (const part of server.stdout) {
+    said += part;
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
+    if (url && said.includes("Ready")) return `${url}/`;
+  }
+  throw new Error(`next start ended: ${said}`);
 }
 
 export async function visit(url, options = {}) {
