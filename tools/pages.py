@@ -66,7 +66,7 @@ def requirements() -> str:
 def metrics() -> str:
     """Every metric with its labels; those that need no setting last."""
     families = Families()
-    counted = [(one.describe()[0], one._labelnames) for one in vars(families).values() if hasattr(one, "_labelnames")]
+    counted = [(next(one.collect()), one.labels) for one in families.all]
     rows = [
         (_metric(family), ", ".join(f"`{name}`" for name in labels), family.documentation) for family, labels in counted
     ]

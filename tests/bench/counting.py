@@ -24,18 +24,21 @@ from agui_gate_adapters.common import transport as adapter_transport
 from tests.bench import provider
 
 _HOUR = 3600
+_SDK = "/opentelemetry/sdk/"
 _HEADERS = {"content-type": "text/event-stream"}
 
 
 class Counted(msgspec.Struct):
     """What happened within `counting`, in the thread of the event loop.
 
-    ``ours``: calls of functions of the product. ``calls``: of all Python functions. ``tasks``: those that began.
-    ``jobs``: what other threads handed back. ``turns``: of the event loop.
+    ``ours``: calls of functions of the product. ``calls``: of all Python functions. ``sdk``: of these, what the SDK of
+    OpenTelemetry does, with all that it calls. ``tasks``: those that began. ``jobs``: what other threads handed back.
+    ``turns``: of the event loop.
     """
 
     ours: int = 0
     calls: int = 0
+    sdk: int = 0
     tasks: int = 0
     jobs: int = 0
     turns: int = 0
@@ -68,9 +71,16 @@ def counting() -> Iterator[Counted]:
     counted, codes = Counted(), Counter[CodeType]()
     hand_back = loop.call_soon_threadsafe
 
+    within: list[FrameType] = []  # the SDK's frame that was called first, while it is open
+
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             codes[frame.f_code] += 1
+            if not within and _SDK in frame.f_code.co_filename:
+                within.append(frame)
+            counted.sdk += len(within)
+        elif event == "return" and within and frame is within[0]:
+            within.clear()
 
     def begin(loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> Any:
         counted.tasks += 1

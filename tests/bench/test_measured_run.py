@@ -1,7 +1,8 @@
 """What metrics and traces cost a run, in calls of functions: a delta nothing, and a run a share that is held.
 
-Of a run that only says "hello", in one process and without a socket: calls of our own functions are a tenth more with
-both, and those of all functions 8 % more with metrics and 16 % more with spans, of which most are the SDK's.
+Of a run that only says "hello", in one process and without a socket, calls of all functions are 4 % more with metrics,
+and 8 % with spans as well, those of OpenTelemetry's API included. What its SDK does to keep the two spans is 13 % more:
+the application sets it up, so it is held apart.
 """
 
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
@@ -27,15 +29,9 @@ ONES: dict[str, dict[str, Any]] = {
     "metrics": {"metrics": "on"},
     "both": {"metrics": "on", "traces": True},
 }
-MOST = {"bare": 1.0, "metrics": 1.12, "both": 1.3}
-"""How many calls of all functions a run may take, of one that nobody measures."""
-
-
-class Nowhere(SpanExporter):
-    """A receiver that takes everything."""
-
-    def export(self, spans: Any) -> SpanExportResult:
-        return SpanExportResult.SUCCESS
+MOST = {"bare": 1.0, "metrics": 1.05, "both": 1.12}
+"""How many calls of all functions but the SDK's a run may take, of one that nobody measures."""
+MOST_WITH_SDK = 1.23
 
 
 async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
@@ -56,15 +52,17 @@ async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
 
 async def test_a_delta_is_not_measured_and_a_run_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    provider.add_span_processor(BatchSpanProcessor(exporter := InMemorySpanExporter()))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
     counted_by: dict[str, list[Counted]] = {}
     for name, settings in ONES.items():
         counted_by[name] = [await counted(tmp_path, deltas, **settings) for deltas in (2, 2 + DELTAS)]
     provider.shutdown()
+    assert len(exporter.get_finished_spans()) == 2 * 2 * RUNS
     bare, long = counted_by["bare"]
     for name, (few, many) in counted_by.items():
         assert many.calls - few.calls <= 1.03 * (long.calls - bare.calls), (name, "a delta")
-        assert few.calls <= MOST[name] * bare.calls, (name, few.calls, bare.calls)
+        assert few.calls - few.sdk <= MOST[name] * bare.calls, (name, few.calls, few.sdk, bare.calls)
+        assert few.calls <= MOST_WITH_SDK * bare.calls, (name, few.calls, bare.calls)
         assert few.ours <= 1.12 * bare.ours, (name, few.ours, bare.ours)
         assert (few.tasks, few.jobs) == (bare.tasks, bare.jobs), name

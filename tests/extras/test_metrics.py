@@ -20,6 +20,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
 from agui_gate.extras.metrics import state
 from agui_gate.extras.metrics.families import OTHER, Families, Names
+from agui_gate.extras.metrics.instruments import Histogram
 from agui_gate.extras.metrics.listener import Listener
 from agui_gate.extras.metrics.state import described
 from agui_gate.stores.memory import MemoryStore
@@ -472,11 +473,11 @@ _NAME = re.compile(r"agui_gate_\w+")
 def names_of_samples() -> set[str]:
     """Every name that a query may use."""
     families = Families()
-    for one in vars(families).values():
-        if labels := getattr(one, "_labelnames", ()):
-            one.labels(*("x" for _ in labels))
-    metrics = [*families.registry.collect(), *described()]
-    return {sample.name for family in metrics for sample in family.samples if not sample.name.endswith("_created")}
+    for one in families.all:
+        labels = ["x" for _ in one.labels]
+        one.observe(1, *labels) if isinstance(one, Histogram) else one.inc(*labels)
+    metrics = [*families.collect(), *described()]
+    return {sample.name for family in metrics for sample in family.samples}
 
 
 @pytest.mark.parametrize("name", ["alerts.yml", "board.json"])

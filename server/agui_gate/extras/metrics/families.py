@@ -4,14 +4,14 @@ No label says who: no principal, no thread, no tenant. What others name (agents,
 names that come after that many are counted together, as ``other``.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from agui_gate.extras.metrics.instruments import Counter, Gauge, Histogram
 
 OTHER = "other"
 NAMES = 100
@@ -40,38 +40,11 @@ class Names:
         return name
 
 
-class _Remembered:
-    """Mixed into a metric: finds the child of labels that it had before by one look. There are few (`Names`)."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        self._children: dict[tuple[str, ...], Any] = {}
-        super().__init__(*args, **more)
-
-    def labels(self, *values: str) -> Any:
-        """Returns the child with these labels."""
-        child = self._children.get(values)
-        if child is None:
-            child = self._children[values] = super().labels(*values)  # type: ignore[misc]  # the metric's
-        return child
-
-
-class _Counter(_Remembered, Counter):  # type: ignore[misc]  # labels are never keywords here
-    pass
-
-
-class _Gauge(_Remembered, Gauge):  # type: ignore[misc]  # labels are never keywords here
-    pass
-
-
-class _Histogram(_Remembered, Histogram):  # type: ignore[misc]  # labels are never keywords here
-    pass
-
-
-class Families:
-    """The counters of one engine, in a registry of their own: another application in this process has others."""
+class Families(Collector):
+    """The counters of one engine: another application in this process has others."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.all: list[Counter | Histogram] = []
         self.agents, self.tools, self.models, self.routes = Names(), Names(), Names(), Names()
         self._make_runs()
         self._make_calls()
@@ -155,32 +128,36 @@ class Families:
         )
         self.requests = self._counter("http_requests_total", "Requests that were answered.", "route", "status")
 
+    def collect(self) -> Iterator[Metric]:
+        """Yields the metrics."""
+        for one in self.all:
+            yield from one.collect()
+
     def _counter(self, name: str, says: str, *labels: str) -> Counter:
-        return _Counter(f"agui_gate_{name}", says, labels, registry=self.registry)
+        self.all.append(counter := Counter(f"agui_gate_{name}", says, labels))
+        return counter
 
     def _seconds(self, name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return _Histogram(f"agui_gate_{name}", says, labels, buckets=buckets, registry=self.registry)
+        self.all.append(histogram := Histogram(f"agui_gate_{name}", says, buckets, labels))
+        return histogram
 
     def _gauge(self, name: str, says: str, *labels: str) -> Gauge:
-        return _Gauge(f"agui_gate_{name}", says, labels, registry=self.registry)
+        self.all.append(gauge := Gauge(f"agui_gate_{name}", says, labels))
+        return gauge
 
 
-class _WithoutBirths:
-    """Leaves out when each counter began: as many samples again, which nobody reads."""
-
-    def __init__(self, sources: Iterable[Collector]) -> None:
+class _Chain(Collector):
+    def __init__(self, sources: tuple[Collector, ...]) -> None:
         self._sources = sources
 
     def collect(self) -> Iterator[Metric]:
         for source in self._sources:
-            for family in source.collect():
-                family.samples = [one for one in family.samples if not one.name.endswith("_created")]
-                yield family
+            yield from source.collect()
 
 
 def text_of(*sources: Collector) -> bytes:
     """Returns the metrics of ``sources`` in Prometheus' text format (`CONTENT_TYPE`)."""
-    return generate_latest(_WithoutBirths(sources))
+    return generate_latest(_Chain(sources))
 
 
 __all__ = ["CONTENT_TYPE", "OTHER", "Families", "Names", "text_of"]

@@ -73,7 +73,7 @@ class Meter(Extension):
         """Opens the port, if there is to be one. Raises `ConfigurationError` if it can't be had."""
         if self._place != "on":
             state = ServerState(cast(Any, server).engine)
-            self._listener = await Listener.open(self._place, partial(state.text, self.families.registry))
+            self._listener = await Listener.open(self._place, partial(state.text, self.families))
             log.info("metrics_served", at=self._listener.address)
 
     async def stop(self) -> None:
@@ -94,7 +94,7 @@ class Meter(Extension):
         families.in_flight.dec()
         families.run_seconds.observe(perf_counter() - begun)
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
-        families.runs.labels(agent, outcome).inc()
+        families.runs.inc(agent, outcome)
         if thread.lease.lost:
             families.leases_lost.inc()
 
@@ -133,8 +133,8 @@ class Meter(Extension):
             return output
         finally:
             label = OTHER if tool is None else self.families.tools(tool.name)  # models invent names
-            self.families.tool_calls.labels(label, "true" if start else "false", outcome).inc()
-            self.families.tool_seconds.labels(label).observe(perf_counter() - begun)
+            self.families.tool_calls.inc(label, "true" if start else "false", outcome)
+            self.families.tool_seconds.observe(perf_counter() - begun, label)
 
     def failed_before(self, adapter: Adapter) -> Adapter:
         """Counts the models of a list that could not answer a request. Returns the one that was asked last; and of a
@@ -148,7 +148,7 @@ class Meter(Extension):
 
     def attempted(self, endpoint: str, outcome: str) -> None:
         """Counts an attempt to deliver a notice. Endpoints are those of the settings, and few."""
-        self.families.webhook_attempts.labels(endpoint, outcome).inc()
+        self.families.webhook_attempts.inc(endpoint, outcome)
 
     def requested(self, adapter: Adapter, usage: Usage | None, code: str, first: float | None = None) -> None:
         """Counts a request to a model. ``first``: seconds to the first event of the answer."""
@@ -156,12 +156,12 @@ class Meter(Extension):
         provider, model = (usage.provider, usage.model) if usage is not None else ("", "")
         vendor, named = getattr(adapter, "vendor", ""), re.split("[:/]", adapter.origin)[-1]
         labels = (families.models(provider or vendor or "unknown"), families.models(model or named))
-        families.model_requests.labels(*labels, code).inc()
+        families.model_requests.inc(*labels, code)
         if first is not None:
-            families.first_token.labels(*labels).observe(first)
+            families.first_token.observe(first, *labels)
         for kind, member in KINDS.items() if usage is not None else ():
             if count := getattr(usage, member):
-                families.tokens.labels(*labels, kind).inc(count)
+                families.tokens.inc(*labels, kind, by=count)
 
 
 class _CountedTurns(TurnStep):

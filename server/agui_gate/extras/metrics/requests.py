@@ -70,18 +70,18 @@ class _Answer:
             return
         self._is_begun = True
         families, path = self._families, _path(self._scope)
-        families.requests.labels(families.routes(path), str(status)).inc()
+        families.requests.inc(families.routes(path), str(status))
         if status in REFUSED:
-            families.auth_refused.labels(REFUSED[status]).inc()
+            families.auth_refused.inc(REFUSED[status])
         if is_stream:
             self._stream = KINDS.get(path, OTHER)
             self._waits = self._stream == "run"
-            families.streams.labels(self._stream).inc()
+            families.streams.inc(self._stream)
 
     def end(self) -> None:
         """Counts a stream no longer."""
         if self._stream is not None:
-            self._families.streams.labels(self._stream).dec()
+            self._families.streams.dec(self._stream)
         if self._scope.get("agui_gate.dropped"):
             self._families.dropped.inc()
 

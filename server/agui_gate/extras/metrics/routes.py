@@ -29,7 +29,7 @@ class _Page:
 
         self._server, self._state = server, ServerState(server.engine)
         metered: Any = next((one for one in server.engine.extensions.all if hasattr(one, "families")), None)
-        self._more = () if metered is None else (metered.families.registry,)
+        self._more = () if metered is None else (metered.families,)
 
     async def show(self, request: Request) -> Response:
         """`GET /metrics`: what was counted, and the state of the server and its store. Raises `Forbidden`."""

@@ -35,6 +35,8 @@ class CountedStore:
     def _timed(
         self, name: str, operation: Callable[..., Awaitable[Any]], hook: Callable[..., None] | None
     ) -> Callable[..., Awaitable[Any]]:
+        observe = self._families.store_seconds.observe
+
         @functools.wraps(operation)
         async def timed(*args: Any, **kwargs: Any) -> Any:
             begun = perf_counter()
@@ -44,7 +46,7 @@ class CountedStore:
                 self._lost(name, args, kwargs)
                 raise
             finally:
-                self._families.store_seconds.labels(name).observe(perf_counter() - begun)
+                observe(perf_counter() - begun, name)
             if hook is not None:
                 hook(result, *args, **kwargs)
             return result
@@ -61,7 +63,7 @@ class CountedStore:
         if to not in DECISIONS or moved.state is State.PENDING or (decision := moved.decision) is None:
             return  # of several people who have to agree, the last one decides
         said = "reject" if not decision.approved else "approve" if decision.edited_arguments is None else "edit"
-        self._families.decisions.labels(self._families.tools(moved.tool), said, decision.way or "rule").inc()
+        self._families.decisions.inc(self._families.tools(moved.tool), said, decision.way or "rule")
         if moved.decided_at is not None:
             self._families.decision_wait.observe(max(0, moved.decided_at - moved.asked_at) / 1000)
 
@@ -74,4 +76,4 @@ class CountedStore:
     def _refused(self, happened: Sequence[Happened]) -> None:
         for one in happened:
             if one.kind == "refused":
-                self._families.refused.labels(msgspec.json.decode(one.body).get("code", "")).inc()
+                self._families.refused.inc(msgspec.json.decode(one.body).get("code", ""))

@@ -23,8 +23,7 @@ ask of MCP servers and remote agents.
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from functools import partial
 from importlib.metadata import version
 from time import perf_counter, time_ns
@@ -59,6 +58,10 @@ from agui_gate.turns.tool_execution import ToolStart
 W3C = TraceContextTextMapPropagator()
 """What is read and sent: `traceparent` and `tracestate`. A client's baggage is passed on to nobody."""
 
+_W3C_HEADERS = frozenset(name.encode() for name in W3C.fields)
+
+Attributes = dict[str, str | int | float]
+
 KEPT = 10_000
 """Spans of decisions that are remembered until the tool runs: more are at work in no process."""
 
@@ -70,7 +73,7 @@ class Tracer(Extension):
         self.inner = inner
         self.spans = trace.get_tracer("agui_gate", version("agui-gate"), schema_url=names.SCHEMA_URL)
         self.content: SpanContent | None = None
-        self._runs: dict[str, Span] = {}
+        self._runs: dict[str, RunMeter] = {}
         self._decided: OrderedDict[tuple[str, str], Span] = OrderedDict()
 
     @property
@@ -117,8 +120,7 @@ class Tracer(Extension):
             },
         )
         if span.is_recording():
-            self._runs[live.key] = span
-            thread.meter = meter = RunMeter(self, span)
+            thread.meter = self._runs[live.key] = meter = RunMeter(self, span)
             live.task.add_done_callback(partial(self._run_over, meter, live.key, thread))
         if self.inner is not None:
             self.inner.run_begun(agent, live, thread)
@@ -127,13 +129,9 @@ class Tracer(Extension):
         self._runs.pop(key, None)
         for step in meter.steps:
             step.end("cancelled")  # of a request that was left without an answer
-        span = meter.span
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
-        span.set_attribute(names.OUTCOME, outcome)
-        if outcome in ("failed", "lost", "unsaved"):
-            span.set_status(Status(StatusCode.ERROR))
-            span.set_attribute(names.ERROR, outcome)
-        span.end()
+        error = outcome if outcome in ("failed", "lost", "unsaved") else None
+        _end(meter.span, {names.OUTCOME: outcome}, error)
 
     def counting(self, speaker: Speaker) -> Speaker:
         """See `turns.meter.Meter`."""
@@ -153,9 +151,9 @@ class Tracer(Extension):
         start: ToolStart | None = None,
         *,
         judged: bool = False,
-        parent: Span | None = None,
+        within: Context | None = None,
     ) -> Output:
-        """See `turns.meter.Meter`. The call's span hangs on its decision, else on ``parent``, else on the request."""
+        """See `turns.meter.Meter`. The call's span hangs on its decision, else on ``within``, else on the request."""
         run_tool = tool_execution.run_tool if self.inner is None else self.inner.run_tool
         decided = self._decided.pop((context.thread_id, context.call_id), None)
         known = name if tool is not None else "unknown"  # models invent names
@@ -166,15 +164,17 @@ class Tracer(Extension):
             names.TOOL_CALL: context.call_id,
             names.GATED: start is not None,
         }
-        within = _context_of(decided or parent)
-        with (
-            self.spans.start_as_current_span(f"{names.EXECUTE_TOOL} {known}", within, attributes=attributes) as span,
-            _told_outside(span),
-        ):
+        if decided is not None:
+            within = trace.set_span_in_context(decided)
+        with self.spans.start_as_current_span(f"{names.EXECUTE_TOOL} {known}", within, attributes=attributes) as span:
             content = self.content if span.is_recording() else None
             if content is not None:
                 content.called(span, arguments)
-            output: Output = await run_tool(tool, name, arguments, context, limits, start, judged=judged)
+            told = TRACE_HEADERS.set(_headers_of(span))
+            try:
+                output: Output = await run_tool(tool, name, arguments, context, limits, start, judged=judged)
+            finally:
+                TRACE_HEADERS.reset(told)
             if content is not None:
                 content.returned(span, output)
             if output.is_error:
@@ -185,17 +185,18 @@ class Tracer(Extension):
     # --- decisions --------------------------------------------------------------------------------------------------
     def context_of_run(self, run_key: str) -> str:
         """Returns the `traceparent` of a run at work in this process; "" if it has none."""
-        span = self._runs.get(run_key)
-        return "" if span is None else _headers_of(span).get("traceparent", "")
+        run = self._runs.get(run_key)
+        return "" if run is None else _headers_of(run.span).get("traceparent", "")
 
     def decided(self, approval: Approval, begun_ns: int, run_key: str) -> None:
         """Makes the span of a decision that took effect, by the run ``run_key`` or by the request that is answered."""
         decision = approval.decision
         assert decision is not None
         said = "reject" if not decision.approved else "approve" if decision.edited_arguments is None else "edit"
+        run = self._runs.get(run_key)
         span = self.spans.start_span(
             names.DECIDE,
-            _context_of(self._runs.get(run_key)),
+            None if run is None else run.within,
             links=_links(approval.trace),
             attributes={
                 names.TOOL: approval.tool,
@@ -222,8 +223,9 @@ class RunMeter:
 
     def __init__(self, tracer: Tracer, span: Span) -> None:
         self._tracer, self.span = tracer, span
+        self.within = trace.set_span_in_context(span)
         self.steps: list[ChatStep] = []
-        self.run_tool = partial(tracer.run_tool, parent=span)
+        self.run_tool = partial(tracer.run_tool, within=self.within)
 
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
@@ -235,18 +237,19 @@ class RunMeter:
 
     def turn_step(self, speaker: Speaker) -> TurnStep:
         """See `turns.meter.Meter`."""
-        self.steps.append(step := ChatStep(self._tracer, self.span, speaker))
+        self.steps.append(step := ChatStep(self._tracer, self.within, speaker))
         return step
 
 
 class ChatStep(TurnStep):
     """The last step of a member's turns: one span for each request. ``inner`` is the step that counts it."""
 
-    def __init__(self, tracer: Tracer, parent: Span, speaker: Speaker) -> None:
-        self._tracer, self._parent, self._adapter = tracer, parent, speaker.member.agent.adapter
+    def __init__(self, tracer: Tracer, within: Context, speaker: Speaker) -> None:
+        self._tracer, self._within, self._adapter = tracer, within, speaker.member.agent.adapter
         self._inner = tracer.turn_step(speaker)
         self._span: Span | None = None
         self._begun = 0.0
+        self._found: Attributes = {}
 
     async def request(self, draft: Draft) -> None:
         """Begins a span. The request says so to the provider."""
@@ -256,7 +259,7 @@ class ChatStep(TurnStep):
         self.end("refused")
         self._span = self._tracer.spans.start_span(
             f"{names.CHAT} {model}",
-            _context_of(self._parent),
+            self._within,
             kind=SpanKind.CLIENT,
             attributes={
                 names.OPERATION: names.CHAT,
@@ -272,7 +275,7 @@ class ChatStep(TurnStep):
         """Notes when the first events of the answer came."""
         await self._inner.accepted()
         if self._span is not None:
-            self._span.set_attribute(names.FIRST_CHUNK, perf_counter() - self._begun)
+            self._found[names.FIRST_CHUNK] = perf_counter() - self._begun
 
     def refused(self, error: ProviderError) -> bool:
         """Ends the span of a request that the provider refused."""
@@ -282,15 +285,16 @@ class ChatStep(TurnStep):
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
         """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
         if self._span is not None and done is not None:
-            if done.usage is not None:
-                self._span.set_attribute(names.RESPONSE_MODEL, done.usage.model)
-                if done.usage.provider:
-                    self._span.set_attribute(names.PROVIDER, done.usage.provider)
+            found = self._found
+            if (usage := done.usage) is not None:
+                found[names.RESPONSE_MODEL] = usage.model
+                if usage.provider:
+                    found[names.PROVIDER] = usage.provider
                 for attribute, member in names.TOKENS.items():
-                    if count := getattr(done.usage, member):
-                        self._span.set_attribute(attribute, count)
+                    if count := getattr(usage, member):
+                        found[attribute] = count
             if done.ref is not None and done.ref.previous_response_id:
-                self._span.set_attribute(names.RESPONSE_ID, done.ref.previous_response_id)
+                found[names.RESPONSE_ID] = done.ref.previous_response_id
         if (content := self._tracer.content) is not None and self._span is not None:
             content.answered(self._span, turn)
         self.end(None if done is not None else _code(sys.exception()))
@@ -301,11 +305,9 @@ class ChatStep(TurnStep):
         span, self._span = self._span, None
         if span is None:
             return
+        found, self._found = self._found, {}
         TRACE_HEADERS.set({})
-        if error is not None:
-            span.set_status(Status(StatusCode.ERROR))
-            span.set_attribute(names.ERROR, error)
-        span.end()
+        _end(span, found, error)
 
 
 class TracedStore:
@@ -339,28 +341,42 @@ class TraceContext:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers within the client's context."""
-        if scope["type"] != "http" or trace.get_current_span().get_span_context().is_valid:
-            await self._app(scope, receive, send)
-            return
-        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        token = contexts.attach(W3C.extract(carrier))
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answers, within the context that the client names."""
+        carrier = {}
+        if scope["type"] == "http":
+            told = [(name, value) for name, value in scope["headers"] if name in _W3C_HEADERS]
+            carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in told}
+        if not carrier or trace.get_current_span().get_span_context().is_valid:
+            return self._app(scope, receive, send)
+        return self._continue(W3C.extract(carrier), scope, receive, send)
+
+    async def _continue(self, context: Context, scope: Scope, receive: Receive, send: Send) -> None:
+        token = contexts.attach(context)
         try:
             await self._app(scope, receive, send)
         finally:
             contexts.detach(token)
 
 
-def _context_of(span: Span | None) -> Context | None:
-    """Returns the context in which ``span`` is the current one; None: the context as it is."""
-    return None if span is None else trace.set_span_in_context(span)
-
-
 def _headers_of(span: Span) -> dict[str, str]:
-    carrier: dict[str, str] = {}
-    W3C.inject(carrier, trace.set_span_in_context(span))
-    return carrier
+    """Returns what goes out while ``span`` is open. As `W3C.inject` does, which asks a context for the span."""
+    of = span.get_span_context()
+    if not of.is_valid:
+        return {}
+    headers = {"traceparent": f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"}
+    if of.trace_state:
+        headers["tracestate"] = of.trace_state.to_header()
+    return headers
+
+
+def _end(span: Span, found: Attributes, error: str | None) -> None:
+    """Ends a span, of which ``found`` is known by now. ``error``: the code of what failed."""
+    if error is not None:
+        found[names.ERROR] = error
+        span.set_status(Status(StatusCode.ERROR))
+    span.set_attributes(found)
+    span.end()
 
 
 def _links(traceparent: str) -> list[Link]:
@@ -368,16 +384,6 @@ def _links(traceparent: str) -> list[Link]:
         return []
     asked: SpanContext = trace.get_current_span(W3C.extract({"traceparent": traceparent})).get_span_context()
     return [Link(asked)] if asked.is_valid else []
-
-
-@contextmanager
-def _told_outside(span: Span) -> Iterator[None]:
-    """While it is open, requests that go out say that they are part of ``span``."""
-    token = TRACE_HEADERS.set(_headers_of(span))
-    try:
-        yield
-    finally:
-        TRACE_HEADERS.reset(token)
 
 
 def _code(error: BaseException | None) -> str:
