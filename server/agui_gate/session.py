@@ -24,6 +24,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Bus, FellBehind, Reader
 from agui_gate.concurrency import to_the_end
 from agui_gate.config.backends import bus_from, store_from
+from agui_gate.config.limits import Limits
 from agui_gate.core.approvals import LOCAL, SEPARATOR, Approval
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.core.principals import By, Principal, caller
@@ -39,7 +40,6 @@ from agui_gate.protocol.run_input import RunInput, check_id
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities
-from agui_gate.threads.limits import Limits
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -351,7 +351,7 @@ def make_engine(agents: Sequence[Agent], store: Store, settings: "Settings", bus
         meter = load("usage.meter").UsageMeter(settings)
         store = meter.store(store)
     if settings.limits:
-        load("limits").limit_store(store, settings.limits)
+        load("quotas").enforce_on_store(store, settings.limits)
     limits = Limits.from_settings(settings)
     engine = Engine(agents, store, Deployment(settings.dialect), bus, limits=limits, meter=meter)
     # It tells nobody, so it leaves the notices to the servers that do: who takes one removes it.

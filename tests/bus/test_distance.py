@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agui_gate.bus.base import Bus
-from agui_gate.bus.log import LIMIT
+from agui_gate.config.limits import EVENTS_BYTES
 from agui_gate.config.settings import Settings
 from tests.bus.distant import DistantBus
 from tests.bus.wire_in_memory import across, shared
@@ -25,7 +25,7 @@ def far(request: pytest.FixtureRequest) -> Far:
     """Makes a bus, which may keep so many ``run_bytes``. The second kind reads on another replica what it publishes."""
     if request.param == "distant":
         return DistantBus
-    return lambda run_bytes=LIMIT: across(shared(run_bytes))[0]
+    return lambda run_bytes=EVENTS_BYTES: across(shared(run_bytes))[0]
 
 
 async def test_coming_late_at_every_event(far: Far) -> None:

@@ -3,12 +3,12 @@
 import pytest
 from structlog.testing import capture_logs
 
+from agui_gate.config.limits import Limits
 from agui_gate.errors import Unavailable
 from agui_gate.extras.retention_job import STEP_SECONDS, RetentionJob
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.retention import BEGINNING, DAY_MS, FORGET, Ages, Place, Swept, Tally
-from agui_gate.threads.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

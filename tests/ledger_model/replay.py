@@ -23,6 +23,7 @@ from agui_gate.agents.team import Roster
 from agui_gate.approvals.execution import GatedCalls
 from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
 from agui_gate.approvals.out_of_band import Decided, Decisions
+from agui_gate.config.limits import DEFAULTS
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import CallPart, Output, Text, TurnEntry, UserEntry
 from agui_gate.errors import AguiGateError, DecisionStopped, NotFound, ProviderUnavailable, RateLimited, Unavailable
@@ -36,7 +37,6 @@ from agui_gate.stores.sql.store import SQLStore
 from agui_gate.threads.budget import Budget
 from agui_gate.threads.lease import END_SECONDS, SaveRetrier
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS
 from agui_gate.turns.tool_execution import ToolStart
 from tests.ledger_model.search import Step
 from tests.ledger_model.world import NOBODY, Click, Variant, World

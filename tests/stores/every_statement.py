@@ -35,8 +35,8 @@ from agui_gate.stores.operators import Act, WhichCalls
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages
 from agui_gate.stores.sql import operations
-from agui_gate.stores.sql.limits import Held, count, hold
-from agui_gate.stores.sql.limits import Kind as LimitKind
+from agui_gate.stores.sql.quotas import Kind as QuotaKind
+from agui_gate.stores.sql.quotas import StoredQuota, count, enforce
 from agui_gate.stores.sql.usage import ledger_of
 from agui_gate.stores.sql.usage_retention import Place as UsagePlace
 from agui_gate.stores.sqlite import SQLiteStore
@@ -392,8 +392,8 @@ async def _unreadable(store: Used) -> None:
 
 
 async def _limits(store: Used) -> None:
-    every = [Held(scope, kind, 1) for scope in ("principal", "tenant") for kind in get_args(LimitKind)]
-    hold(store, every, lambda held: RateLimited(held.kind))
+    every = [StoredQuota(scope, kind, 1) for scope in ("principal", "tenant") for kind in get_args(QuotaKind)]
+    enforce(store, every, lambda held: RateLimited(held.kind))
     for owner in ("zoe", "acme\x1fzoe"):
         with suppress(RateLimited):
             await store.lease_thread(owner, "limited", "support", "run_limited")

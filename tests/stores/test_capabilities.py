@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agui_gate.config.limits import Limits
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import ConfigurationError
 from agui_gate.runs.engine import Engine
@@ -12,7 +13,6 @@ from agui_gate.stores.capabilities import FullStore, WorkingStore
 from agui_gate.stores.lookup import Capabilities, capabilities
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import ChoosyOutbox
-from agui_gate.threads.limits import Limits
 from tests.product.kit import product
 from tests.product.shop import Shop, refund, script
 from tests.stores.support import Clock, ask, gated

@@ -16,6 +16,7 @@ import pytest
 from agui_gate import Agent, concurrency, create_app, tool
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.approvals import execution, orphan_job
+from agui_gate.config.limits import DEFAULTS
 from agui_gate.config.settings import Settings
 from agui_gate.core.agent_view import Audience, Viewpoint
 from agui_gate.core.approvals import Approval, State
@@ -31,7 +32,6 @@ from agui_gate.threads import history as histories
 from agui_gate.threads import leased_thread
 from agui_gate.threads.history import IDLE_SECONDS, History, HistoryCache
 from agui_gate.threads.large_histories import MOST_AWAITED, put_later
-from agui_gate.threads.limits import DEFAULTS
 from tests.bench.work import history as history_sent
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
 from tests.support.chance import seeds

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, Gate, adapter, create_app, tool
+from agui_gate.config.limits import Limits
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
 from agui_gate.core.stored_values import encode_entries
@@ -14,7 +15,6 @@ from agui_gate.core.transcript import CardClosedEntry
 from agui_gate.errors import LimitReached, TooLarge
 from agui_gate.stores.base import Change
 from agui_gate.threads.history import Capacity
-from agui_gate.threads.limits import Limits, check_state
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 from tests.stores.support import said
@@ -71,9 +71,9 @@ def test_a_thread_is_full_at_its_limit_and_not_before_and_answers_still_count() 
             less.check_new(entries)
     less.check_new([closed])
     less.check_new(new, dropped=new)
-    check_state({"a": 1}, Limits(state_bytes=7))
+    Limits(state_bytes=7).check_state({"a": 1})
     with pytest.raises(TooLarge):
-        check_state({"a": 1}, Limits(state_bytes=6))
+        Limits(state_bytes=6).check_state({"a": 1})
 
 
 async def test_going_back_makes_room() -> None:

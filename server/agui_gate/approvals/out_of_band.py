@@ -15,6 +15,7 @@ from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Refused, Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
 from agui_gate.approvals.execution import GatedCalls
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import answers as an
 from agui_gate.core import audit, result_texts
 from agui_gate.core.answers import Answer, Way
@@ -40,7 +41,6 @@ from agui_gate.stores.lease import DECIDES
 from agui_gate.stores.lookup import capabilities
 from agui_gate.threads.lease import END_SECONDS
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import Toolbox, ToolStart
 

@@ -17,14 +17,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from agui_gate.bus.base import FellBehind, Opening, Tell
-from agui_gate.config import defaults
+from agui_gate.config.limits import EVENTS_BYTES
 from agui_gate.core.sse import PING
 
 BLOCK = 32 * 1024
 """Bytes of a block, about: the unit in which old frames are dropped and waiting ones are sent."""
-
-LIMIT = defaults.EVENTS_BYTES
-"""Bytes kept of one run, unless the settings say otherwise."""
 
 PATIENCE = 4
 """The number by which the limit is multiplied for frames that somebody still has to read."""
@@ -63,7 +60,7 @@ class EventLog:
         "readers",
     )
 
-    def __init__(self, limit: int = LIMIT, on_end: Callable[[], None] = lambda: None, first: int = 0) -> None:
+    def __init__(self, limit: int = EVENTS_BYTES, on_end: Callable[[], None] = lambda: None, first: int = 0) -> None:
         self._limit, self._on_end = limit, on_end
         self._block = min(BLOCK, limit // 8)
         self._waiting: list[asyncio.Future[None]] = []

@@ -7,11 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from agui_gate.bus.base import Hear, Published, Reader, Signal, Tell
-from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
-from agui_gate.config import defaults
-
-KEPT_SECONDS = defaults.EVENTS_SECONDS
-"""Seconds for which the events of a run that ended can be read again."""
+from agui_gate.bus.log import EventLog, LateReader, LogReader
+from agui_gate.config.limits import EVENTS_BYTES, EVENTS_SECONDS
 
 KEPT_BYTES = 64 * 1024 * 1024
 """Bytes kept of all runs that ended. Whoever has the most of them loses the oldest first, and nobody else's."""
@@ -40,8 +37,8 @@ class MemoryBus:
     def __init__(
         self,
         *,
-        kept_seconds: float = KEPT_SECONDS,
-        run_bytes: int = LIMIT,
+        kept_seconds: float = EVENTS_SECONDS,
+        run_bytes: int = EVENTS_BYTES,
         kept_bytes: int = KEPT_BYTES,
         clock: Callable[[], float] = time.monotonic,
         is_private: bool = False,

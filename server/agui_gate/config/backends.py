@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus
+from agui_gate.config.limits import Limits
 from agui_gate.extra_loader import load
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Bounds, Store
-from agui_gate.threads.limits import Limits
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings

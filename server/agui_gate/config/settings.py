@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from agui_gate.config import defaults
+from agui_gate.config import limits as defaults
 from agui_gate.errors import ConfigurationError
 
 PREFIX = "AGUI_GATE_"
@@ -36,7 +36,7 @@ _META = ("sources",)
 class Settings:
     """Validated settings. Raises `ConfigurationError` with one sentence that names the invalid setting.
 
-    docs/settings.md shows the text below each of them. Of the limits, `Limits.from_settings` (`threads/limits.py`)
+    docs/settings.md shows the text below each of them. Of the limits, `Limits.from_settings` (`config/limits.py`)
     takes those of runs, threads and principals (ADR 0011).
     """
 

@@ -17,6 +17,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.backends import bus_from, store_from
+from agui_gate.config.limits import Limits
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
 from agui_gate.extra_loader import PACKAGE as EXTRAS
@@ -30,7 +31,6 @@ from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities
-from agui_gate.threads.limits import Limits
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
@@ -161,7 +161,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
     app.state.send_timeout = settings.send_timeout
     app.state.body_seconds = settings.body_seconds
     if settings.limits:
-        load("limits").limit_app(app, settings.limits)
+        load("quotas").enforce_on_app(app, settings.limits)
     return app
 
 

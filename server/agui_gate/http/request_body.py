@@ -13,7 +13,7 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 
 from agui_gate.concurrency import collector_paused, off_loop
-from agui_gate.config import defaults
+from agui_gate.config.limits import BODY_SECONDS, MAX_BODY_BYTES
 from agui_gate.core.json_text import has_more
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
 from agui_gate.protocol.request_decoder import decode, decode_json, oddities
@@ -21,18 +21,12 @@ from agui_gate.protocol.run_input import RunInput
 
 log = structlog.get_logger("agui_gate.http")
 
-MAX_BODY = defaults.MAX_BODY_BYTES
-"""Bytes, unless the settings say otherwise."""
-
-BODY_SECONDS = defaults.BODY_SECONDS
-"""Seconds that a body may take to arrive, unless the application's state says otherwise (`body_seconds`).
-
-Somebody who sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it
-another second.
-"""
-
 SLOWEST = 16 * 1024
-"""Bytes in a second of the slowest upload that is waited for to its end: a phone's, where the signal is bad."""
+"""Bytes in a second of the slowest upload that is waited for to its end: a phone's, where the signal is bad.
+
+Somebody who sends a byte a minute must not hold a connection for ever. Each so many bytes that came give a body another
+second.
+"""
 
 LARGE = 64 * 1024
 """Bytes from which on a body is decoded in the thread."""
@@ -43,7 +37,7 @@ MAX_CONTAINERS = 100_000
 T = TypeVar("T")
 
 
-async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
+async def json_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     """Returns the body's bytes. Raises `UnsupportedMediaType` (415), or `TooLarge` (413) as soon as it is known,
     without reading on.
 

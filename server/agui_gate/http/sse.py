@@ -17,12 +17,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.bus.base import FellBehind, Reader
-from agui_gate.config import defaults
+from agui_gate.config.limits import SEND_TIMEOUT
 from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.http.auth import ENDED, Admission, admission_of
-
-SEND_TIMEOUT = defaults.SEND_TIMEOUT
-"""Seconds a reader may take to accept bytes, unless the application's state says otherwise (`send_timeout`)."""
 
 HANG_UP_SECONDS = 1.0
 """Seconds that the server may take to notice that a connection was hung up on."""

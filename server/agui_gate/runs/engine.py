@@ -17,6 +17,7 @@ from agui_gate.approvals.unanswered_calls import refuse, refuse_early
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.concurrency import stop_tasks, undisturbed
+from agui_gate.config.limits import DEFAULTS, DISCONNECT_GRACE, Limits
 from agui_gate.core.answers import Way
 from agui_gate.errors import AguiGateError, ConfigurationError, NotFound, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
@@ -27,7 +28,7 @@ from agui_gate.protocol.run_input import RunInput
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
-from agui_gate.runs.live_run import DISCONNECT_GRACE, LiveRun
+from agui_gate.runs.live_run import LiveRun
 from agui_gate.runs.run import Run
 from agui_gate.runs.warm_up import frozen, warm_up
 from agui_gate.stores import open_store
@@ -36,7 +37,6 @@ from agui_gate.stores.lookup import capabilities
 from agui_gate.threads.budget import Budget, Reservation
 from agui_gate.threads.lease import SaveRetrier, What
 from agui_gate.threads.leased_thread import LeasedThread, Leaser
-from agui_gate.threads.limits import DEFAULTS, Limits, check_state
 from agui_gate.threads.reconciliation import new_id
 from agui_gate.turns.client_context import is_suggestion
 
@@ -245,7 +245,7 @@ class Engine:
             return await self.aside(other, run, principal, by)
         self._admit(principal)
         if run.state:
-            check_state(run.state, self.limits)
+            self.limits.check_state(run.state)
         team = self.team(agent)
         await refuse_early(self.store, self.read_thread, team, run, principal)
         left = self.following(principal, run.thread_id)
@@ -274,7 +274,7 @@ class Engine:
         """
         self._admit(principal)
         if run.state:
-            check_state(run.state, self.limits)
+            self.limits.check_state(run.state)
         key = f"run_{new_id()[:16]}"
         store = open_store("memory://")
         await store.start()

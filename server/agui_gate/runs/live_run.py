@@ -13,14 +13,11 @@ from typing import Any
 import structlog
 
 from agui_gate.bus.base import Bus, Messages, Opening, Publisher, Reader, Tell
-from agui_gate.config import defaults
+from agui_gate.config.limits import DISCONNECT_GRACE
 from agui_gate.core.answers import Way
 from agui_gate.core.events import Event
 from agui_gate.core.sse import FrameEncoder
 from agui_gate.errors import Unavailable
-
-DISCONNECT_GRACE = defaults.DISCONNECT_GRACE
-"""Seconds in which a reader may come back before a run that nobody reads is stopped."""
 
 log = structlog.get_logger("agui_gate.live")
 

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.concurrency import LARGE, LARGE_BYTES, json_list, off_loop
+from agui_gate.config.limits import Limits
 from agui_gate.core import result_texts
 from agui_gate.core.agent_view import ALONE, Audience, seen
 from agui_gate.core.approvals import UNFINISHED, Approval
@@ -30,7 +31,6 @@ from agui_gate.errors import LimitReached
 from agui_gate.protocol.dialects.base import Told, View
 from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.stores.base import JournalVersion, Thread
-from agui_gate.threads.limits import Limits
 
 THE_ENTRY_AGENT = Audience()
 

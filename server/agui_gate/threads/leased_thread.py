@@ -13,6 +13,7 @@ import msgspec
 from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
 from agui_gate.concurrency import LARGE, LARGE_BYTES, if_large, off_loop, to_the_end
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import audit, result_texts
 from agui_gate.core.approvals import Approval, Asker, State
 from agui_gate.core.audit import Happened
@@ -29,7 +30,6 @@ from agui_gate.threads import lease
 from agui_gate.threads.budget import Budget, Reservation
 from agui_gate.threads.history import Conversation, History, HistoryCache, conversation_json, heaviness
 from agui_gate.threads.lease import Lease, SaveRetrier
-from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.threads.parts import Parts
 
 if TYPE_CHECKING:

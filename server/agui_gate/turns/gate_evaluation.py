@@ -18,10 +18,10 @@ import msgspec
 import structlog
 
 from agui_gate.agents.tool import Gate, Tool
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.transcript import CallPart
 from agui_gate.errors import ToolError
-from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.turns.tool_execution import call_function, is_cancelled, off_loop
 
 PREDICATE_SECONDS = 10.0

@@ -6,10 +6,10 @@ Imported for its types alone: a run that nobody counts loads no line of it (`ext
 from typing import Protocol
 
 from agui_gate.agents.tool import Tool, ToolContext
+from agui_gate.config.limits import Limits
 from agui_gate.core.transcript import Output
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.limits import Limits
 from agui_gate.turns.steps import Speaker, TurnStep
 from agui_gate.turns.tool_execution import ToolStart
 

@@ -31,6 +31,7 @@ import structlog
 
 from agui_gate.agents.tool import Tell, Told, Tool, ToolContext
 from agui_gate.concurrency import NoSlot, undisturbed
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import SEPARATOR, Approval
 from agui_gate.core.json_text import parse_object
@@ -38,7 +39,6 @@ from agui_gate.core.sequencer import Emit
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, ToolError
 from agui_gate.threads.lease import Lease
-from agui_gate.threads.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
     from agui_gate.threads.leased_thread import LeasedThread

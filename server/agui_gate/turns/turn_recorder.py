@@ -42,6 +42,7 @@ from agui_gate.adapter import (
     TextStart,
     TurnDone,
 )
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core.agent_view import ALONE, Viewpoint
 from agui_gate.core.events import Custom
 from agui_gate.core.json_text import completion, object_or_empty, parse_object
@@ -49,7 +50,6 @@ from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.errors import ForeignRef, LimitReached
 from agui_gate.protocol.snapshot import result_id
-from agui_gate.threads.limits import DEFAULTS, Limits
 
 HoldsBack = Callable[[CallStart], bool]
 """Returns whether a call that begins is not to be shown before its turn is over."""

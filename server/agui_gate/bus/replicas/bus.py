@@ -15,8 +15,7 @@ from itertools import count
 from typing import TypeVar
 
 from agui_gate.bus.base import Hear, Published, Publisher, Reader, Signal, Tell
-from agui_gate.bus.log import LIMIT
-from agui_gate.bus.memory import KEPT_BYTES, KEPT_SECONDS, MemoryBus
+from agui_gate.bus.memory import KEPT_BYTES, MemoryBus
 from agui_gate.bus.replicas.follower import Follower
 from agui_gate.bus.replicas.messages import (
     NO_OPENING,
@@ -36,6 +35,7 @@ from agui_gate.bus.replicas.remote_log import opening_of
 from agui_gate.bus.replicas.sender import Sender
 from agui_gate.bus.replicas.wire import Head, Run, Wire
 from agui_gate.concurrency import stop_tasks
+from agui_gate.config.limits import EVENTS_BYTES, EVENTS_SECONDS
 from agui_gate.errors import Unavailable
 
 ASK_SECONDS = 1.0
@@ -66,8 +66,8 @@ class SharedBus:
         self,
         wire: Wire,
         *,
-        kept_seconds: float = KEPT_SECONDS,
-        run_bytes: int = LIMIT,
+        kept_seconds: float = EVENTS_SECONDS,
+        run_bytes: int = EVENTS_BYTES,
         kept_bytes: int = KEPT_BYTES,
     ) -> None:
         self._wire, self._run_bytes, self._kept_bytes = wire, run_bytes, kept_bytes

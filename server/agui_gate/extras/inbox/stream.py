@@ -16,13 +16,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from agui_gate.config.limits import SEND_TIMEOUT
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.extra_loader import load
 from agui_gate.extras.inbox.feed import Emergency, Gone, Told, Waiting, inbox_of
 from agui_gate.http.auth import ENDED, Admission, admission_of, caller_of
 from agui_gate.http.server import HttpServer
-from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up
+from agui_gate.http.sse import HEADERS, PING_INTERVAL, hang_up
 from agui_gate.http.views import Agents, listed_view
 
 RETRY_MS = 3000

@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 
 from agui_gate.adapter import Adapter, TurnDone, Usage
 from agui_gate.agents.tool import Tool, ToolContext
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import result_texts
 from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, ProviderUnavailable
@@ -23,7 +24,6 @@ from agui_gate.extension import Extension, Server
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.turns import tool_execution
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.tool_execution import ToolStart

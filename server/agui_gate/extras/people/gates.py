@@ -17,6 +17,7 @@ import structlog
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.tool import Gate, Tool
 from agui_gate.approvals.answer_validation import Refused, Verdict, tool_of
+from agui_gate.config.limits import DEFAULTS
 from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, Decision, People, State
 from agui_gate.core.deputies import Deputy
@@ -28,7 +29,6 @@ from agui_gate.extras.people.deputies import absent_of, as_deputy, deputies_of, 
 from agui_gate.extras.people.rights import BREAK_GLASS
 from agui_gate.stores.base import Store
 from agui_gate.threads.lease import Lease
-from agui_gate.threads.limits import DEFAULTS
 from agui_gate.turns.tool_execution import call_function, is_cancelled
 
 DECISIONS = ("approve", "edit", "reject")

@@ -266,14 +266,14 @@ def _earlier(one: Approval) -> Earlier:
 
 async def apply_rules(scope: "RunContext", agent: Agent, asked: list[Approval]) -> None:
     """Lets go and refuses those calls of a turn, just recorded, of which a rule says so. The others go on waiting, as
-    many as may (`extras/limits.py`).
+    many as may (`extras/quotas.py`).
     """
     ruled = [approval for approval in asked if _rule_of(agent, approval) is not None]
     async with asyncio.TaskGroup() as group:
         for approval in ruled:
             group.create_task(_apply_rule(scope, agent, approval))
     if scope.thread.limits.limits:
-        await load("limits").refuse_excess(scope, asked)
+        await load("quotas").refuse_excess(scope, asked)
 
 
 def _rule_of(agent: Agent, approval: Approval) -> Tool | None:

@@ -40,6 +40,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agui_gate.adapter import TRACE_HEADERS, TurnDone
 from agui_gate.agents.tool import Tool, ToolContext
+from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import DECISIONS, Approval, State
 from agui_gate.core.transcript import Entry, Output, TurnEntry
@@ -50,7 +51,6 @@ from agui_gate.extras.telemetry.content import SpanContent
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.limits import DEFAULTS, Limits
 from agui_gate.turns import tool_execution
 from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.tool_execution import ToolStart

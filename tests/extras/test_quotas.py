@@ -13,9 +13,9 @@ from agui_gate import Agent, Gate, Principal, Ruling, create_app, tool
 from agui_gate import adapter as ad
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, RateLimited
-from agui_gate.extras import limits as limits_of
-from agui_gate.extras.limits import read_limits
+from agui_gate.extras import quotas
 from agui_gate.extras.people.rules import RuleContext
+from agui_gate.extras.quotas import read_quotas
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
@@ -122,7 +122,7 @@ async def test_copilotkits_streams_count_and_what_stops_them_does_not() -> None:
 
 async def test_requests_come_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(limits_of, "time", type("Time", (), {"monotonic": staticmethod(lambda: now[0])}))
+    monkeypatch.setattr(quotas, "time", type("Time", (), {"monotonic": staticmethod(lambda: now[0])}))
     async with Office().open(limits=("principal:requests=3/m", "tenant:requests=5/m")) as office:
         assert [(await office.get("ada", "/threads")).status for _ in range(4)] == [200, 200, 200, 429]
         assert (await office.get("ada", "/threads")).headers["retry-after"] == "20"
@@ -138,9 +138,9 @@ async def test_requests_come_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_of_more_owners_than_are_counted_the_oldest_are_forgotten_many_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits_of, "MOST_KEYS", 100)
+    monkeypatch.setattr(quotas, "MOST_KEYS", 100)
     async with Office().open(limits=("principal:requests=1/h",)) as office:
-        (counts,) = [one for one in office.app.state.engine.extensions.all if isinstance(one, limits_of.Limits)]
+        (counts,) = [one for one in office.app.state.engine.extensions.all if isinstance(one, quotas.Quotas)]
         for number in range(101):
             counts._count_request(counts._requests[0], ("principal", str(number)))
         assert list(counts._full_at) == [("principal", str(number)) for number in range(11, 101)]
@@ -286,7 +286,7 @@ async def test_decisions_lost_runs_and_expired_calls_do_not_count() -> None:
     clock = Clock()
     store = MemoryStore(clock=clock)
     await store.start()
-    limits_of.limit_store(store, ("principal:runs=1", "principal:approvals=1"))
+    quotas.enforce_on_store(store, ("principal:runs=1", "principal:approvals=1"))
     await store.lease_thread("alice", "t1", "support", "decide_1")
     await store.lease_thread("alice", "t2", "support", "run_2")
     with pytest.raises(RateLimited, match="1 runs of yours are in progress"):
@@ -313,7 +313,7 @@ async def test_several_processes_begin_no_run_and_no_thread_too_many(
         stores = [PostgresStore(url) for _ in range(4)]
     for store in stores:
         await store.start()
-        limits_of.limit_store(store, ("principal:runs=3", "tenant:threads=5"))
+        quotas.enforce_on_store(store, ("principal:runs=3", "tenant:threads=5"))
 
     async def begin(number: int) -> bool:
         try:
@@ -367,7 +367,7 @@ def test_wrong_limits_are_one_sentence(wrong: str) -> None:
 def test_limits_are_read() -> None:
     said = Settings(limits="principal:requests=600/m, tenant : runs = 8").limits  # type: ignore[arg-type]
     assert said == ("principal:requests=600/m", "tenant:runs=8")
-    assert [tuple(one) for one in read_limits(said)] == [("principal", "requests", 600, 60), ("tenant", "runs", 8, 0)]
+    assert [tuple(one) for one in read_quotas(said)] == [("principal", "requests", 600, 60), ("tenant", "runs", 8, 0)]
 
 
 async def test_a_store_that_can_not_count_is_refused() -> None:
@@ -375,5 +375,5 @@ async def test_a_store_that_can_not_count_is_refused() -> None:
         """A store of somebody's own."""
 
     with pytest.raises(ConfigurationError, match="can't count"):
-        limits_of.limit_store(Own(), ("principal:runs=1",))  # type: ignore[arg-type]
-    limits_of.limit_store(Own(), ("principal:streams=1",))  # type: ignore[arg-type]
+        quotas.enforce_on_store(Own(), ("principal:runs=1",))  # type: ignore[arg-type]
+    quotas.enforce_on_store(Own(), ("principal:streams=1",))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Limits in SQL: how many runs, threads and waiting calls an owner or a tenant has, over all processes on a store.
+"""Quotas in SQL: how many runs, threads and waiting calls an owner or a tenant has, over all processes on a store.
 
 A run is counted in the transaction in which it takes its thread's lease, and nobody else of the same owner or tenant
 takes one at that moment. So no limit is exceeded, however many processes begin runs.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Kind = Literal["runs", "threads", "approvals"]
 
 
-class Held(NamedTuple):
+class StoredQuota(NamedTuple):
     """A limit: so ``most`` of a ``kind`` for each owner (``principal``) or each ``tenant``."""
 
     scope: str
@@ -30,7 +30,7 @@ class Held(NamedTuple):
     most: int
 
 
-Refused = Callable[[Held], AguiGateError]
+Refused = Callable[[StoredQuota], AguiGateError]
 
 _HAS: Mapping[Kind, str] = {
     "runs": "WITH running AS MATERIALIZED (SELECT principal, run_key, lease_owner, lease_until FROM threads "
@@ -49,12 +49,12 @@ MORE = 1_000
 """Waiting calls over a limit that are counted."""
 
 
-class LimitedLeases:
+class QuotaLeases:
     """The leases of one store, of which a run gets none that is over a limit. A run on a thread that is there makes
     none; one on a thread where a call waits may answer that.
     """
 
-    def __init__(self, inner: Leases, variant: Variant, every: Sequence[Held], refused: Refused) -> None:
+    def __init__(self, inner: Leases, variant: Variant, every: Sequence[StoredQuota], refused: Refused) -> None:
         self._inner, self._variant, self._every, self._refused = inner, variant, every, refused
 
     def __getattr__(self, name: str) -> Any:
@@ -82,7 +82,7 @@ class LimitedLeases:
             if counted(held.kind, result.rows) >= held.most:
                 raise self._refused(held)
 
-    def counting(self, held: Held, owner: str, more: int = 0) -> Statement:
+    def counting(self, held: StoredQuota, owner: str, more: int = 0) -> Statement:
         """Returns the statement that counts what an owner, or its tenant, has of a kind; see `counted`."""
         name, tenant = _whose(held.scope, owner), self._variant.owners_tenant
         whose = "principal = :owner" if held.scope == "principal" else f"{tenant} = :owner"
@@ -90,13 +90,13 @@ class LimitedLeases:
 
 
 def counted(kind: Kind, rows: Sequence[tuple[Any, ...]]) -> int:
-    """Returns the number that `LimitedLeases.counting` has read."""
+    """Returns the number that `QuotaLeases.counting` has read."""
     if kind != "runs":
         return int(rows[0][0])
     return sum(is_run(run_key) and not lapsed("running", *lease) for run_key, *lease in rows)
 
 
-async def count(store: "SQLStore", held: Held, owner: str) -> int:
+async def count(store: "SQLStore", held: StoredQuota, owner: str) -> int:
     """Returns how many there are; `MORE` over the limit, where there are more."""
 
     def steps() -> Steps[int]:
@@ -107,11 +107,11 @@ async def count(store: "SQLStore", held: Held, owner: str) -> int:
     return await store._do("read", steps)
 
 
-def hold(store: "SQLStore", every: Sequence[Held], refused: Refused) -> None:
+def enforce(store: "SQLStore", every: Sequence[StoredQuota], refused: Refused) -> None:
     """Holds all runs of a store to these limits, from now on. ``refused`` returns the error where there are as many."""
     sql: Any = store._sql
-    inner = sql.leases._inner if isinstance(sql.leases, LimitedLeases) else sql.leases
-    sql.leases = LimitedLeases(inner, sql.ledger.variant, every, refused)
+    inner = sql.leases._inner if isinstance(sql.leases, QuotaLeases) else sql.leases
+    sql.leases = QuotaLeases(inner, sql.ledger.variant, every, refused)
 
 
 def _whose(scope: str, owner: str) -> str:

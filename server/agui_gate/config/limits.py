@@ -1,15 +1,40 @@
-"""Limits what a run, a thread and a principal may take. Every number is a setting of the same name."""
+"""Limits: where each number comes from that bounds a request, a run, a thread, a principal.
+
+Each limit is a setting of the same name, which says what it means (`agui_gate.config.settings`). Its default stands
+here, alone. `Limits` has those that the engine works with; a server hands the others on where it is made
+(`http/app.py`, `config/backends.py`). What an operator gives each owner and tenant is a quota (`extras/quotas.py`).
+"""
 
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from agui_gate.config import defaults
 from agui_gate.errors import TooLarge
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.stores.retention import Ages
+
+TURN_BYTES = 4 * 1024 * 1024
+TURN_CALLS = 256
+TURN_SECONDS = 900.0
+TOOLS_AT_ONCE = 16
+TOOL_THREADS = 64
+THREAD_BYTES = 32 * 1024 * 1024
+THREAD_ENTRIES = 20_000
+OPEN_BYTES = 256 * 1024 * 1024
+KEPT_BYTES = 64 * 1024 * 1024
+STATE_BYTES = 512 * 1024
+PRINCIPAL_RUNS = 1000
+LIMITS: tuple[str, ...] = ()
+RETENTION_THREADS_DAYS = 0
+RETENTION_RECORDS_DAYS = 0
+MAX_BODY_BYTES = 4 * 1024 * 1024
+EVENTS_SECONDS = 300.0
+EVENTS_BYTES = 1024 * 1024
+DISCONNECT_GRACE = 0.5
+SEND_TIMEOUT = 30.0
+BODY_SECONDS = 60.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,24 +49,24 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``kept_bytes``: what is kept in memory of threads between their runs (`threads/history.py`). 0: nothing.
     * ``state_bytes``: the shared state of a thread, as JSON.
     * ``principal_runs``: how many runs of one principal are in flight.
-    * ``limits``: what owners and tenants may have at once (`extras/limits.py`).
+    * ``limits``: what owners and tenants may have at once (`extras/quotas.py`).
     * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
     """
 
-    turn_bytes: int = defaults.TURN_BYTES
-    turn_calls: int = defaults.TURN_CALLS
-    turn_seconds: float = defaults.TURN_SECONDS
-    tools_at_once: int = defaults.TOOLS_AT_ONCE
-    tool_threads: int = defaults.TOOL_THREADS
-    thread_bytes: int = defaults.THREAD_BYTES
-    thread_entries: int = defaults.THREAD_ENTRIES
-    open_bytes: int = defaults.OPEN_BYTES
-    kept_bytes: int = defaults.KEPT_BYTES
-    state_bytes: int = defaults.STATE_BYTES
-    principal_runs: int = defaults.PRINCIPAL_RUNS
-    limits: tuple[str, ...] = defaults.LIMITS
-    retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
-    retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
+    turn_bytes: int = TURN_BYTES
+    turn_calls: int = TURN_CALLS
+    turn_seconds: float = TURN_SECONDS
+    tools_at_once: int = TOOLS_AT_ONCE
+    tool_threads: int = TOOL_THREADS
+    thread_bytes: int = THREAD_BYTES
+    thread_entries: int = THREAD_ENTRIES
+    open_bytes: int = OPEN_BYTES
+    kept_bytes: int = KEPT_BYTES
+    state_bytes: int = STATE_BYTES
+    principal_runs: int = PRINCIPAL_RUNS
+    limits: tuple[str, ...] = LIMITS
+    retention_threads_days: int = RETENTION_THREADS_DAYS
+    retention_records_days: int = RETENTION_RECORDS_DAYS
 
     @classmethod
     def from_settings(cls, settings: "Settings") -> Self:
@@ -64,11 +89,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         """Bytes up to which a thread may be read as a whole: what this server itself can have made of one."""
         return 2 * self.thread_bytes + 8 * self.turn_bytes
 
+    def check_state(self, state: Any) -> None:
+        """Raises `TooLarge` for a shared state that is over its limit."""
+        if len(msgspec.json.encode(state)) > self.state_bytes:
+            raise TooLarge(f"The shared state may have at most {self.state_bytes:,} bytes as JSON.")
+
 
 DEFAULTS = Limits()
-
-
-def check_state(state: Any, limits: Limits) -> None:
-    """Raises `TooLarge` for a shared state that is over its limit."""
-    if len(msgspec.json.encode(state)) > limits.state_bytes:
-        raise TooLarge(f"The shared state may have at most {limits.state_bytes:,} bytes as JSON.")

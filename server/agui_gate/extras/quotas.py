@@ -1,6 +1,6 @@
-"""`AGUI_GATE_LIMITS`: how much an owner and a tenant may have at once.
+"""Quotas: how much an owner and a tenant may have at once, by `AGUI_GATE_LIMITS`.
 
-Runs, threads and waiting calls are counted in the store, over all processes on it (`stores/sql/limits.py`). Requests
+Runs, threads and waiting calls are counted in the store, over all processes on it (`stores/sql/quotas.py`). Requests
 and streams are counted by each process, as they are its own: behind a balancer each replica admits so many.
 
 A run that is over a limit is refused before a model is asked. A call that would wait over the limit, in a run that goes
@@ -26,7 +26,7 @@ from agui_gate.extension import Extension
 from agui_gate.http.auth import Guard
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
-from agui_gate.stores.sql.limits import Held, Kind, count, hold
+from agui_gate.stores.sql.quotas import Kind, StoredQuota, count, enforce
 from agui_gate.stores.sql.store import SQLStore
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _WORDS = {
 }
 
 
-class Limit(NamedTuple):
+class Quota(NamedTuple):
     """A limit: so ``most`` of a ``kind`` for each ``principal`` or ``tenant``; of requests, in ``seconds``."""
 
     scope: str
@@ -83,27 +83,29 @@ class Limit(NamedTuple):
         return error
 
 
-def read_limits(said: Sequence[str]) -> list[Limit]:
+def read_quotas(said: Sequence[str]) -> list[Quota]:
     """Returns the limits of a setting, which was checked when it was read."""
     found = []
     for one in said:
         name, _, amount = one.partition("=")
         scope, _, kind = name.partition(":")
         most, _, period = amount.partition("/")
-        found.append(Limit(scope, kind, int(most), PERIODS[period] if period else 0))
+        found.append(Quota(scope, kind, int(most), PERIODS[period] if period else 0))
     return found
 
 
-def limit_store(store: Store, said: Sequence[str]) -> None:
+def enforce_on_store(store: Store, said: Sequence[str]) -> None:
     """Holds the runs of a store to the limits on what is in it. Raises `ConfigurationError`."""
-    every = [Held(one.scope, cast(Kind, one.kind), one.most) for one in read_limits(said) if one.kind in IN_STORE]
+    every = [
+        StoredQuota(one.scope, cast(Kind, one.kind), one.most) for one in read_quotas(said) if one.kind in IN_STORE
+    ]
     inner = _store_of(store)
     if every and inner is None:
         raise ConfigurationError(
             "This store can't count runs, threads and approvals: leave them out of AGUI_GATE_LIMITS."
         )
     if every and inner is not None:
-        hold(inner, every, lambda held: Limit(*held).refused())
+        enforce(inner, every, lambda held: Quota(*held).refused())
 
 
 async def refuse_excess(scope: "RunContext", asked: Sequence[Approval]) -> None:
@@ -117,10 +119,10 @@ async def refuse_excess(scope: "RunContext", asked: Sequence[Approval]) -> None:
     store = _store_of(thread.lease.store)
     if not waiting or store is None:
         return
-    for limit in read_limits(thread.limits.limits):
+    for limit in read_quotas(thread.limits.limits):
         if limit.kind != "approvals":
             continue
-        held = Held(limit.scope, "approvals", limit.most)
+        held = StoredQuota(limit.scope, "approvals", limit.most)
         over = await count(store, held, thread.thread.principal) - limit.most
         reason = limit.message("This call was not executed.")
         for approval in waiting[max(0, len(waiting) - over) :] if over > 0 else ():
@@ -138,11 +140,11 @@ def _store_of(store: Any) -> SQLStore | None:
     return store
 
 
-class Limits(Extension):
+class Quotas(Extension):
     """The limits of one served engine: those of this process, and what is used of all of them."""
 
     def __init__(self, engine: Engine, said: Sequence[str]) -> None:
-        self._engine, self._every = engine, read_limits(said)
+        self._engine, self._every = engine, read_quotas(said)
         self._streams = [one for one in self._every if one.kind == "streams"]
         self._requests = [one for one in self._every if one.kind == "requests"]
         self._open: Counter[tuple[str, str]] = Counter()
@@ -168,7 +170,7 @@ class Limits(Extension):
             self._open[key] += 1
             held.append(key)
 
-    def _count_request(self, limit: Limit, key: tuple[str, str]) -> None:
+    def _count_request(self, limit: Quota, key: tuple[str, str]) -> None:
         """Lets a request through as long as no more than ``most`` came in the last ``seconds``, at a steady rate.
 
         What is kept is when the requests so far would have come, at that rate (the generic cell rate algorithm).
@@ -204,19 +206,19 @@ class Limits(Extension):
             for one in self._every
         ]
 
-    async def _used(self, limit: Limit, tenant: str) -> int | None:
+    async def _used(self, limit: Quota, tenant: str) -> int | None:
         store = _store_of(self._engine.store)
         if limit.kind == "streams":
             return self._open["tenant", tenant]
         if limit.kind == "requests" or store is None:
             return None
-        return await count(store, Held(limit.scope, cast(Kind, limit.kind), limit.most), owner_key(tenant, ""))
+        return await count(store, StoredQuota(limit.scope, cast(Kind, limit.kind), limit.most), owner_key(tenant, ""))
 
 
 class HeldStreams:
     """Middleware around ``app`` that counts streams no longer when they are over."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: Quotas) -> None:
         self._app, self._limits = app, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -231,11 +233,11 @@ class HeldStreams:
             self._limits.release(held)
 
 
-def limit_app(app: Starlette, said: Sequence[str]) -> None:
+def enforce_on_app(app: Starlette, said: Sequence[str]) -> None:
     """Holds an application to these limits."""
     engine, guard = cast(Engine, app.state.engine), cast(Guard, app.state.guard)
-    limit_store(engine.store, said)
-    limits = Limits(engine, said)
+    enforce_on_store(engine.store, said)
+    limits = Quotas(engine, said)
     engine.extensions.add(limits)
     ask = guard.principal
 
