@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agui_gate import errors
-from agui_gate.http.error_responses import status_of
+from agui_gate.http.exception_handlers import status_of
 
 CODES = {
     "invalid_request", "unauthorized", "forbidden", "not_allowed", "frozen", "not_found", "thread_busy", "lease_lost",

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, adapter, tool
+from agui_gate.approvals.expiry import with_result
 from agui_gate.approvals.out_of_band import Decided
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
@@ -223,7 +224,7 @@ async def test_what_is_told_is_what_came_of_it(store: Any, way: str, how: str, r
                 await c.engine.start()
             thread = await c.engine.store.read_thread("alice", thread_id)
             assert thread is not None
-            (record,) = map(result_texts.with_output, thread.approvals)
+            (record,) = map(with_result, thread.approvals)
             assert thread.run_status != "running" or (how, way) == ("closed tab", "http")
             states.add(record.state)
             effects = {

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, tool
-from agui_gate.approvals.expiry_job import LOOK_SECONDS, ExpiryJob
+from agui_gate.approvals.expiry import LOOK_SECONDS, ExpiryJob
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import Unavailable
 from agui_gate.extras.inbox import feed as inbox

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, Principal, create_app, tool
-from agui_gate.approvals.expiry_job import ExpiryJob
+from agui_gate.approvals.expiry import ExpiryJob
 from agui_gate.approvals.orphan_job import GRACE_SECONDS, OrphanJob
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State

@@ -22,7 +22,7 @@ from agui_gate.extras.audit.entries import END, view
 from agui_gate.extras.audit.heads import Heads
 from agui_gate.extras.audit.keys import Keys, key_id, keyed
 from agui_gate.extras.audit.verification import Checked, read_head, read_heads, verify
-from agui_gate.protocol.approval_records import record
+from agui_gate.protocol.cards import record
 from agui_gate.stores import open_store
 from agui_gate.stores.audit import Part
 from agui_gate.stores.base import Change

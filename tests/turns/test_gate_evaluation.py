@@ -69,14 +69,14 @@ def raises_later(error):
 async def test_what_the_schema_does_not_say_reaches_neither_predicate_nor_person(arguments: str) -> None:
     seen = []
     found = await judged(arguments, when=seen.append)
-    assert (found.asks, seen) == (False, [])
+    assert (found.needs_person, seen) == (False, [])
     assert found.problem.startswith("Invalid arguments for deploy: ")
 
 
 async def test_defaults_are_judged() -> None:
-    assert (await judged("{}", when=lambda a: a["production"] is True)).asks
+    assert (await judged("{}", when=lambda a: a["production"] is True)).needs_person
     assert (await judged("{}")).arguments == '{"amount":5,"production":true}'
-    assert not (await judged('{"production": false}', when=lambda a: a["production"] is True)).asks
+    assert not (await judged('{"production": false}', when=lambda a: a["production"] is True)).needs_person
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,17 @@ async def test_defaults_are_judged() -> None:
 )
 async def test_gates_fail_closed(when, asks: bool) -> None:
     with anyio.fail_after(60):
-        assert (await judged("{}", when=when)).asks is asks
+        assert (await judged("{}", when=when)).needs_person is asks
 
 
 async def test_what_is_no_object_is_never_looked_at() -> None:
     found = await judged("[1]", when=lambda _: False)
-    assert (found.asks, found.problem) == (False, "The arguments of deploy are not a JSON object.")
+    assert (found.needs_person, found.problem) == (False, "The arguments of deploy are not a JSON object.")
 
 
 async def test_a_predicate_that_cancels_itself_is_logged_like_any_that_fails() -> None:
     with capture_logs() as logs:
-        assert (await judged("{}", when=raises(asyncio.CancelledError()))).asks
+        assert (await judged("{}", when=raises(asyncio.CancelledError()))).needs_person
     assert [(log["event"], log["tool"]) for log in logs] == [("predicate_failed", "deploy")]
 
 
@@ -151,7 +151,7 @@ async def test_a_predicate_that_takes_too_long_asks_and_holds_up_nobody(
         return False
 
     with anyio.fail_after(60):
-        assert (await judged("{}", when=blocks if kind == "sync" else waits)).asks
+        assert (await judged("{}", when=blocks if kind == "sync" else waits)).needs_person
     release.set()
 
 
@@ -178,6 +178,17 @@ async def test_only_calls_of_gated_tools_are_looked_at() -> None:
 
     calls = [CallPart("c1", "c1", "free", "{}", "m1"), CallPart("c2", "c2", "unknown", "{}", "m1")]
     assert await evaluate_gates(calls, {"free": free}) == {}
+
+
+async def test_what_a_provider_holds_back_needs_a_person_whatever_a_tool_of_that_name_says() -> None:
+    call = CallPart("c1", "c1", "deploy", ' {"production": false}', "m1", kind="held")
+
+    @tool(gate=Gate(when=lambda arguments: False))
+    def deploy(amount: int = 5, production: bool = True) -> None:
+        """Deploy."""
+
+    found = (await evaluate_gates([call], {"deploy": deploy}))["c1"]
+    assert (found.needs_person, found.arguments) == (True, call.arguments)
 
 
 async def test_a_given_schemas_defaults_are_filled_in_where_they_fit_it() -> None:

@@ -19,6 +19,7 @@ import structlog
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import Verdict
+from agui_gate.approvals.expiry import with_result
 from agui_gate.concurrency import PATIENCE, to_the_end, undisturbed
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, Decision, State
@@ -218,7 +219,7 @@ class GatedCalls:
             now = await self._lease.approval(approval.id)
         except AguiGateError:
             now = None
-        now = result_texts.with_output(now) if now is not None else None
+        now = with_result(now) if now is not None else None
         if now is None or result_texts.on_cards(now) is None:
             log.warning("approval_not_read", approval=approval.id, state=str(now.state) if now else "missing")
             return now or approval

@@ -15,6 +15,7 @@ from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Refused, Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
 from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.expiry import with_result
 from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import answers as an
 from agui_gate.core import audit, result_texts
@@ -211,7 +212,7 @@ class Decisions:
                 is_over = done.state != "unknown"  # else its tool may be at work still, and change the history
                 ours = done.decision == verdict.decision
                 return Decided(
-                    record=result_texts.with_output(done),
+                    record=with_result(done),
                     ours=ours,
                     waits=opened.journal.waits,
                     thread_agent=opened.thread.agent,
@@ -293,4 +294,4 @@ def _asked_by(approval: Approval) -> "By":
 
 def _decided_before(approval: Approval) -> Decided:
     log_events.late(approval, approval.principal)
-    return Decided(record=result_texts.with_output(approval), ours=False)
+    return Decided(record=with_result(approval), ours=False)

@@ -13,7 +13,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output, ReportedEntry
 from agui_gate.errors import NotSaved
-from agui_gate.protocol import approval_records
+from agui_gate.protocol import cards
 from agui_gate.protocol.dialects.base import Result
 from agui_gate.protocol.snapshot import result_id
 
@@ -94,7 +94,7 @@ class OutcomeEvents:
         for approval in _once(late):
             from agui_gate.protocol.late_answers import already
 
-            record = approval_records.record(approval, self._asker.parameters(approval))
+            record = cards.record(approval, self._asker.parameters(approval))
             message = already(approval, self._scope.clock())
             log_events.late(approval, self._scope.thread.thread.principal)
             self._custom({"approvalId": approval.id, "message": message, "record": record})
@@ -129,7 +129,7 @@ class OutcomeEvents:
             self.snapshot()
 
     def _result(self, approval: Approval, output: Output) -> Result:
-        said = approval_records.metadata(approval, self._asker.parameters(approval))
+        said = cards.metadata(approval, self._asker.parameters(approval))
         return Result(approval.call_id, result_id(approval.call_id), output.content, said)
 
     def _custom(self, value: dict[str, object]) -> None:

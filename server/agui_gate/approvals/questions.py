@@ -8,8 +8,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.message_index import REPLACED
 from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry, CardEntry
 from agui_gate.protocol import cards
-from agui_gate.protocol.approval_records import metadata
-from agui_gate.protocol.cards import already_ran
+from agui_gate.protocol.cards import already_ran, metadata
 from agui_gate.protocol.dialects.base import Result
 
 if TYPE_CHECKING:

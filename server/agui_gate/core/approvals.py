@@ -17,7 +17,7 @@ issued the call. From there:
 * ``done`` / ``failed``: it ran; the output is in the record, committed before it is sent.
 * ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was
   stopped. ``expired``: nobody answered in time, judged by the store's clock. The store closes these by the state alone;
-  whoever reads them fills in the output (`result_texts.with_output`).
+  whoever reads them fills in the output (`with_result` in `approvals/expiry.py`).
 
 A held call is one that the provider runs, and that it asks about first (`Approval.runner`). It is claimed when somebody
 approves it, and nothing happens by that: what runs it is the request that says so. So it has two states more:

@@ -6,7 +6,7 @@ tool returned, as it is.
 
 import msgspec
 
-from agui_gate.core.approvals import UNFINISHED, Approval, State
+from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotSaved
 
@@ -61,17 +61,6 @@ def not_saved(error: NotSaved) -> Output:
     if not error.ran:
         return NOT_STARTED
     return status("unknown", "It ran, but its result could not be saved yet. It does not run again.")
-
-
-def with_output(approval: Approval) -> Approval:
-    """Returns ``approval`` with an output. In every final state it has one: what the store has, else the text of the
-    state, as for those that expired; else that its outcome is unknown.
-    """
-    if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:
-        return approval
-    if approval.state not in _MESSAGES:
-        return msgspec.structs.replace(approval, output=closed(State.UNKNOWN))
-    return msgspec.structs.replace(approval, output=closed(approval.state))
 
 
 def on_cards(approval: Approval) -> Output | None:

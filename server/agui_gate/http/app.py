@@ -22,7 +22,7 @@ from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extension import Extension
 from agui_gate.extra_loader import PACKAGE as EXTRAS
 from agui_gate.extra_loader import load
-from agui_gate.http import error_responses
+from agui_gate.http import exception_handlers as handlers
 from agui_gate.http.auth import Auth, Guard
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
@@ -149,9 +149,9 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
         routes=all_routes(server, page=settings.page),
         middleware=[_cors(guard, settings.cors_origins)],
         exception_handlers={
-            AguiGateError: error_responses.on_own_error,
-            HTTPException: error_responses.on_http_error,
-            Exception: error_responses.on_bug,
+            AguiGateError: handlers.on_own_error,
+            HTTPException: handlers.on_http_error,
+            Exception: handlers.on_bug,
         },
         lifespan=lifespan,
     )

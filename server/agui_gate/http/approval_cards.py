@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from agui_gate.approvals.answer_validation import tool_of
-from agui_gate.core import open_questions, result_texts
+from agui_gate.approvals.expiry import with_result
+from agui_gate.core import open_questions
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser_numbers import schema_for_browser
 from agui_gate.core.json_text import parse_object
@@ -70,7 +71,7 @@ def _sentence(body: str) -> str:
 def _card_view(approval: Approval, agents: Agents, chat: _Chat) -> Json:
     tool = tool_of(agents.get(approval.agent), approval)
     parameters = tool.parameters if tool else {"type": "object"}
-    calls = [] if chat.calls is None else [result_texts.with_output(one) for one in chat.calls.approvals]
+    calls = [] if chat.calls is None else [with_result(one) for one in chat.calls.approvals]
     ran = already_ran(approval, parameters, calls, ())
     wanted = open_questions.parameters(approval) or (tool and tool.parameters)
     thread = None if chat.calls is None else {"title": chat.calls.head.title, "agent": chat.calls.head.agent}

@@ -53,7 +53,7 @@ class ThreadRoutes:
         """`GET /threads/{thread_id}`; ``?view=calls``: without its messages and state, which makes it cheap."""
         principal, thread_id = await self._named(request)
         if _view(request.query_params) == "calls":
-            return await self._calls(request, principal, thread_id)
+            return await self._show_calls(request, principal, thread_id)
         found = await self._engine.read_thread(principal, thread_id)
         if found is None:
             raise _missing()
@@ -62,7 +62,7 @@ class ThreadRoutes:
         more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(thread)}
         return await compressed(request, await thread_response(thread, self._engine.members, reservation, more))
 
-    async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:
+    async def _show_calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
         if calls is None:
             raise _missing()

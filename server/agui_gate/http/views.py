@@ -11,13 +11,12 @@ from starlette.types import Receive, Scope, Send
 
 from agui_gate.agents.agent import Agent
 from agui_gate.approvals.answer_validation import tool_of
+from agui_gate.approvals.expiry import with_result
 from agui_gate.concurrency import if_large, json_list
-from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
 from agui_gate.extra_loader import find
-from agui_gate.protocol.approval_records import record
-from agui_gate.protocol.cards import iso
+from agui_gate.protocol.cards import iso, record
 from agui_gate.protocol.snapshot import agui_messages
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
@@ -60,7 +59,7 @@ PIECE = 256 * 1024
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """Returns a record, its arguments in the order in which the tool of one of ``agents`` names them."""
     tool = tool_of(agents.get(approval.agent), approval)
-    told = record(result_texts.with_output(approval), tool.parameters if tool else None)
+    told = record(with_result(approval), tool.parameters if tool else None)
     offers = tool.gate.grants if tool is not None and tool.gate is not None and approval.is_pending else ()
     return told | {"grants": [offer.view() for offer in offers]} if offers else told
 
@@ -93,7 +92,7 @@ def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:
 
 def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     """Returns a thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
-    approvals = [result_texts.with_output(approval) for approval in thread.approvals]
+    approvals = [with_result(approval) for approval in thread.approvals]
     pending = [a for a in approvals if a.waits_at(thread.now)]
     agent = agents.get(thread.agent)
     return {

@@ -1,4 +1,4 @@
-"""Confirm cards and interrupts: how a gated call is shown.
+"""Confirm cards, interrupts and records: how a gated call is shown, and what is told of its decision.
 
 An interrupt has the schema of its answer (`core/answers.py`), with the tool's own schema for `editedArgs`. An edit
 replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema. A question that wants
@@ -8,6 +8,10 @@ Somebody who asks for another answer is soon asked the same question again, and 
 each card and interrupt has `already_ran`: the same tool's earlier calls in its thread. Pages that show nothing but the
 question are told in words what is easily overlooked. That is what ran in an answer that was replaced, and what ran with
 the very same arguments.
+
+A record, whole, is what ``GET /approvals/{id}`` answers. In messages and result events it is the value of
+``metadata["agui-gate"]``, without what stands around it there anyway. Both generations of clients keep metadata on a
+call, on a tool message and on TOOL_CALL_RESULT. They send it back with their history, where it means nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -185,6 +189,82 @@ def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
 def iso(ms: int) -> str:
     """Returns a time in ms since the epoch as ISO 8601 in UTC, always as long: such texts sort as the times do."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+MAX_REASON = 1_000
+"""Characters of a reason in metadata."""
+MAX_ARGUMENTS = 20_000
+"""Characters of arguments in metadata: issued and run."""
+
+
+def record(approval: Approval, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Returns the whole record. ``parameters`` is the tool's JSON Schema: people read the arguments in its order."""
+    return {
+        "id": approval.id,
+        "thread_id": approval.thread_id,
+        "agent": approval.agent,
+        "call_id": approval.call_id,
+        "tool": approval.tool,
+        "arguments": shown(approval.arguments, parameters),
+        "editable": list(approval.editable),
+        "message": _restored_question(approval),
+        "asked_at": iso(approval.asked_at),
+        "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
+        **({} if approval.asker is None else {"asker": approval.asker.id}),
+        **people(approval),
+        **({"restored": True} if approval.is_asked_again else {}),
+        **({"task": True} if approval.opens_task else {}),
+        "state": str(approval.state.public),
+        "effective_arguments": shown(approval.effective_arguments, parameters),
+        "decision": _decision(approval),
+        "result": approval.output.content if approval.output else None,
+        "replaced": approval.replaced,
+    }
+
+
+def _restored_question(approval: Approval) -> str | None:
+    """Returns the question that people are asked; of a restored backup, with a sentence that says so."""
+    if not approval.is_asked_again:
+        return question(approval)
+    return f"{question(approval) or f'Run {approval.tool}?'} {RESTORED}"
+
+
+def _decision(approval: Approval) -> dict[str, Any] | None:
+    """Returns who decided, when, which way, and why; None where nobody did."""
+    made = approval.decision
+    if made is None:
+        return None
+    told: dict[str, Any] = {"approved": made.approved, "by": made.by, "at": _at(approval), "way": made.way}
+    told |= {"grant": made.grant} if made.grant else {}
+    if made.absent or made.break_glass:
+        from agui_gate.protocol.people import rights
+
+        told |= rights(made)
+    return told | {"reason": made.reason} if made.reason else told
+
+
+def metadata(approval: Approval, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Returns what a call, its card and their results say of the record. ``parameters``: as in `record`.
+
+    The arguments are here only where a person changed them: as they were issued, and as they ran. What is very long is
+    only in the record: this is in a conversation several times.
+    """
+    told: dict[str, Any] = {"id": approval.id, "state": str(approval.state.public), "decision": _decision(approval)}
+    if told["decision"] and len(told["decision"].get("reason", "")) > MAX_REASON:
+        told["decision"]["reason"] = f"{told['decision']['reason'][:MAX_REASON]}…"
+    size = len(approval.effective_arguments) + len(approval.arguments)
+    if approval.effective_arguments != approval.arguments and size <= MAX_ARGUMENTS:
+        told["arguments"] = shown(approval.arguments, parameters)
+        told["effective_arguments"] = shown(approval.effective_arguments, parameters)
+    if approval.replaced:
+        told["replaced"] = True
+    if approval.opens_task:
+        told["task"] = True
+    return {METADATA: told}
+
+
+def _at(approval: Approval) -> str | None:
+    return None if approval.decided_at is None else iso(approval.decided_at)
 
 
 MAX_EARLIER = 10

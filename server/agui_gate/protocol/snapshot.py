@@ -5,7 +5,7 @@ it started. A result follows the message that holds its call, and the results th
 clients put TOOL_CALL_RESULT. A call that still waits has no result, for a result is what ends its chip. Results come
 from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them. A gated call has
 the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
-says (`protocol/approval_records.py`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
+says (`_Shown._add_decision`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
 
 What a client sent is restated as it came: what came in as parts comes back as parts, text alone as a string, and the
 members that say nothing to a model are kept (`run_input.py`). Values are JSON-ready, in camelCase and
@@ -47,8 +47,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.protocol.approval_records import metadata
-from agui_gate.protocol.cards import in_order
+from agui_gate.protocol.cards import in_order, metadata
 from agui_gate.protocol.dialects.base import Message, Place, View
 from agui_gate.protocol.dialects.v0 import VIEW
 
@@ -225,7 +224,7 @@ class _Shown:
         """Hangs a call on its message, and returns the message's group."""
         group = self._assistant(message_id)
         call: Message = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        group[0].setdefault("toolCalls", []).append(self._add_metadata(record, call))
+        group[0].setdefault("toolCalls", []).append(self._add_decision(record, call))
         return group
 
     def _result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
@@ -234,10 +233,10 @@ class _Shown:
         if record is not None and record.output is not None:
             if not self._untold and part.id not in self._reported:
                 return
-            message = self._add_metadata(record, tool_message(result_id(part.id), part.id, record.output))
+            message = self._add_decision(record, tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
-            message = self._add_metadata(
+            message = self._add_decision(
                 record, tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
             )
             if paired.more is not None:
@@ -267,7 +266,7 @@ class _Shown:
         known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
         if known is None:
             group.append(
-                self._add_metadata(record, tool_message(entry.message_id, entry.card_id, Output(entry.content)))
+                self._add_decision(record, tool_message(entry.message_id, entry.card_id, Output(entry.content)))
             )
         elif known["content"] == REPLACED:
             known["content"] = entry.content
@@ -292,10 +291,10 @@ class _Shown:
             group = self._call(entry.id, call_id, record.tool, issued, record)
             group[0] |= {"content": RAN_BEFORE, "metadata": {METADATA: {"replaced": True}}}
             if record.output is not None:
-                group.append(self._add_metadata(record, tool_message(result_id(call_id), call_id, record.output)))
+                group.append(self._add_decision(record, tool_message(result_id(call_id), call_id, record.output)))
 
-    def _add_metadata(self, record: Approval | None, item: Message) -> Message:
-        """Adds to ``item`` what the record says of it, its arguments in the order in which the model wrote them."""
+    def _add_decision(self, record: Approval | None, item: Message) -> Message:
+        """Adds to ``item``, as metadata, what was decided, by whom and with which arguments, as the record says it."""
         if record is None:
             return item
         said = self._metadata.get(record.id)

@@ -24,6 +24,7 @@ import msgspec
 
 from agui_gate.agents.team import Team
 from agui_gate.approvals import answer_validation
+from agui_gate.approvals.expiry import with_result
 from agui_gate.bus.base import Messages, Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core import result_texts
@@ -212,7 +213,7 @@ def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> 
 
 
 def _journal(thread: Thread) -> Journal:
-    return Journal(thread.entries, map(result_texts.with_output, thread.approvals))
+    return Journal(thread.entries, map(with_result, thread.approvals))
 
 
 def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster, Team
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress
-from agui_gate.approvals.expiry_job import ExpiryJob
+from agui_gate.approvals.expiry import ExpiryJob
 from agui_gate.approvals.orphan_job import OrphanJob
 from agui_gate.approvals.outbox import Courier
 from agui_gate.approvals.unanswered_calls import refuse, refuse_early

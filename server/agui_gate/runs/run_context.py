@@ -13,7 +13,7 @@ from agui_gate.core.sequencer import Lane, Sequencer
 from agui_gate.core.stop_reasons import Stop
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.log_events import Downgrades
-from agui_gate.protocol.approval_records import metadata
+from agui_gate.protocol.cards import metadata
 from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.protocol.snapshot import result_id

@@ -85,7 +85,7 @@ class Endings:
         if thread is None:
             return Ended.MISSING
         here = None if thread.id == thread_id else await self._stop_here(principal, thread.id, run_id)  # S2
-        return here or await self._stop_elsewhere(thread, StopRequest(run_id=run_id))
+        return here or await self._stop_and_wait(thread, StopRequest(run_id=run_id))
 
     async def _stop_here(self, principal: str, thread_id: str, run_id: str | None) -> Ended | None:
         """Returns the result of stopping; None if nothing is at work on that thread in this process."""
@@ -99,11 +99,11 @@ class Endings:
         over = None if run_id is not None else await self._working.stop((principal, thread_id), STOP_SECONDS)
         return None if over is None else Ended.STOPPED if over else Ended.GOING
 
-    async def _stop_elsewhere(self, thread: Thread, request: StopRequest) -> Ended:
+    async def _stop_and_wait(self, thread: Thread, request: StopRequest) -> Ended:
         loop = asyncio.get_running_loop()
         until = loop.time() + STOP_SECONDS
         with self._watch.on((thread.principal, thread.id)) as watcher:
-            run_key = await self._ask(thread, request)
+            run_key = await self._stop_other_replica(thread, request)
             if run_key is None:
                 return Ended.IDLE
             while loop.time() < until:
@@ -113,7 +113,7 @@ class Endings:
                     return Ended.STOPPED
         return Ended.GOING
 
-    async def _ask(self, thread: Thread, request: StopRequest) -> str | None:
+    async def _stop_other_replica(self, thread: Thread, request: StopRequest) -> str | None:
         """Writes a request to stop into the store, for the process that works on the thread, and wakes that.
 
         Returns the key of the run that is at work there; None if none is.
@@ -175,7 +175,7 @@ class Endings:
         if live is not None and live.task is not None:
             live.cancel(gently=True)
         else:
-            await self._ask(thread, StopRequest(gently=True))
+            await self._stop_other_replica(thread, StopRequest(gently=True))
 
     async def _tell(self, thread: Thread) -> None:
         """Logs what has run, or may have: it is not forgotten in silence."""

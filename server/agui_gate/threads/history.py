@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.approvals.expiry import with_result
 from agui_gate.concurrency import LARGE, LARGE_BYTES, json_list, off_loop
 from agui_gate.config.limits import Limits
 from agui_gate.core import result_texts
@@ -51,7 +52,7 @@ class History:
 
     def read_again(self, thread: Thread, limits: Limits) -> None:
         """Takes over what the store has of the thread now besides its entries, which are as they were."""
-        self.journal.read_again(map(result_texts.with_output, thread.approvals), thread.ref)
+        self.journal.read_again(map(with_result, thread.approvals), thread.ref)
         self.capacity = Capacity(limits, thread.bytes, len(self.journal.entries))
         self._transcripts: dict[Audience, Transcript] = {}
 

@@ -12,9 +12,10 @@ import msgspec
 
 from agui_gate import log_events
 from agui_gate.approvals.answer_validation import Refused
+from agui_gate.approvals.expiry import with_result
 from agui_gate.concurrency import LARGE, LARGE_BYTES, if_large, off_loop, to_the_end
 from agui_gate.config.limits import DEFAULTS, Limits
-from agui_gate.core import audit, result_texts
+from agui_gate.core import audit
 from agui_gate.core.approvals import Approval, Asker, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.stop_reasons import Stop
@@ -149,7 +150,7 @@ class LeasedThread:
     def decided(self, approval: Approval) -> None:
         """Takes over a record that was moved in the store."""
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
-        self.history.record(result_texts.with_output(msgspec.structs.replace(approval, replaced=replaced_now)))
+        self.history.record(with_result(msgspec.structs.replace(approval, replaced=replaced_now)))
 
     def happened(self, happened: Iterable[Happened]) -> None:
         """Puts what changes nothing into the audit trail, with the next commit that there is for something else."""

@@ -1,4 +1,6 @@
-"""Evaluates the gates of tool calls before anything else is done with them: what would run, and does the gate stop it?
+"""Decides which calls of a turn need a person, before anything else is done with them.
+
+A call does if the gate of its tool says so, or if the provider holds it back until somebody agrees.
 
 The arguments are judged once (`Tool.judged`). From here on there is only that one value. The predicate gets it, a card
 or an interrupt shows it, the record keeps it, and an edit is compared with it. The tool is run with it, also where the
@@ -7,12 +9,10 @@ predicate let the call go free.
 A predicate is other people's code. It gets a copy of the arguments, and a few seconds. A sync one runs in a thread, as
 sync tools do, but with slots of its own: one that blocks holds up nobody else. Whatever it does but return False means:
 ask.
-
-`TurnCalls` (`turns/tool_dispatch.py`) has the last word: it adds the calls that a provider holds back.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import structlog
@@ -31,33 +31,34 @@ log = structlog.get_logger("agui_gate.gates")
 
 
 class GateEvaluation(msgspec.Struct, frozen=True):
-    """The result for one call: ``arguments`` (canonical JSON), and whether a person is asked; or the ``problem`` with
-    them.
-    """
+    """The result for one call: its ``arguments``, and whether it needs a person; or the ``problem`` with them."""
 
     arguments: str = ""
-    asks: bool = False
+    """Canonical JSON; of a call that the provider holds back, as the provider gave them."""
+    needs_person: bool = False
     problem: str | None = None
 
 
 async def evaluate_gates(
-    calls: Iterable[CallPart], tools: Mapping[str, Tool], owner: str = "", limits: Limits = DEFAULTS
+    calls: Sequence[CallPart], tools: Mapping[str, Tool], owner: str = "", limits: Limits = DEFAULTS
 ) -> dict[str, GateEvaluation]:
-    """Returns a result, by call id, for those of ``calls`` that are of gated tools.
+    """Returns a result, by call id, for those of ``calls`` that are of gated tools, or held back by the provider.
 
     Bounded in time; raises nothing but cancellation.
 
-    ``owner`` is the principal whose calls they are.
+    ``owner`` is the principal whose calls they are. None of them is malformed.
     """
-    gated = [(call, tools[call.name]) for call in calls if call.name in tools and tools[call.name].gate is not None]
+    held = {call.id: GateEvaluation(call.arguments, needs_person=True) for call in calls if call.is_held}
+    local = [(call, tools[call.name]) for call in calls if call.local and call.name in tools]
+    gated = [(call, tool) for call, tool in local if tool.gate is not None]
     if not gated:
-        return {}
+        return held
     async with asyncio.TaskGroup() as group:
-        looks = {call.id: group.create_task(_look_at(tool, call.arguments, owner, limits)) for call, tool in gated}
-    return {call_id: task.result() for call_id, task in looks.items()}
+        tasks = {call.id: group.create_task(_evaluate(tool, call.arguments, owner, limits)) for call, tool in gated}
+    return held | {call_id: task.result() for call_id, task in tasks.items()}
 
 
-async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> GateEvaluation:
+async def _evaluate(tool: Tool, arguments: str, owner: str, limits: Limits) -> GateEvaluation:
     given = parse_object(arguments)
     if given is None or tool.gate is None:
         return GateEvaluation(problem=f"The arguments of {tool.name} are not a JSON object.")
@@ -65,7 +66,7 @@ async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> Ga
         judged = await off_loop(arguments, lambda: tool.judged(given))
     except ToolError as error:
         return GateEvaluation(problem=error.message)
-    return GateEvaluation(judged, await _gate_asks(tool.name, tool.gate, _Question(judged, owner, limits)))
+    return GateEvaluation(judged, await _gate_needs_person(tool.name, tool.gate, _Question(judged, owner, limits)))
 
 
 class _Question(msgspec.Struct, frozen=True):
@@ -76,7 +77,7 @@ class _Question(msgspec.Struct, frozen=True):
     limits: Limits
 
 
-async def _gate_asks(name: str, gate: Gate, question: _Question) -> bool:
+async def _gate_needs_person(name: str, gate: Gate, question: _Question) -> bool:
     """Returns whether the gate stops the call: for a person, or for a rule, which may let it go. Fails closed."""
     if gate.when is None or gate.has_rule:  # a rule decides about the saved approval: see `extras/people/rules.py`
         return True

@@ -221,15 +221,15 @@ class Turns:
         return turn
 
     async def _calls(self, turn: TurnEntry, recorder: TurnRecorder) -> TurnCalls:
-        """Evaluates the gates of the turn's calls. A stop while a predicate is at work cuts the turn off."""
-        local = [call for call in turn.calls if call.local and not call.malformed]
+        """Decides which of the turn's calls need a person. A stop while a predicate is at work cuts the turn off."""
+        calls = [call for call in turn.calls if not call.malformed]
         owner, limits = self._thread.thread.principal, self._thread.limits
         try:
-            judged = await evaluate_gates(local, self._agent.by_name, owner, limits)
+            evaluations = await evaluate_gates(calls, self._agent.by_name, owner, limits)
         except BaseException:
             self._cut(recorder)
             raise
-        return TurnCalls(self._member, self._scope, recorder, judged, self._kinds)
+        return TurnCalls(self._member, self._scope, recorder, evaluations, self._kinds)
 
     def _cut(self, recorder: TurnRecorder) -> None:
         """Keeps what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""

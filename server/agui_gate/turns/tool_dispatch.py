@@ -73,20 +73,21 @@ class CallKind:
 
 
 class TurnCalls:
-    """Deals with the calls of the turn that ``recorder`` has taken. ``judged`` says what its gates said, by call id."""
+    """Deals with the calls of the turn that ``recorder`` has taken, as ``evaluations`` say of them, by call id."""
 
     def __init__(
         self,
         member: Member,
         scope: "RunContext",
         recorder: "TurnRecorder",
-        judged: "Mapping[str, GateEvaluation]",
+        evaluations: "Mapping[str, GateEvaluation]",
         kinds: Sequence[CallKind],
     ) -> None:
         self._kinds = kinds
         self._kind_of: dict[str, CallKind] = {}
         self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
-        self._tools, self._recorder, self._judged = scope.tools, recorder, judged
+        self._tools, self._recorder, self._evaluations = scope.tools, recorder, evaluations
+        self._need_person = {call_id for call_id, one in evaluations.items() if one.needs_person}
         self._one_by_one = asyncio.Lock()
 
     def classified(self, turn: TurnEntry) -> TurnEntry:
@@ -95,7 +96,7 @@ class TurnCalls:
         return msgspec.structs.replace(turn, parts=parts)
 
     def _classified(self, call: CallPart) -> CallPart:
-        kind, waits = self._kind(call), self._needs_person(call)
+        kind, waits = self._kind(call), call.id in self._need_person
         shown: Shown = call.shown
         if call.shown == "after_turn" and (waits or kind == "task"):
             shown = "when_decided" if waits else "when_done"
@@ -105,19 +106,14 @@ class TurnCalls:
         """Returns who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and
         fails.
         """
-        judged = self._judged.get(call.id)
-        if call.kind != "server" or call.malformed or (judged is not None and judged.problem is not None):
+        evaluation = self._evaluations.get(call.id)
+        if call.kind != "server" or call.malformed or (evaluation is not None and evaluation.problem is not None):
             return call.kind
         for kind in self._kinds:
             if kind.claims(self._member, call):
                 self._kind_of[call.id] = kind
                 return kind.recorded
-        return "gated" if self._needs_person(call) else "server"
-
-    def _needs_person(self, call: CallPart) -> bool:
-        """Returns whether a person is asked about it: the gate of its tool says so, or the provider does."""
-        judged = self._judged.get(call.id)
-        return (judged is not None and judged.asks) or (call.is_held and not call.malformed)
+        return "gated" if call.id in self._need_person else "server"
 
     async def resolve(self, turn: TurnEntry) -> None:
         """Saves the turn with the records of its gated calls and whom it hands off to, then runs the free ones in
@@ -160,31 +156,27 @@ class TurnCalls:
             await (self._free(call) if kind is None else kind.run(self._member, call))
 
     async def _free(self, call: CallPart) -> None:
-        judged, run_id = self._judged.get(call.id), self._scope.input.run_id
+        evaluation, run_id = self._evaluations.get(call.id), self._scope.input.run_id
         self._scope.begun.add(call.id)
         if call.malformed:
             output = self._unrunnable(call)
-        elif judged is None:
+        elif evaluation is None:
             tool = self._agent.by_name.get(call.name)
             output = await self._tools.run(tool, call.name, call.id, run_id, call.arguments, judged=False)
-        elif judged.problem is not None:
-            output = result_texts.failed(judged.problem)
+        elif evaluation.problem is not None:
+            output = result_texts.failed(evaluation.problem)
         else:
             tool = self._agent.by_name[call.name]
-            output = await self._tools.run(tool, call.name, call.id, run_id, judged.arguments, judged=True)
+            output = await self._tools.run(tool, call.name, call.id, run_id, evaluation.arguments, judged=True)
         result = self._scope.untold[call.id] = ResultEntry(call.id, result_id(call.id), output)
         self._thread.append([result])
         await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
         self._scope.tell(result)
 
     def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
-        """Returns the record of a call that waits. What the provider runs has the arguments that the provider gave
-        it.
-        """
-        if call.is_held:
-            return self._approval(call, call.arguments, gate, turn_id)
-        approval = self._approval(call, self._judged[call.id].arguments, gate, turn_id)
-        return answer_validation.signed(approval, self._agent)
+        """Returns the record of a call that waits, with the arguments that will run."""
+        approval = self._approval(call, self._evaluations[call.id].arguments, gate, turn_id)
+        return approval if call.is_held else answer_validation.signed(approval, self._agent)
 
     def _approval(self, call: CallPart, given: str, gate: Gate, turn_id: str) -> Approval:
         """Returns a new record for ``call``, with times relative to the store's clock, as `commit` wants them.
@@ -217,7 +209,7 @@ class TurnCalls:
 
     def _gate(self, call: CallPart) -> Gate | None:
         """Returns the gate that has to open before the call runs, if a person is to be asked."""
-        if not self._needs_person(call):
+        if call.id not in self._need_person:
             return None
         if not call.is_held:
             return self._agent.by_name[call.name].gate

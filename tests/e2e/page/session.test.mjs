@@ -242,11 +242,11 @@ test("a look shows what was decided elsewhere, and reads the thread only when so
   const { session, server } = scripted(gated("c1"));
   await session.send("refund");
   assert.equal(session.waits(), true);
-  assert.deepEqual([await session.look(), server.reads], [false, 0]);
+  assert.deepEqual([await session.learnDecisions(), server.reads], [false, 0]);
   server.calls = seen("later", [done("c1")]);
   server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
-  assert.deepEqual([await session.look(), server.reads, session.waits()], [true, 1, false]);
-  assert.deepEqual([await session.look(), server.reads], [false, 1]);
+  assert.deepEqual([await session.learnDecisions(), server.reads, session.waits()], [true, 1, false]);
+  assert.deepEqual([await session.learnDecisions(), server.reads], [false, 1]);
 });
 
 test("a conversation that goes on elsewhere is shown as it streams", async () => {
@@ -255,7 +255,7 @@ test("a conversation that goes on elsewhere is shown as it streams", async () =>
   const { messages } = session.state;
   server.calls = seen("later", [done("c1")], { key: "r9", status: "running" });
   server.tail = [{ type: "MESSAGES_SNAPSHOT", messages }, { ...result("c1", "ok") }, ...text("a2", "It goes on."), finished()];
-  await session.look();
+  await session.learnDecisions();
   server.calls = seen("last", [done("c1")], { key: "r9", status: "finished" });
   await server.followed;
   await new Promise(setImmediate);
@@ -268,16 +268,16 @@ test("what is at work and streams nothing here is connected to once, and looked 
   const claimed = { ...done("c1"), state: "claimed", result: null };
   server.calls = seen("later", [claimed], { key: "decide_1", status: "running" });
   server.tail = [{ type: "MESSAGES_SNAPSHOT", messages: session.state.messages }, finished()];
-  await session.look();
+  await session.learnDecisions();
   await server.followed;
   for (let looks = 0; looks < 5; looks += 1) {
     await new Promise(setImmediate);
-    await session.look();
+    await session.learnDecisions();
   }
   assert.deepEqual([server.connects, session.waits(), session.state.run], [1, true, null]);
   server.calls = seen("last", [done("c1")], { key: "decide_1", status: "waiting" });
   server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
-  assert.deepEqual([await session.look(), session.waits()], [true, false]);
+  assert.deepEqual([await session.learnDecisions(), session.waits()], [true, false]);
 });
 
 test("retrying after a call ran goes on behind it", async () => {
@@ -292,7 +292,7 @@ test("a chat that was deleted elsewhere asks nothing any more", async () => {
   const { session, server } = scripted(gated("c1"));
   await session.send("refund");
   server.calls = failure("not_found");
-  assert.deepEqual([await session.look(), session.waits(), session.state.notice.code], [true, false, "not_found"]);
+  assert.deepEqual([await session.learnDecisions(), session.waits(), session.state.notice.code], [true, false, "not_found"]);
 });
 
 test("a run elsewhere that began after ours and is over by the time the page asks is shown too", async () => {
@@ -310,7 +310,7 @@ test("what is decided here goes out when the last other card was decided elsewhe
   await session.decide({ key: "c1" }, { approved: false });
   server.calls = seen("later", [done("c2")]);
   server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [{ id: "apr-c1", call_id: "c1", tool: "refund", arguments: {} }], ...server.calls };
-  await session.look();
+  await session.learnDecisions();
   await new Promise(setImmediate);
   assert.deepEqual(inputs[1].resume.map(({ interruptId, payload }) => [interruptId, payload.approved]), [["apr-c1", false]]);
 });
@@ -323,7 +323,7 @@ test("what is decided here doesn't go out while the other one's tool is at work"
   for (const [at, state, expected] of [["later", "claimed", 1], ["last", "done", 2]]) {
     server.calls = seen(at, [{ ...done("c2"), state }]);
     server.thread = { ...open, ...server.calls };
-    assert.equal(await session.look(), true);
+    assert.equal(await session.learnDecisions(), true);
     await new Promise(setImmediate);
     assert.equal(inputs.length, expected, state);
   }
@@ -338,11 +338,11 @@ test("how a run ended stays to be read, and to be tried again, when more is know
     server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
   };
   told("later", "run-1");
-  assert.deepEqual([await session.look(), session.state.notice?.code], [true, "unavailable"]);
+  assert.deepEqual([await session.learnDecisions(), session.state.notice?.code], [true, "unavailable"]);
   await session.retry();
   assert.deepEqual([inputs.length, session.state.notice.code], [2, "network"]);
   told("last", "another");
-  assert.deepEqual([await session.look(), session.state.notice], [true, null], "another one has another end");
+  assert.deepEqual([await session.learnDecisions(), session.state.notice], [true, null], "another one has another end");
 });
 
 test("where somebody else's answer was first, and the thread busy with it, what came of that is shown", async () => {
@@ -371,9 +371,9 @@ test("a chat that was deleted before its first answer could be looked at is know
   const { session, inputs, server } = scripted([...text("a1", "Hi"), finished()]);
   server.calls = failure("not_found");
   await session.send("one");
-  assert.deepEqual([await session.look(), session.state.notice?.code], [true, "not_found"]);
+  assert.deepEqual([await session.learnDecisions(), session.state.notice?.code], [true, "not_found"]);
   await session.open("t2", "support");
-  assert.equal(await session.look(), false, "of another chat nothing is known");
+  assert.equal(await session.learnDecisions(), false, "of another chat nothing is known");
   assert.equal(inputs.length, 1);
 });
 
@@ -425,7 +425,7 @@ test("an answer that seemed lost and had arrived did not come too late", async (
   server.calls = failure("network");
   await session.decide({ key: "c1" }, { approved: true });
   server.calls = { updated_at: "later", run: null, calls: [record(true)] };
-  await session.look();
+  await session.learnDecisions();
   assert.deepEqual([session.state.drafts, session.state.late], [{}, {}]);
 });
 
@@ -437,7 +437,7 @@ test("a message that a killed server didn't keep stays, and goes out with the ne
   await session.send("a long question");
   server.calls = seen("later", [], { key: "run-1", status: "interrupted" });
   server.thread = { id: "t1", agent: "support", messages: [], approvals: [], ...server.calls };
-  assert.deepEqual([await session.look(), session.state.notice.code], [true, "incomplete"]);
+  assert.deepEqual([await session.learnDecisions(), session.state.notice.code], [true, "incomplete"]);
   assert.deepEqual(session.state.messages, inputs[0].messages);
   server.calls = seen("end", [], { key: "run-2", status: "finished" });
   await session.retry();
@@ -451,11 +451,11 @@ test("a message that a busy chat didn't take stays behind what is said there, to
   const others = [...session.state.messages.slice(0, 2), { id: "u2", role: "user", content: "elsewhere" }, { id: "a2", role: "assistant", content: "There." }];
   server.tail = [{ type: "MESSAGES_SNAPSHOT", messages: others }, finished()];
   server.calls = seen("later", [], { key: "r2", status: "running" });
-  await session.look();
+  await session.learnDecisions();
   await server.followed;
   server.calls = seen("last", [], { key: "r2", status: "finished" });
   server.thread = { id: "t1", agent: "support", messages: others, approvals: [], ...server.calls };
-  await session.look();
+  await session.learnDecisions();
   assert.deepEqual(session.state.messages.map(({ content }) => content), ["one", "Hi", "elsewhere", "There.", "two"]);
   assert.equal(session.state.notice.code, "network");
   server.calls = seen("end", [], { key: "run-3", status: "finished" });
@@ -472,7 +472,7 @@ test("what was answered when a run broke off is not asked anew", async () => {
   assert.deepEqual([session.state.notice.code, session.state.drafts.c1.approved], ["incomplete", true]);
   server.calls = seen("later", [{ ...done("c1"), state: "claimed" }], { key: "run-2", status: "interrupted" });
   server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
-  await session.look();
+  await session.learnDecisions();
   assert.deepEqual([session.state.drafts, session.state.late, inputs.length], [{}, {}, 2]);
   assert.equal(session.state.notice.code, "interrupted");
   server.calls = seen("end", [done("c1")], { key: "run-3", status: "finished" });
@@ -514,7 +514,7 @@ test("an answer that a killed server didn't keep goes out again by itself", asyn
   await session.decide({ key: "c1" }, { approved: false, reason: "no" });
   server.calls = seen("later", [], { key: "run-2", status: "interrupted" });
   server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
-  await session.look();
+  await session.learnDecisions();
   await new Promise(setImmediate);
   assert.deepEqual(inputs[2].messages.filter(({ toolCallId }) => toolCallId === "card").map(({ content }) => content), ['{"accepted":false,"reason":"no"}']);
 });
@@ -528,7 +528,7 @@ test("a call that was decided when the server was killed is not taken back with 
   await session.decide({ key: "c1" }, { approved: true });
   server.calls = seen("later", [{ ...done("c1"), state: "claimed" }], { key: "run-2", status: "interrupted" });
   server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
-  await session.look();
+  await session.learnDecisions();
   await session.retry();
   assert.deepEqual(inputs[2].messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id)), ["c1"]);
 });

@@ -21,7 +21,7 @@ from agui_gate.core.audit import Event, Head
 from agui_gate.core.principals import owner_key
 from agui_gate.core.visible_text import visible
 from agui_gate.extra_loader import load
-from agui_gate.protocol.approval_records import record
+from agui_gate.protocol.cards import record
 from agui_gate.stores.audit import AuditStore, Part
 
 PAGE = 500

@@ -31,7 +31,7 @@ from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
 from agui_gate.extras.copilotkit import views
 from agui_gate.extras.suggestions import without_tools
 from agui_gate.http.auth import caller_of
-from agui_gate.http.error_responses import on_own_error
+from agui_gate.http.exception_handlers import on_own_error
 from agui_gate.http.request_body import decoded, run_input
 from agui_gate.http.runs import begun_before, stream
 from agui_gate.http.server import HttpServer

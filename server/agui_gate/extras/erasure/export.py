@@ -14,8 +14,8 @@ from agui_gate.extras.audit.verification import all_events
 from agui_gate.extras.erasure.names import LOGIN, Name, erased_event, erased_record
 from agui_gate.extras.erasure.tables import TABLES, rows_page
 from agui_gate.extras.erasure.trail import records_of
-from agui_gate.protocol.approval_records import record as view
 from agui_gate.protocol.cards import iso
+from agui_gate.protocol.cards import record as view
 from agui_gate.stores.base import Thread, ThreadHead
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sql.reasons import MEMBER

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import msgspec
 
-from agui_gate.core import result_texts
+from agui_gate.approvals.expiry import with_result
 from agui_gate.core.approvals import SEPARATOR, State
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.json_text import parse_object
@@ -103,7 +103,7 @@ class Desk:
         if record is None:
             raise NotFound("There is no such approval.")
         decision = record.decision
-        shown = result_texts.with_output(record).output
+        shown = with_result(record).output
         return {
             **_call_view(call),
             "arguments": parse_object(record.effective_arguments) or {},

@@ -50,7 +50,7 @@ class Told(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a call, as a stream says it. ``metadata``: what the ledger says of it (`approval_records`)."""
+    """The result of a call, as a stream says it. ``metadata``: what the ledger says of it (`cards.metadata`)."""
 
     call_id: str
     message_id: str

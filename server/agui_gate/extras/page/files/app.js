@@ -118,7 +118,7 @@ const inbox = createInboxPanel(
   },
 );
 const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), knownOf: (agent) => knownOf(agents, agent) });
-const watch = createPoller({ look: session.look, waits: session.waits, isVisible });
+const watch = createPoller({ look: session.learnDecisions, waits: session.waits, isVisible });
 const lists = createPoller({ look: lookAtList, waits: () => news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
 
 let before = session.state;

@@ -1,17 +1,27 @@
 /**
- * What a page learns of decisions and runs elsewhere. `look` of session.js reads the thread's calls; what was seen of it
- * last is here, so that only news is acted on. Pure.
+ * How a page learns of decisions and runs elsewhere: `readChanges` reads the calls of the open thread and compares them
+ * with what was seen of it last, so that only news is acted on. poll.js says how often; session.js shows what is new.
  */
 
 const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced }) => [id, state, replaced])]);
 
-export function createElsewhere() {
+/** `api` is the module of that name (or a stand-in). */
+export function createElsewhere(api) {
   let mark = null; // of the thread as it was seen last
   let busy = false; // whether something was at work on it then
   let key = null; // of its run then
   let followed = null; // the key of what was followed last
 
+  /** Whether something is at work that was not followed yet. A decision, and another process, stream nothing here. */
+  const isNew = (run) => run?.status === "running" && run.key !== followed;
+
   return {
+    isNew,
+    /** The thread with its calls, if something was decided or said elsewhere since it was seen last; else null. Throws what the server answers. */
+    async readChanges(threadId) {
+      const thread = await api.getCalls(threadId);
+      return markOf(thread) === mark && !isNew(thread.run) ? null : thread;
+    },
     see(thread) {
       mark = markOf(thread);
       busy = thread.run?.status === "running";
@@ -20,9 +30,6 @@ export function createElsewhere() {
     /** Whether it was ever seen. */
     knows: () => mark !== null,
     isBusy: () => busy,
-    isSame: (thread) => markOf(thread) === mark,
-    /** Whether something is at work that was not followed yet. A decision, and another process, stream nothing here. */
-    isNew: (run) => run?.status === "running" && run.key !== followed,
     /** Whether it has another run by now. */
     isOther: (run) => run.key !== key,
     follows(next) {

@@ -17,7 +17,7 @@ import { createUnsaid } from "./unsaid.js";
  */
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, knownOf = () => ({}) }) {
   let state = initialState();
-  const [elsewhere, unsaid] = [createElsewhere(), createUnsaid()];
+  const [elsewhere, unsaid] = [createElsewhere(api), createUnsaid()];
   let streamed = null; // the key of the run whose events came here last
   let begun = null; // the same, but null where the last one was refused
   let redo = async () => {}; // what Retry does
@@ -61,7 +61,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return; // The person has moved on to another thread.
     abort = null;
-    await learn(sent.length > 0);
+    await readOutcomes(sent.length > 0);
   }
 
   async function stream(body, controller) {
@@ -75,7 +75,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   /** Send what is decided: all of it, or (with `partial`) what is decided so far. */
   async function sendDecisions({ partial = false } = {}) {
     if (!isReady(state, partial)) return;
-    await look().catch(() => {}); // what was decided elsewhere meanwhile is shown, and needs no answer any more
+    await learnDecisions().catch(() => {}); // what was decided elsewhere meanwhile is shown, and needs no answer any more
     if (isReady(state, partial)) await tell();
   }
 
@@ -90,9 +90,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     await run([...resume, ...left.resume], [...sent, ...left.sent], { before, said });
   }
 
-  /** As `look`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere, and ran. */
-  async function lookAndSend() {
-    const changed = await look();
+  /** As `learnDecisions`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere, and ran. */
+  async function learnDecisionsAndSend() {
+    const changed = await learnDecisions();
     if (changed && isReady(state) && !isAwaited(state)) void tell(unanswered(state).at(-1));
     return changed;
   }
@@ -128,7 +128,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       await sendDecisions();
     },
     sendDecisions,
-    look: lookAndSend,
+    learnDecisions: learnDecisionsAndSend,
     /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
     waits: () => !state.run && (elsewhere.isBusy() || openAsks(state).length > 0 || isAwaited(state)),
     /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
@@ -168,7 +168,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       const notice = isLost({ notice: ended }) ? ended : (said ?? ended);
       take({ ...next, notice });
       if (notice && notice === ended && state.notice === ended) redo = isLost(state) ? goOn : () => retryRun([], []);
-      if (elsewhere.isNew(thread.run)) await follow(thread.run.key);
+      if (elsewhere.isNew(thread.run)) await followRun(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
       [redo, begun] = [() => load(threadId), null];
@@ -183,15 +183,15 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   }
 
   /** See whether something was decided or said elsewhere, and show it: true if so. Throws what the server answers. */
-  async function look() {
+  async function learnDecisions() {
     const { threadId } = state;
     if (state.run || state.messages.length === 0) return false;
-    const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && isKnown() ? null : Promise.reject(error)));
-    if (state.threadId !== threadId || state.run || (seen && elsewhere.isSame(seen) && !elsewhere.isNew(seen.run))) return false;
-    if (!seen) return forget(threadId);
+    const seen = await elsewhere.readChanges(threadId).catch((error) => (error.code === "not_found" && isKnown() ? "gone" : Promise.reject(error)));
+    if (state.threadId !== threadId || state.run || !seen) return false;
+    if (seen === "gone") return forget(threadId);
     elsewhere.see(seen);
     set(learnCalls(state, seen.calls));
-    if (elsewhere.isNew(seen.run)) void follow(seen.run.key);
+    if (elsewhere.isNew(seen.run)) void followRun(seen.run.key);
     else await load(threadId);
     return true;
   }
@@ -211,19 +211,19 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   }
 
   /** After a run: what the ledger says of its calls; without it they are shown as the run told them. And what began since. */
-  async function learn(answered = false) {
+  async function readOutcomes(answered = false) {
     const { threadId } = state;
     const seen = await api.getCalls(threadId).catch(() => null);
     if (!seen || state.threadId !== threadId || state.run) return;
     const isElsewhere = seen.run && seen.run.key !== streamed && (streamed || (answered && elsewhere.isOther(seen.run)));
     elsewhere.see(seen);
     set(learnCalls(state, seen.calls));
-    if (elsewhere.isNew(seen.run)) await follow(seen.run.key);
+    if (elsewhere.isNew(seen.run)) await followRun(seen.run.key);
     else if (isElsewhere) await load(threadId); // and is over by now
   }
 
   /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
-  async function follow(key) {
+  async function followRun(key) {
     elsewhere.follows(key);
     begun = streamed = key;
     const controller = (abort = new AbortController());
@@ -242,7 +242,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     abort = null;
     if (isLost(state)) redo = goOn;
     take(state.run ? { ...atRest(state), run: null } : state);
-    await learn();
+    await readOutcomes();
     if (broken) elsewhere.lost(key);
   }
 }

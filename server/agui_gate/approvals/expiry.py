@@ -1,17 +1,20 @@
-"""Marks approvals as expired when their time is over, even if nobody reads them.
+"""Expires approvals when their time is over, even if nobody reads them, and gives them their result.
 
 The store says when the next one expires, and is asked again then; in between every `LOOK_SECONDS`, for approvals that
-other processes have added. All processes of a store do this; what expires is written once. Only the state is written:
-the result is `result_texts.with_output`.
+other processes have added. All processes of a store do this; what expires is written once. Only the state is written.
+Whoever reads a record gives it the result that belongs to the state: `with_result`.
 """
 
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
 import structlog
 
 from agui_gate import log_events
+from agui_gate.core import result_texts
+from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.errors import AguiGateError
 
 if TYPE_CHECKING:
@@ -24,6 +27,16 @@ STEP_SECONDS = 0.5
 """Seconds for one step where much is overdue. Others have their turn then, and it goes on with the next one."""
 
 log = structlog.get_logger("agui_gate.engine")
+
+
+def with_result(approval: Approval) -> Approval:
+    """Returns ``approval`` with a result. In every final state it has one: what the store has, else the text of the
+    state, as for those that expired; else that its outcome is unknown.
+    """
+    if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:
+        return approval
+    state = State.UNKNOWN if approval.state in (State.DONE, State.FAILED) else approval.state
+    return msgspec.structs.replace(approval, output=result_texts.closed(state))
 
 
 class ExpiryJob:

@@ -1,4 +1,7 @@
-"""Errors as the one shape of docs/errors.md: ``{"error": {"code": …, "message": …}}``."""
+"""Handlers of exceptions: each error as the one shape of docs/errors.md, ``{"error": {"code": …, "message": …}}``.
+
+Which status an error has is said by its class (`agui_gate.errors`).
+"""
 
 import structlog
 from starlette.exceptions import HTTPException
