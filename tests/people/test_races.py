@@ -1,24 +1,25 @@
 """Approvers, deputies, the asker, an emergency, an expiry, a revoke, a freeze and a stop at once, on two servers: there
-is one end, and never without the persons.
+is one end, and never without the persons. Then calls that a standing grant lets go, while it is revoked.
 """
 
 import asyncio
 import json
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from agui_gate import Principal
+from agui_gate import Grant, Principal
 from agui_gate.core.freezes import Freeze
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk
-from tests.product.inprocess import request
+from tests.product.inprocess import Answer, request, run, run_body, user
 from tests.stores.support import Clock
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +38,10 @@ PEOPLE = {
 ALARM: dict[str, Any] = {"break_glass": True, "reason": "The till burns."}
 FREEZE = Freeze(tool="refund")
 HOUR = 3_600_000
-ENDS = {"done", "rejected", "expired", "cancelled", "pending"}
+ENDS = {"done", "failed", "rejected", "expired", "cancelled", "pending"}
+"""``failed``: it was stopped between the claim and its tool, which hasn't run then."""
+TIMES = 2
+"""Calls that a grant lets go in a race."""
 
 
 class Race:
@@ -78,6 +82,8 @@ class Race:
             "ben is back": lambda: self.revoke("ben", deputies[1]),
             "zoe breaks the glass": lambda: self.desk.decide("zoe", approval_id, **ALARM),
             "freeze": self.freeze,
+            "cat's token is revoked": lambda: self.lose_token("cat", approval_id),
+            "dan leaves finance": lambda: self.lose_role("dan", approval_id),
         }
         names = chance.sample(sorted(acts), chance.randrange(2, 8))
         if chance.random() < 0.5:
@@ -88,10 +94,28 @@ class Race:
         bad = [answer.body for answer in answers if answer is not None and answer.status in {500, 502, 503} - stopped]
         assert bad == [], names
         end = await self.judged(approval_id, thread, names)
+        await self.restore()
+        return end
+
+    async def restore(self) -> None:
+        """As it was before the round."""
         await self.stores[0].freeze(FREEZE, lift=True)
         for each in await self.stores[0].deputies().find("tenant", "acme"):
             await self.stores[0].deputies().remove(each.id, "ops")
-        return end
+        for desk in self.desks:
+            desk.people.update(PEOPLE)
+
+    async def lose_token(self, who: str, approval_id: str) -> None:
+        """From then on they are nobody."""
+        for desk in self.desks:
+            desk.people[who] = None
+        assert (await self.desk.decide(who, approval_id)).status == 401
+
+    async def lose_role(self, who: str, approval_id: str) -> None:
+        """From then on they are no approver; what they agreed to before, they agreed to."""
+        for desk in self.desks:
+            desk.people[who] = Principal(who, "acme", ("approver",))
+        assert (await self.desk.decide(who, approval_id)).status in {403, 404, 409}
 
     async def name(self, absent: str) -> str:
         until = datetime.fromtimestamp(self.clock() / 1000 + 7200, UTC).isoformat()
@@ -119,6 +143,7 @@ class Race:
         ends = [event.kind for event in events if event.kind in ENDS]
         assert record["state"] in ENDS, names
         assert len(ran) == (record["state"] == "done"), (names, record["state"])
+        assert record["state"] != "failed" or "stop" in names or not names, names
         assert len(ends) == (record["state"] != "pending"), (names, ends)
         if ran:
             self.check_persons(events, names)
@@ -146,26 +171,129 @@ class Race:
         assert len({PEOPLE[name].person if name in PEOPLE else name for name in rights} - editor) >= 2, names
 
     async def trail(self, thread: str) -> list[Any]:
+        """The events of ada's thread."""
         page = await self.stores[0].read_events(limit=1000, principal="acme\x1fada", thread_id=thread)
         return list(page.events)
+
+
+class GrantRace(Race):
+    """Calls of three threads by one grant of ``TIMES`` uses, while people decide, revoke, freeze and stop."""
+
+    async def round(self, number: int) -> str:
+        chance, first = self.chance, f"g{number}"
+        self.thread, self.claimed_when_frozen = first, None
+        self.by_grant_when_revoked: int | None = None
+        answer = await self.desk.decide("ben", await self.desk.ask("ada", thread=first), grant={"scope": "arguments"})
+        assert answer.json()["state"] == "done", answer.body
+        self.grant_id = answer.json()["grant"]
+        self.threads = [f"{first}-{n}" for n in range(3)]
+        acts: dict[str, Any] = {
+            "revoke": lambda: self.revoke_grant("ada"),
+            "ben revokes": lambda: self.revoke_grant("ben"),
+            "freeze": self.freeze,
+            "expiry": self.expire,
+            "cat": lambda: self.decide_all("cat"),
+            "ada says no": lambda: self.decide_all("ada", approved=False),
+            "ben leaves finance": lambda: self.leave("ben"),
+            "stop": lambda: self.desk.post("ada", f"/threads/{self.threads[0]}/cancel", {}),
+        }
+        names = chance.sample(sorted(acts), chance.randrange(1, 5))
+        # The order in which they begin is by chance, and some wait for a few steps of the loop.
+        racers = [self.later(acts[name], chance.choice([0, 40, 80, 160, 320])) for name in names]
+        racers += [self.later(partial(self.call, thread), chance.choice([0, 0, 40])) for thread in self.threads]
+        chance.shuffle(racers)
+        await asyncio.gather(*racers)
+        ends = await self.judged_all(names)
+        await self.restore()
+        await self.revoke_grant("ada")
+        return chance.choice(sorted(ends))
+
+    @staticmethod
+    async def later(act: Any, steps: int) -> None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        await act()
+
+    async def call(self, thread: str) -> Answer:
+        return await run(self.desk.app, run_body(thread, user("refund")), headers={"authorization": "ada"})
+
+    async def leave(self, who: str) -> None:
+        for desk in self.desks:
+            desk.people[who] = Principal(who, "acme", ("approver",))
+
+    async def decide_all(self, who: str, *, approved: bool = True) -> None:
+        waiting = (await self.desk.get(who, "/approvals")).json()["approvals"]
+        await asyncio.gather(*(self.desk.decide(who, one["id"], approved) for one in waiting))
+
+    async def revoke_grant(self, who: str) -> None:
+        """After it has answered, the grant lets nothing go."""
+        path = f"/grants/{self.grant_id}"
+        gone = await request(self.desk.app, "DELETE", path, headers={"authorization": who})
+        assert gone.status in {200, 404}, gone.body
+        if self.by_grant_when_revoked is None:
+            self.by_grant_when_revoked = len(self.by_grant(await self.events()))
+
+    async def freeze(self) -> None:
+        await self.chance.choice(self.stores).freeze(FREEZE)
+        self.claimed_when_frozen = [event.kind for event in await self.events()].count("claimed")
+
+    async def events(self) -> list[Any]:
+        return [event for thread in self.threads for event in await self.trail(thread)]
+
+    def by_grant(self, events: list[Any]) -> list[Any]:
+        return [event for event in events if event.kind == "approved" and self.grant_id in event.body]
+
+    async def judged_all(self, names: list[str]) -> set[str]:
+        """Holds what happened to all calls against the promises; returns how they ended."""
+        events, ended = await self.events(), set()
+        by_grant = self.by_grant(events)
+        assert all((event.way, event.by) == ("grant", "ben") for event in by_grant), names
+        assert len(by_grant) <= TIMES, names
+        assert self.by_grant_when_revoked in (None, len(by_grant)), names
+        assert self.claimed_when_frozen in (None, [event.kind for event in events].count("claimed")), names
+        self.claimed_when_frozen = None  # it is about all of them
+        for thread in self.threads:
+            for approval_id in {event.approval_id for event in events if event.thread_id == thread}:
+                ended.add(await self.judged(approval_id, thread, []))
+        return ended
+
+    @staticmethod
+    def check_persons(events: list[Any], names: list[str]) -> None:
+        """One approver said yes: to this call, or beforehand."""
+        (approved,) = [event for event in events if event.kind == "approved"]
+        assert approved.by in {"ben", "cat"}, names
 
 
 def _store(kind: str, place: str, clock: Clock) -> FullStore:
     return SQLiteStore(place, clock=clock) if kind == "sqlite" else PostgresStore(place, clock=clock)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-@pytest.mark.parametrize("rounds", [25, pytest.param(2_000, marks=pytest.mark.spare)])
-async def test_approvers_deputies_an_emergency_and_everything_else(
-    kind: str, rounds: int, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    place = str(tmp_path / "store.db") if kind == "sqlite" else str(request.getfixturevalue("tables"))
+async def _race(kind: str, place: str, race_of: type[Race], rounds: int, **gate: Any) -> set[str]:
+    """Returns how the calls of so many rounds ended."""
     clock, chance, ends = Clock(), Random(rounds), set()
-    options: dict[str, Any] = {"approvers": "finance", "needs": 2, "editable": ["amount"], "expires_after": 3600}
+    gate |= {"approvers": "finance", "editable": ["amount"], "expires_after": 3600}
     async with AsyncExitStack() as opened:
         stores = [_store(kind, place, clock) for _ in range(2)]
-        desks = [await opened.enter_async_context(Desk(dict(PEOPLE), **options).open(store)) for store in stores]
-        race = Race(desks, stores, clock, chance)
+        desks = [await opened.enter_async_context(Desk(dict(PEOPLE), **gate).open(store)) for store in stores]
+        race = race_of(desks, stores, clock, chance)
         for number in range(rounds):
             ends.add(await race.round(number))
+    return ends
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[str, str]:
+    kind = str(request.param)
+    return kind, str(tmp_path / "store.db") if kind == "sqlite" else str(request.getfixturevalue("tables"))
+
+
+@pytest.mark.parametrize("rounds", [25, pytest.param(2_000, marks=pytest.mark.spare)])
+async def test_approvers_deputies_an_emergency_and_everything_else(place: tuple[str, str], rounds: int) -> None:
+    ends = await _race(*place, Race, rounds, needs=2)
     assert ends >= {"done", "rejected", "expired", "pending"}
+
+
+@pytest.mark.parametrize("rounds", [12, pytest.param(2_000, marks=pytest.mark.spare)])
+async def test_calls_by_a_grant_its_revocation_and_everything_else(place: tuple[str, str], rounds: int) -> None:
+    ends = await _race(*place, GrantRace, rounds, grants=[Grant.arguments(times=TIMES)])
+    assert ends >= {"done", "pending"}
