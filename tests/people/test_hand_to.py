@@ -45,6 +45,15 @@ async def test_a_colleague_is_named(store: FullStore) -> None:
         assert told(await hand(desk, "ben", approval_id, "dan")) == (422, "approval_refused")
 
 
+async def test_the_trail_says_which_way() -> None:
+    async with Desk(PEOPLE, approvers="finance").open() as desk:
+        path = f"/approvals/{await desk.ask('ada')}/hand-to"
+        for body, status in [({"to": "cat", "way": "shell"}, 200), ({"to": "ben2", "way": "card"}, 422)]:
+            assert (await desk.post("ben", path, body)).status == status
+        (event,) = [event for event in await desk.trail() if event.kind == "handed_to"]
+        assert (event.by, event.way) == ("ben", "shell")
+
+
 async def test_it_gives_no_right() -> None:
     async with Desk(PEOPLE, approvers="finance").open() as desk:
         approval_id = await desk.ask("ada")

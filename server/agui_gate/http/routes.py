@@ -53,6 +53,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         Route("/threads/{id:path}", later(lambda: of.threads.delete), methods=["DELETE"]),
         ExtraRoutes(server, "people.deputy_routes", "/deputies", "/approvals"),
         ExtraRoutes(server, "people.grant_routes", "/grants"),
+        ExtraRoutes(server, "people.me", "/me"),
         ExtraRoutes(server, "audit.routes", "/audit"),
         ExtraRoutes(server, "copilotkit.routes", "/copilotkit"),
         ExtraRoutes(server, "components.assets", "/components"),

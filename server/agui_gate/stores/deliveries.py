@@ -131,7 +131,7 @@ class DeliveryStore(Protocol):
         """
         ...
 
-    async def hand_to(self, approval_id: str, to: str, by: str) -> Stepped | None:
+    async def hand_to(self, approval_id: str, to: str, by: str, way: str = "http") -> Stepped | None:
         """Says in the record, in the trail and in a notice that ``by`` has handed a call to a colleague. All of it is
         one transaction. Returns None if it waits no more.
         """

@@ -9,14 +9,15 @@ from agui_gate.core.deputies import Deputy, Side
 class DeputyStore(Protocol):
     """Who decides in the place of whom. What is over is forgotten."""
 
-    async def add(self, wanted: Deputy) -> Deputy:
-        """Saves who is named, and says so in the trail; returns it with its time. Raises `InvalidRequest`, see
-        `core.deputies.check_named`: of several who are named at once, each is held against those before.
+    async def add(self, wanted: Deputy, way: str = "http") -> Deputy:
+        """Saves who is named, and says so in the trail, with the way; returns it with its time. Raises
+        `InvalidRequest`, see `core.deputies.check_named`: of several who are named at once, each is held against those
+        before.
         """
         ...
 
-    async def remove(self, deputy_id: str, by: str) -> bool:
-        """Ends one, and says in the trail that ``by`` did so. Durable before it returns; no call is claimed by it after
+    async def remove(self, deputy_id: str, by: str, way: str = "http") -> bool:
+        """Ends one, and says in the trail that ``by`` did so. Durable before it returns; nobody agrees by it after
         that, by `move` in whichever process. Returns False if there was none.
         """
         ...

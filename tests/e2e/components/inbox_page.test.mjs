@@ -27,6 +27,7 @@ async function open(who, { at = "", before = async () => {}, ...options } = {}) 
   const page = await context.newPage();
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
+  page.on("response", (response) => response.status() === 403 && response.request().method() === "GET" && page.problems.push(`403 ${response.url()}`)); // it knows by /me what it may ask
   await before(page);
   await page.goto(`${SERVER}inbox${at}`);
   return page;
@@ -189,8 +190,45 @@ test("a call is handed to a colleague; who may not be is told in the dialog", as
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   assert.deepEqual((await get("ada", `approvals/${asked.id}`)).handed_to, { to: "cat", by: "ben" });
-  await post("ben", `approvals/${asked.id}`, { approved: false });
-  await done(page);
+  const other = await ask("refund D2 20");
+  const cat = await open("cat", { viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  await cat.getByText("Handed to you by colleagues: 1.").waitFor();
+  await line(cat, other).waitFor();
+  await cat.getByLabel("Whose").selectOption("handed");
+  await line(cat, other).waitFor({ state: "detached" });
+  await line(cat, asked).waitFor();
+  await looksWell(cat, "handed-to-me-phone-dark");
+  for (const { id } of [asked, other]) await post("ben", `approvals/${id}`, { approved: false });
+  await cat.getByText("Handed to you by colleagues: 1.").waitFor({ state: "detached" });
+  for (const each of [page, cat]) await done(each);
+});
+
+test("in an emergency a call can be rejected, too; what was decided of others' calls is in the history", async () => {
+  const [asked, other] = [await ask("refund G1 20"), await ask("refund G2 20")];
+  const zoe = await open("zoe");
+  await zoe.getByRole("link", { name: "Emergencies" }).click();
+  for (const tab of ["Grants", "Deputies"]) assert.equal(await zoe.getByRole("link", { name: tab }).count(), 0, "none of hers");
+  await zoe.locator(".desk-list > li", { hasText: "G1" }).getByRole("button", { name: "Reject in an emergency …" }).click();
+  const dialog = zoe.getByRole("dialog", { name: "Reject this in an emergency?" });
+  await dialog.getByLabel(/Reason/).fill("It would pay a thief.");
+  await looksWell(zoe, "emergency-reject");
+  await zoe.keyboard.press("Enter");
+  await zoe.getByText("Rejected in an emergency. Everybody concerned is told.").waitFor();
+  const { state, decision } = await get("ada", `approvals/${asked.id}`);
+  assert.deepEqual([state, decision.by, decision.break_glass, decision.reason], ["rejected", "zoe", true, "It would pay a thief."]);
+  await zoe.getByRole("link", { name: "Decided" }).click();
+  const row = zoe.getByRole("listitem").filter({ hasText: "order G1" });
+  await row.getByText(/Rejected · in an emergency · asked by ada/).waitFor();
+  await looksWell(zoe, "decided-of-others");
+  await post("ben", `approvals/${other.id}`, { approved: true });
+  const ben = await open("ben", { at: "#decided", viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  await ben.getByRole("listitem").filter({ hasText: "order G2" }).getByText(/Agreed · asked by ada/).waitFor();
+  assert.equal(await ben.getByText("order G1").count(), 0, "what others decided is not in it");
+  await looksWell(ben, "decided-of-others-phone-dark");
+  await ben.getByRole("listitem").filter({ hasText: "order G2" }).getByRole("link", { name: "What happened" }).click();
+  await ben.waitForURL(`**/audit?approval=${other.id}`);
+  await post("ben", `approvals/${other.id}`, { approved: false });
+  for (const page of [zoe, ben]) await done(page);
 });
 
 test("an emergency has a reason, and whom it concerns sees it at once", async () => {
@@ -242,11 +280,12 @@ test("a deputy is named, decides in the place of who is away, and not any more o
   await row.getByText(`until ${until.slice(11)} on`).waitFor();
   await looksWell(ben, "deputies");
   const dan = await open("dan", { viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  await dan.getByText(/You decide in the place of ben until/).waitFor();
   await line(dan, asked).click();
   await item(dan, asked).getByText(/You decide for ben, who is away until/).waitFor();
   await looksWell(dan, "as-deputy-phone-dark");
   await dan.goto(`${SERVER}inbox#deputies`);
-  await dan.getByText("dan decides in the place of ben").waitFor();
+  await dan.getByText("dan decides in the place of ben").first().waitFor();
   await row.getByRole("button", { name: "End …" }).click();
   await ben.getByRole("dialog", { name: "End this now?" }).getByRole("button", { name: "End it" }).click();
   await ben.getByText("Nobody decides in your place, and you in nobody's.").waitFor();

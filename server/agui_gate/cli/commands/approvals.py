@@ -211,7 +211,7 @@ def hand_to(approval_id: str, to: str, url: str, token: str | None) -> None:
     with RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         name = quote(found.id if found else approval_id, safe="")
-        server.ask("POST", f"/approvals/{name}/hand-to", {"to": to})
+        server.ask("POST", f"/approvals/{name}/hand-to", {"to": to, "way": "shell"})
     click.echo(f"Handed to {short(to, 60)}.")
 
 

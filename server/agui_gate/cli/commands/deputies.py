@@ -59,7 +59,7 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
 @debug_option
 def add(deputy: str, until: str, since: str | None, url: str, token: str | None, as_json: bool) -> None:
     """Name somebody who decides in your place, by the id of their principal."""
-    body = {"deputy": deputy, "until": until} | ({"since": since} if since else {})
+    body = {"deputy": deputy, "until": until, "way": "shell"} | ({"since": since} if since else {})
     with RemoteServer(url, token) as server:
         told = server.ask("POST", "/deputies", body)
     if as_json:
@@ -77,7 +77,7 @@ def add(deputy: str, until: str, since: str | None, url: str, token: str | None,
 def rm(deputy_id: str, url: str, token: str | None) -> None:
     """Remove a deputy: once this has answered, no call is let go by them."""
     with RemoteServer(url, token) as server:
-        server.ask("DELETE", f"/deputies/{quote(deputy_id, safe='')}")
+        server.ask("DELETE", f"/deputies/{quote(deputy_id, safe='')}?way=shell")
     click.echo("Removed.")
 
 

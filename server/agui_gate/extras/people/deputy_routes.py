@@ -6,7 +6,7 @@ deputy; operators do so for all of their tenant.
 
 import secrets
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from starlette.requests import Request
@@ -43,12 +43,14 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deputy: str
     until: str
     since: str | None = None
+    way: Literal["http", "shell"] = "http"
 
 
 class HandedTo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of `POST /approvals/{id}/hand-to`: a colleague's principal."""
 
     to: str
+    way: Literal["http", "shell"] = "http"
 
 
 class DeputyRoutes:
@@ -69,7 +71,7 @@ class DeputyRoutes:
         else:
             who = by.principal.id
             found = [*await store.find("absent", tenant, who), *await store.find("deputy", tenant, who)]
-        return json_response({"deputies": [_view(one) for one in found]})
+        return json_response({"deputies": [deputy_view(one) for one in found]})
 
     async def name(self, request: Request) -> Response:
         """`POST /deputies`: from then on somebody may decide in the place of who asks."""
@@ -90,7 +92,7 @@ class DeputyRoutes:
             since=0 if wanted.since is None else _time("since", wanted.since),
             until=_time("until", wanted.until),
         )
-        return json_response(_view(await store.add(deputy)), 201)
+        return json_response(deputy_view(await store.add(deputy, wanted.way)), 201)
 
     async def remove(self, request: Request) -> Response:
         """`DELETE /deputies/{id}`: once it has answered, no call is let go by them."""
@@ -99,7 +101,8 @@ class DeputyRoutes:
         found = () if store is None else await store.find("id", tenant_of(owner), request.path_params["id"])
         if store is None or by is None or not any(_is_theirs(one, by) for one in found):
             raise NotFound("There is no such deputy.")
-        if not await store.remove(found[0].id, by.principal.id):
+        way = "shell" if request.query_params.get("way") == "shell" else "http"
+        if not await store.remove(found[0].id, by.principal.id, way):
             raise NotFound("There is no such deputy.")
         return json_response({"id": found[0].id, "removed": True})
 
@@ -109,7 +112,7 @@ class DeputyRoutes:
         by = _known(request)
         wanted = _read(await json_value(await self._server.body(request)), HandedTo)
         to = _name(wanted.to, "to")
-        handed = await hand_to(self._server.engine, principal, request.path_params["id"], by, to)
+        handed = await hand_to(self._server.engine, principal, request.path_params["id"], by, to, wanted.way)
         return json_response(
             {"id": handed.id, "state": str(handed.state.public), "handed_to": {"to": to, "by": by.principal.id}}
         )
@@ -155,7 +158,8 @@ def _time(name: str, text: str) -> int:
         raise InvalidRequest(f"'{name}' must be a time, such as 2026-12-01T08:00:00Z.", well_formed=True) from None
 
 
-def _view(deputy: Deputy) -> dict[str, Any]:
+def deputy_view(deputy: Deputy) -> dict[str, Any]:
+    """Returns a deputy as responses have them."""
     return {
         "id": deputy.id,
         "absent": deputy.absent,

@@ -16,7 +16,7 @@ from agui_gate.extras.people.gates import current_terms, find, is_owners, may_se
 from agui_gate.runs.engine import Engine
 
 
-async def hand_to(engine: Engine, owner: str, approval_id: str, by: Caller, to: str) -> Approval:
+async def hand_to(engine: Engine, owner: str, approval_id: str, by: Caller, to: str, way: str = "http") -> Approval:
     """Hands a call to ``to``, a principal's id in the same tenant; returns its record as it is then.
 
     Raises `NotFound`, `MayNotDecide` if this isn't theirs to hand on, or can't be the colleague's to decide, and
@@ -32,7 +32,7 @@ async def hand_to(engine: Engine, owner: str, approval_id: str, by: Caller, to: 
         raise InvalidRequest("This store can't hand calls to anybody.", well_formed=True)
     if approval.people is not None:
         await _check(engine, approval, approval.people, by, to)
-    if await store.deliveries().hand_to(approval_id, to, by.principal.id) is None:
+    if await store.deliveries().hand_to(approval_id, to, by.principal.id, way) is None:
         raise ApprovalRefused("This call is no longer pending.")
     engine.written(approval.principal, approval.thread_id, "approvals")
     return approval

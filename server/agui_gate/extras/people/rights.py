@@ -51,6 +51,7 @@ RIGHTS: dict[tuple[str, str], frozenset[Role]] = {
     ("DELETE", "/deputies/{id}"): _GIVES,
     ("GET", "/grants"): _GIVES,
     ("DELETE", "/grants/{id}"): _GIVES,
+    ("GET", "/me"): _ANYONE,
     ("GET", "/audit"): _ANYONE,
     ("GET", "/threads"): _USER,
     ("GET", "/threads/{id:path}"): _USER,

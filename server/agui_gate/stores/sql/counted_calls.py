@@ -42,15 +42,16 @@ class CountedCalls:
         return [numbers for (numbers,) in _decode(found.rows[0][0])]
 
     def checked(self, terms: Terms, claimed: Approval, at: int) -> Steps[list[Statement]]:
-        """Returns the statements that count a call which is claimed at that time, after a look at the ``terms``. Raises
-        `TermsChanged`, `ApprovalRefused` where it is claimed by a grant that doesn't allow it, and `MayNotDecide` where
-        a deputy agreed who doesn't stand.
+        """Returns the statements that count a call which is claimed at that time, after a look at the ``terms``. A yes
+        that isn't the last one leaves it pending: of that, deputies alone are looked at. Raises `TermsChanged`,
+        `ApprovalRefused` where it is claimed by a grant that doesn't allow it, and `MayNotDecide` where a deputy agreed
+        who doesn't stand.
         """
         if terms.deputies:
             from agui_gate.stores.sql.deputies import check_standing
 
             yield from check_standing(self._variant, terms.deputies, at)
-        if not terms.is_counted:
+        if not terms.is_counted or claimed.is_pending:
             return []
         yield [Statement(self._variant.alone, {"name": f"claims of {place('tenant', claimed)}"})]
         for seen in terms.seen:

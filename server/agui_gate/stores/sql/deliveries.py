@@ -148,9 +148,9 @@ class Deliveries:
         """See `DeliveryStore`."""
         return await self._do("durable", partial(self._sql.take_step, step, tell))
 
-    async def hand_to(self, approval_id: str, to: str, by: str) -> Stepped | None:
+    async def hand_to(self, approval_id: str, to: str, by: str, way: str = "http") -> Stepped | None:
         """See `DeliveryStore`."""
-        return await self._do("durable", partial(self._sql.hand_to, approval_id, to, by))
+        return await self._do("durable", partial(self._sql.hand_to, approval_id, to, by, way))
 
     async def report_orphan(self, orphan: Named) -> Stepped | None:
         """See `DeliveryStore`."""
@@ -262,7 +262,7 @@ class _Operations:
         yield Last(batch)
         return Stepped(approval.principal, approval.thread_id)
 
-    def hand_to(self, approval_id: str, to: str, by: str) -> Steps[Stepped | None]:
+    def hand_to(self, approval_id: str, to: str, by: str, way: str) -> Steps[Stepped | None]:
         values = {"id": approval_id, "kind": "", "after": 0}
         lock, end, found, _ = yield [Statement(text, values) for text in self._look]
         approval = self._ledger.approvals(found)[0] if lock.rows else None
@@ -272,7 +272,7 @@ class _Operations:
         people = msgspec.structs.replace(approval.people or _ANYBODY, handed_to=to, handed_by=by)
         if people != approval.people:
             told = canonical({"to": [to]})
-            happened = msgspec.structs.replace(audit.about(approval, "handed_to"), by=by, way="http", body=told)
+            happened = msgspec.structs.replace(audit.about(approval, "handed_to"), by=by, way=way, body=told)
             after = msgspec.structs.replace(approval, people=people)
             yield Last(
                 [

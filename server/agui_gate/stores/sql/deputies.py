@@ -56,19 +56,19 @@ class Deputies:
     def __init__(self, do: _Do, variant: Variant, trail: Trail) -> None:
         self._do, self._variant, self._trail = do, variant, trail
 
-    async def add(self, wanted: Deputy) -> Deputy:
+    async def add(self, wanted: Deputy, way: str = "http") -> Deputy:
         """See `DeputyStore`."""
-        return await self._do("durable", partial(self._add, wanted))
+        return await self._do("durable", partial(self._add, wanted, way))
 
-    async def remove(self, deputy_id: str, by: str) -> bool:
+    async def remove(self, deputy_id: str, by: str, way: str = "http") -> bool:
         """See `DeputyStore`."""
-        return await self._do("durable", partial(self._remove, deputy_id, by))
+        return await self._do("durable", partial(self._remove, deputy_id, by, way))
 
     async def find(self, side: Side, tenant: str, value: str = "") -> Sequence[Deputy]:
         """See `DeputyStore`."""
         return await self._do("read", partial(_find, side, tenant, value))
 
-    def _add(self, wanted: Deputy) -> Steps[Deputy]:
+    def _add(self, wanted: Deputy, way: str) -> Steps[Deputy]:
         yield [Statement(self._variant.alone, {"name": LOCK})]
         known = yield from _read("tenant", wanted.tenant, "")
         (clock,) = yield [Statement("SELECT :now")]
@@ -78,15 +78,15 @@ class Deputies:
         row = msgspec.structs.asdict(named) | {"of_tenant": named.tenant, "body": _text(named)}
         row = {name: row[name] for name in ("id", "of_tenant", "absent", "deputy", "since", "until", "body")}
         yield [Statement(_FORGET), Statement(_ADD, row)]
-        yield from add(self._variant, self._trail, _happened("deputy_named", named, named.absent))
+        yield from add(self._variant, self._trail, _happened("deputy_named", named, named.absent, way))
         return named
 
-    def _remove(self, deputy_id: str, by: str) -> Steps[bool]:
+    def _remove(self, deputy_id: str, by: str, way: str) -> Steps[bool]:
         _, found = yield [Statement(self._variant.alone, {"name": LOCK}), Statement(_ONE, {"id": deputy_id})]
         (gone,) = yield [Statement(_REMOVE, {"id": deputy_id})]
         if not gone.changed:
             return False
-        yield from add(self._variant, self._trail, _happened("deputy_removed", _decode(found.rows[0][0]), by))
+        yield from add(self._variant, self._trail, _happened("deputy_removed", _decode(found.rows[0][0]), by, way))
         return True
 
 
@@ -109,7 +109,7 @@ def _read(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
     return sorted(deputies, key=lambda one: (one.since, one.absent, one.id))
 
 
-def _happened(kind: audit.Kind, deputy: Deputy, by: str) -> audit.Happened:
+def _happened(kind: audit.Kind, deputy: Deputy, by: str, way: str) -> audit.Happened:
     body: dict[str, str | int | list[str]] = {"deputy": deputy.id, "to": deputy.deputy, "absent": deputy.absent}
     body["since"], body["until"] = deputy.since, deputy.until
     if kind == "deputy_named":  # who gave what
@@ -120,7 +120,7 @@ def _happened(kind: audit.Kind, deputy: Deputy, by: str) -> audit.Happened:
         thread_id="",
         approval_id="",
         by=by,
-        way="http",
+        way=way,
         body=canonical(body),
     )
 

@@ -250,7 +250,7 @@ class Ledger:
                 row["decision"], happened = None, (audit.agreed(approval, move.decision, move.run_key or ""),)
         told = yield from _with_reasons(move, happened)
         batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, told, [after])]
-        if move.terms is not None and after.state is State.CLAIMED:
+        if move.terms is not None:
             from agui_gate.stores.sql.counted_calls import CountedCalls
 
             batch += yield from CountedCalls(self.variant).checked(move.terms, after, at)

@@ -110,6 +110,12 @@ export async function decidedPage(cursor = null) {
   return { rows: approvals, next };
 }
 
+/** Who uses the page, which routes are open to them, and whose deputies they are. */
+export const whoAmI = async () => (await call("me")).json();
+
+/** What a person did, from the audit trail, the latest first: `{entries, next_cursor}`. */
+export const doneBy = async (person, cursor = null) => (await call(`audit?format=json&limit=50&person=${encodeURIComponent(person)}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`)).json();
+
 /** The standing grants that this person may see. */
 export async function grantsPage() {
   const { grants = [] } = await (await call("grants")).json();

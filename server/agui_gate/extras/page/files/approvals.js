@@ -3,7 +3,7 @@
  * what is granted, and who decides in whose place. The elements do what is about one call; here is what is about many.
  */
 
-import { decidedPage, deputiesPage, emergenciesPage, grantsPage, revokeGrant } from "./api.js";
+import { decidedPage, deputiesPage, doneBy, emergenciesPage, grantsPage, revokeGrant, whoAmI } from "./api.js";
 import { at, say, words } from "./approvalwords.js";
 import { actionsOf, addActions, emergencyRow, handOn, whatOf } from "./colleagues.js";
 import { defineAguiGate } from "./components/agui-gate.js";
@@ -17,6 +17,7 @@ import { askToken, isOurs, keyList, setUpDesk, turnTheme } from "./desk.js";
 import { confirm, show } from "./dialogs.js";
 import { h } from "./dom.js";
 import { grantRow } from "./grantrows.js";
+import { decidedOf, givenTo, isHandedTo, isOpen, othersRow } from "./mine.js";
 import { readToken } from "./storage.js";
 
 defineAguiGate();
@@ -32,19 +33,22 @@ const KINDS = {
   decided: { read: decidedPage, empty: "nothingDecided", row: decidedRow },
   grants: { read: grantsPage, empty: "nothingGranted", row: grantRow(revoke) },
   deputies: { read: deputiesPage, empty: "noDeputies", row: deputyRow(changed) },
+  others: { read: othersPage, empty: "noneOfOthers", row: othersRow }, // below what was decided of one's own
 };
-const TABS = ["waiting", ...Object.keys(KINDS)];
+const TABS = ["waiting", "emergencies", "decided", "grants", "deputies"];
+const NEEDS = { grants: "GET /grants", deputies: "GET /deputies" };
 const FILTERS = {
   tool: ({ record }) => record.tool,
   agent: ({ record }) => record.agent ?? "",
   asker: ({ record }) => record.asker ?? "",
-  whose: ({ record }) => (record.thread === null ? "others" : "mine"),
+  whose: ({ record }) => (isHandedTo(me, record) ? "handed" : record.thread === null ? "others" : "mine"),
 };
 const filters = { tool: "", agent: "", asker: "", whose: "" };
 const lists = createLists(KINDS, draw);
 let waits = { count: 0, more: false };
 let told = "";
 let drawActions = () => {};
+let me = null; // who uses the page, as the server knows them; null: not known yet
 let looking = null; // the timer of the next look for emergencies
 
 // The address says what is shown: a tab, or one call (`#apr_…`) above what waits.
@@ -61,7 +65,7 @@ const linked = () => (place().startsWith("apr_") ? place() : null);
 
 const entries = () => gate()?.ledger?.entries() ?? [];
 const picked = () => entries().filter((entry) => inbox().picked.has(entry.id) && isWaiting(entry));
-const isShown = (name) => name !== "emergencies" || tab() === name || lists.count(name) > 0;
+const isShown = (name) => tab() === name || (name === "emergencies" ? lists.count(name) > 0 : !NEEDS[name] || isOpen(me, NEEDS[name]));
 
 /** Which calls are shown. A new function each time, so that the list sees that it is another one. */
 function choose(name, value) {
@@ -88,13 +92,15 @@ function draw() {
       <agui-gate base="./" send look="10" .getToken=${readToken} @agui-problem=${problem} @agui-count=${counted} @agui-decided=${decided} @agui-pick=${draw}>
         ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()}><div slot="after" class="card-actions">${actionsOf(gate()?.ledger?.entry(linked()), changed)}</div></agui-confirm-card></section>` : nothing}
         <section ?hidden=${current !== "waiting"}>
+          ${givenTo(me, entries())}
           ${choices()}
           <agui-inbox picks chats @agui-open-chat=${({ detail }) => (location.href = `./#t=${encodeURIComponent(detail.thread)}`)}><h2 slot="title">${words.waiting}${waits.count > 0 ? ` (${count})` : ""}</h2></agui-inbox>
           ${several()}
         </section>
       </agui-gate>
       ${current === "waiting" ? nothing : html`<section><h2>${words[current]}</h2>${lists.view(current)}
-        ${current === "deputies" ? html`<button class="button plain" type="button" @click=${() => addDeputy(changed)}>${words.addDeputy}</button>` : nothing}</section>`}
+        ${current === "deputies" ? html`<button class="button plain" type="button" @click=${() => addDeputy(changed)}>${words.addDeputy}</button>` : nothing}
+        ${current === "decided" && isOpen(me, "GET /audit") ? html`<h2>${words.othersDecided}</h2>${lists.view("others")}` : nothing}</section>`}
       <p class="desk-told" role="status">${told}</p>
     </main>`, element("#page"));
   drawActions();
@@ -164,12 +170,33 @@ async function revoke(id) {
   await lists.load("grants");
 }
 
-const load = () => void (KINDS[tab()] && lists.load(tab()));
+/** What this person decided of others' calls. */
+async function othersPage(cursor) {
+  me ??= await whoAmI();
+  return decidedOf(me, await doneBy(me.person, cursor));
+}
+
+function load() {
+  for (const name of tab() === "decided" ? ["decided", "others"] : [tab()]) if (KINDS[name]) void lists.load(name);
+}
+
+/** Learn who uses the page: what may be offered to them. Resolves to the code of what is wrong, or null. */
+async function learn() {
+  try {
+    me = await whoAmI();
+  } catch ({ code }) {
+    return code;
+  }
+  draw();
+  return null;
+}
 
 /** Look whether something may be decided in an emergency, and go on as long as the person may do that at all. */
 async function lookForEmergencies() {
   clearTimeout(looking);
-  const code = document.hidden ? null : await lists.load("emergencies");
+  let code = me ? null : await learn();
+  if (me && !me.break_glass) return;
+  if (me && !document.hidden) code = await lists.load("emergencies");
   if (code === null || code === "network") looking = setTimeout(lookForEmergencies, LOOK);
 }
 
@@ -187,13 +214,14 @@ async function changed(said) {
   told = said;
   decided();
   gate().retry();
+  await learn();
   await Promise.all([...new Set(["emergencies", tab()])].map((name) => lists.isKnown(name) && lists.load(name)));
 }
 
 /** Decided here: the list of that is read anew when it is looked at. */
 function decided() {
   if (tab() === "decided") return load();
-  lists.forget("decided");
+  for (const name of ["decided", "others"]) lists.forget(name);
   draw();
 }
 
@@ -218,6 +246,7 @@ addEventListener("hashchange", () => {
 });
 document.addEventListener("keydown", pressed);
 setUpDesk(words, () => {
+  me = null;
   gate().retry();
   load();
   void lookForEmergencies();

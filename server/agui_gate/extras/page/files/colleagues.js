@@ -18,7 +18,7 @@ export const whatOf = ({ tool, message, ...call }) => `${humanize(tool)} · ${me
 
 /** Whether somebody may hand it on, as far as that is known: the server asks for a principal, and those have an asker. */
 const mayHandOn = ({ asker, you }) => Boolean(asker) && (!you || you.may.some((what) => what !== "break_glass"));
-const mayBreakGlass = ({ you, frozen }) => !frozen && Boolean(you?.may.includes("break_glass"));
+const mayBreakGlass = ({ you }) => Boolean(you?.may.includes("break_glass"));
 
 /** Buttons for a call that waits; `then(what came of it)` is told once the server has done it. */
 export function actionsOf(entry, then) {
@@ -26,7 +26,8 @@ export function actionsOf(entry, then) {
   const { record } = entry;
   return [
     mayHandOn(record) ? html`<button class="button plain small" type="button" @click=${() => handOn(record, then)}>${words.handOn}</button>` : nothing,
-    mayBreakGlass(record) ? html`<button class="button plain small danger" type="button" @click=${() => breakGlass(record, then)}>${words.breakGlass}</button>` : nothing,
+    mayBreakGlass(record) && !record.frozen ? html`<button class="button plain small danger" type="button" @click=${() => breakGlass(record, true, then)}>${words.breakGlass}</button>` : nothing,
+    mayBreakGlass(record) ? html`<button class="button plain small danger" type="button" @click=${() => breakGlass(record, false, then)}>${words.breakNo}</button>` : nothing,
   ];
 }
 
@@ -57,13 +58,14 @@ export async function handOn(record, then) {
 }
 
 /** Ask for a reason, and decide as it is shown, in the place of all who have to agree. */
-async function breakGlass(record, then) {
-  const decision = (reason) => ({ ...toApproval(fromApproval(record), { approved: true, reason }), break_glass: true });
+async function breakGlass(record, approved, then) {
+  const decision = (reason) => ({ ...toApproval(fromApproval(record), { approved, reason }), break_glass: true });
+  const [title, yes, came] = approved ? ["breakGlassTitle", "breakGlassYes", "glassBroken"] : ["breakNoTitle", "breakNoYes", "brokenNo"];
   const told = await askAndSend({
-    title: words.breakGlassTitle, text: words.breakGlassText, yes: words.breakGlassYes, no: words.cancel, danger: true,
+    title: words[title], text: words.breakGlassText, yes: words[yes], no: words.cancel, danger: true,
     details: [h("p", { class: "about", dir: "auto" }, reveal(whatOf(record))), ...field("why", words.why, { required: true, autofocus: true, maxlength: "500" })],
     read: () => valueOf("why"),
-    send: async (reason) => (await decideCall(record.id, decision(reason)), words.glassBroken),
+    send: async (reason) => (await decideCall(record.id, decision(reason)), words[came]),
   });
   if (told) then(told);
 }
