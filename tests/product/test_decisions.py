@@ -42,6 +42,21 @@ async def test_what_the_tool_wrote_into_the_shared_state_is_kept() -> None:
         assert (await chat.go()).text == "Done."
 
 
+@shows("B1")
+async def test_where_a_client_of_0_x_answers_what_was_decided_elsewhere_is_told_behind_that() -> None:
+    shop = Shop()
+    async with product(shop.tools, script(refund(), refund("A2"))) as p:
+        chat = p.chat()
+        one, two = (await chat.say("refund both")).interrupts
+        await p.decide(one["id"], YES)
+        done = await chat.resume((two["id"], YES))
+        assert [result["toolCallId"] for result in done.of("TOOL_CALL_RESULT")] == [
+            two["toolCallId"],
+            one["toolCallId"],
+        ]
+        assert shop.orders == ["A1", "A2"]
+
+
 class Full(MemoryStore):
     """A store that has room for leases alone."""
 
