@@ -256,6 +256,38 @@ async def test_a_run_that_goes_on_after_a_decision_is_read_as_it_speaks() -> Non
         assert t.engine.budget.reserved == 0
 
 
+async def test_who_leaves_while_another_reader_is_made_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with two() as t:
+        await t.begin()
+        reader: Any = await t.connect()
+        await reader.read()
+        inner = reader._reader
+        make = inner._over
+
+        async def leave_and_make(*about: Any) -> Reader:
+            reader.close()
+            return await make(*about)
+
+        monkeypatch.setattr(inner, "_over", leave_and_make)
+        await t.dies()
+        assert await reader.read() == b""
+        assert t.engine.budget.reserved == 0
+
+
+async def test_who_leaves_a_run_that_was_waited_for_waits_no_more() -> None:
+    async with two() as t:
+        thread = await t.store.lease_thread("alice", "t", "support", "decide_1")
+        reader = await t.connect()
+        await reader.read()
+        await t.store.commit(thread, Change(status="waiting"), "decide_1")
+        await t.begin()
+        await reader.read()
+        waiting = asyncio.ensure_future(reader.read())
+        await asyncio.sleep(0)
+        reader.close()
+        assert await asyncio.wait_for(waiting, 5) == b""
+
+
 def ends_of(data: bytes) -> list[ev.Event]:
     half = HalfSaid()
     half.heard(data)

@@ -20,7 +20,7 @@ from agui_gate.config.limits import DEFAULTS
 from agui_gate.config.settings import Settings
 from agui_gate.core.agent_view import Audience, Viewpoint
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.transcript import Beginning, Text, TextPart, TurnEntry, UserEntry
+from agui_gate.core.transcript import Beginning, CallPart, Output, Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ProviderUnavailable, Unavailable
 from agui_gate.protocol import sent_messages
 from agui_gate.protocol.sent_messages import SentMessages, decode_new
@@ -34,6 +34,7 @@ from agui_gate.threads.history import IDLE_SECONDS, History, HistoryCache
 from agui_gate.threads.large_histories import MOST_AWAITED, put_later
 from tests.bench.work import history as history_sent
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
+from tests.stores.support import gated
 from tests.support.chance import seeds
 
 pytestmark = pytest.mark.anyio
@@ -607,6 +608,27 @@ async def test_a_history_that_is_not_read_as_written_is_not_kept(tmp_path: Path)
     put_later(cache, ("p", "t"), thread, known)
     await looked_at()
     assert (cache.find(("p", "t")), cache.awaited) == (None, {})
+
+
+async def test_a_history_that_can_not_be_looked_at_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = await grown(tmp_path)
+    known, failed = thread.version(), list[Any]()
+    assert known is not None
+    monkeypatch.setattr(thread, "_added", None)
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: failed.append(about))
+    cache = HistoryCache(1 << 30)
+    put_later(cache, ("p", "t"), thread, known)
+    await looked_at()
+    assert (cache.find(("p", "t")), cache.awaited, failed) == (None, {}, [])
+
+
+def test_what_a_call_came_to_is_read_at_once() -> None:
+    known = history()
+    known.append([TurnEntry("turn", (CallPart("call-a1", "c", "refund", "{}", "m", kind="gated"),))])
+    known.record(gated())
+    waits = known.transcript()
+    known.record(gated(state=State.DONE, output=Output("paid")))
+    assert known.transcript() != waits
 
 
 async def test_the_engine_drops_what_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,3 +212,27 @@ async def test_a_lease_is_renewed_while_only_the_end_of_its_run_is_owed() -> Non
         back.set()
         await ending
         assert keeper.leases == set()
+
+
+@shows("T8")
+async def test_a_run_ends_after_its_results_and_all_is_saved_then() -> None:
+    store, told, done = Away(), [], []
+
+    async def save() -> None:
+        done.append("end")
+
+    async with asyncio.timeout(60):
+        await store.start()
+        thread = await ask(store, gated())
+        claimed = await store.move("a1", State.CLAIMED)
+        keeper = SaveRetrier(store, lambda *about: told.append(about))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(keeper.keep("run_1", claimed, State.DONE, Output("paid")))
+            await store.tried.wait()
+            group.create_task(keeper.end(thread, "run_1", save, 5))
+            all_saved = group.create_task(keeper.all_saved())
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert (done, told, all_saved.done()) == ([], [], False)
+            store.back.set()
+    assert (done, told) == (["end"], [("alice", "t", "approvals")])
