@@ -308,3 +308,9 @@ def test_the_first_message_of_a_thread_is_said_although_its_attachment_is_left_o
     intake = taken(run(user([poison.text("What is this?"), picture], "u")), [])
     assert [type(entry) for entry in intake.entries] == [UserEntry, LeftOutEntry]
     assert intake.said
+
+
+@pytest.mark.parametrize("content", ["", [], [poison.text("")], [poison.text(""), poison.text("")]])
+def test_a_message_that_says_nothing_is_kept_and_no_model_is_told(content: object) -> None:
+    intake = taken(run(user(content, "u")), [])
+    assert ([type(entry) for entry in intake.entries], intake.said) == ([KeptEntry], False)
