@@ -20,6 +20,7 @@ from structlog.testing import capture_logs
 from agui_gate import ConfigurationError, Gate, Notice, Principal, create_app
 from agui_gate.approvals import outbox
 from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import Decision
 from agui_gate.extras.notices import connection as connection_of
 from agui_gate.extras.notices import delivery as notice_delivery
 from agui_gate.extras.notices import steps
@@ -27,7 +28,7 @@ from agui_gate.extras.notices.connection import ATTEMPT_SECONDS, Connection, Und
 from agui_gate.extras.notices.courier import Notices
 from agui_gate.extras.notices.delivery import FIRST_MS, LONGEST_MS, Worker, again_ms, targets
 from agui_gate.extras.notices.endpoints import read_endpoints
-from agui_gate.extras.notices.notice import KINDS
+from agui_gate.extras.notices.notice import KINDS, with_arguments
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.clock import wall_clock
 from agui_gate.stores.deliveries import FORGET_MS, GIVE_UP_MS, WORK_MS, Delivery, DeliveryStore
@@ -611,3 +612,10 @@ async def test_answers(answer: bytes, outcome: str | None) -> None:
                 await connection.post(b"{}", {})
             assert failed.value.outcome == outcome
         connection.close()
+
+
+def test_a_notice_of_a_decision_alone_has_its_reason() -> None:
+    record = gated(decision=Decision(True, "bob", "because", None, "http"))
+    about: dict[str, Any] = {"id": "n", "at": 0, "approval_id": "a1", "thread_id": "t", "owner": "alice", "state": ""}
+    told = {kind for kind in KINDS if with_arguments(Notice(kind=cast(Any, kind), **about), record).reason}
+    assert told == {"decided", "break_glass"}
