@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 from opentelemetry import environment_variables as of_api
 from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk import environment_variables
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
@@ -41,6 +42,8 @@ from tests.adapters.mcp.test_http import served
 from tests.product.kit import client_of, product, running
 from tests.product.live import over, quiet, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
+from tests.support.otlp import receiving
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -293,6 +296,31 @@ async def test_a_receiver_that_never_answers_slows_no_run_down(monkeypatch: pyte
     finally:
         stuck.over.set()
         provider.shutdown()
+    assert ends == ["RUN_FINISHED"] * 8
+
+
+@pytest.mark.parametrize("receiver", ["slow", "dead"])
+async def test_a_receiver_of_otlp_that_is_slow_or_dead_slows_no_run_down(
+    receiver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real exporter: runs end while it waits, spans over the queue's size are dropped, and its end has a bound."""
+    queue = 4
+    with receiving() as (asked, origin):
+        asked.answers.clear()
+        place = origin if receiver == "slow" else f"http://127.0.0.1:{free_port()}"
+        exporter = OTLPSpanExporter(f"{place}/v1/traces", timeout=1)
+        provider = TracerProvider(shutdown_on_exit=False)
+        processor = BatchSpanProcessor(exporter, max_queue_size=queue, max_export_batch_size=2)
+        provider.add_span_processor(processor)
+        monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+        async with product(script=[{"output": [say("Hello.")], "repeat": True}], settings=TRACED) as p:
+            ends = [(await p.chat().say("hello"))[-1]["type"] for _ in range(8)]
+            if receiver == "slow":
+                assert await asyncio.to_thread(asked.asked.wait, 20)
+                assert (asked.spans, asked.answers.is_set()) == ([], False), "it lets the exporter wait all the while"
+        assert len(processor._batch_processor._queue) <= queue
+        async with asyncio.timeout(25):  # less than the SDK's own thirty seconds
+            await asyncio.to_thread(provider.shutdown)
     assert ends == ["RUN_FINISHED"] * 8
 
 
