@@ -1,0 +1,1 @@
+"""Databases as released versions wrote them, which this version opens."""
