@@ -494,6 +494,35 @@ async def test_what_the_provider_stores_is_deleted_there(
         await store.aclose()
 
 
+@pytest.mark.parametrize("host", ["azure", "foundry"])
+@pytest.mark.parametrize("mode", ["chain", "conversation"])
+async def test_other_hosts_are_asked_by_the_applications_models_also_by_those_of_a_list(
+    host: Any, mode: Any, tmp_path: Path
+) -> None:
+    """Their origin names no address that the environment has, so ``--target`` is needed."""
+    url = f"sqlite:///{tmp_path / 'gate.db'}"
+    emulator = Emulator(profile="foundry" if host == "foundry" else "openai")
+    async with serve(emulator) as base_url:
+        more = {"conversations": True} if host == "azure" and mode == "conversation" else {}
+        make: Any = OpenAIResponses.azure if host == "azure" else OpenAIResponses.foundry
+        model = make("gpt", endpoint=base_url, api_key="k", mode=mode, **more)
+        agent = Agent(name="a", model=[OpenAIResponses("down", base_url="http://127.0.0.1:9/v1", api_key="k"), model])
+        app = create_app(agent, store=url)
+        async with started(app):
+            assert (await run(app, run_body("t", user("hello")))).events()[-1]["type"] == "RUN_FINISHED"
+        stored = emulator.state.responses if mode == "chain" else emulator.state.conversations
+        assert stored
+        store = opened(url)
+        await store.start()
+        with pytest.raises(Unavailable, match="name the application with --target"):
+            await erasure(store, "local", "").erase()
+        asked = Erasure(store, Name("", "local"), "olga", providers=Providers([agent.adapter]))
+        assert (await asked.erase()).deleted["at_providers"] == 1
+        assert not stored
+        await store.aclose()
+    assert emulator.refusals == []
+
+
 def test_the_command_counts_erases_and_gives_a_receipt(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gate.db'}"
     asyncio.run(worked(opened(url)))

@@ -20,6 +20,7 @@ from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
 from agui_gate.extras.operations import summary
 from agui_gate.extras.operations.desk import MOST_RUNS
 from agui_gate.extras.operations.desk import Desk as OperatorsDesk
+from agui_gate.stores import schema_of
 from agui_gate.stores.base import LEASE_MS, Change
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
@@ -280,6 +281,29 @@ async def test_a_summary_says_what_no_list_does() -> None:
         app.state.engine._closing = True
         app.state.engine.store.now = lambda: 0  # it is told again for a moment
         assert (await request(app, "GET", "/ops/summary")).json() == told
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_a_summary_names_the_stores_own_schema_and_counts_the_processes_on_it(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/gate.db" if kind == "sqlite" else str(request.getfixturevalue("tables"))
+
+    def served() -> Any:
+        return create_app(Agent(name="a", model=Parrot()), store=url)
+
+    async def told(app: Any) -> tuple[Any, ...]:
+        server = await summary.Summary(app.state.engine)._server()
+        return server["store"], server["bus"], server["schema"], server["processes"]
+
+    bus = "memory" if kind == "sqlite" else "postgres"
+    one, other = served(), served()
+    async with started(one):
+        schema = await schema_of(url)
+        assert await told(one) == (kind, bus, schema, 1)
+        async with started(other):
+            assert [await told(app) for app in (one, other)] == [(kind, bus, schema, 2)] * 2
+        assert await told(one) == (kind, bus, schema, 1)
 
 
 async def test_a_tenants_operator_is_told_no_figures_of_the_whole_store() -> None:

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
@@ -308,6 +309,23 @@ async def test_a_function_that_fails_is_called_again_in_order(monkeypatch: pytes
         async with asyncio.timeout(20):
             await done.wait()
     assert heard == ["asked", "asked", "decided"]
+
+
+async def test_a_function_that_hangs_holds_up_no_end() -> None:
+    hangs, over = threading.Event(), threading.Event()
+
+    def on_notice(notice: Notice) -> None:
+        hangs.set()
+        over.wait()
+
+    try:
+        async with asyncio.timeout(20):  # less than a call may take
+            async with served("memory://", on_notice=on_notice) as desk:
+                await desk.ask("ada")
+                await asyncio.to_thread(hangs.wait)
+        assert not over.is_set()
+    finally:
+        over.set()
 
 
 # --- reminders and escalations

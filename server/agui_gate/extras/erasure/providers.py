@@ -35,7 +35,8 @@ class Providers:
     """
 
     def __init__(self, adapters: Sequence[Adapter] = ()) -> None:
-        self._adapters: dict[str, Any] = {adapter.origin: adapter for adapter in adapters}
+        each = [one for adapter in adapters for one in getattr(adapter, "adapters", (adapter,))]  # of a list of models
+        self._adapters: dict[str, Any] = {adapter.origin: adapter for adapter in each}
         self._made: list[Any] = []
 
     def check(self, refs: Iterable[ConversationRef]) -> None:

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.extras.metrics.families import text_of
-from agui_gate.extras.operations.summary import newest_schema
+from agui_gate.extras.operations.store_facts import newest_schema
 from agui_gate.release import read_revision
 from agui_gate.stores.backlog import Backlog, BacklogStore, Counted
 
@@ -76,7 +76,8 @@ class ServerState(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics."""
-        yield from _of_server(is_up=self._up, is_bus_up=self._bus_up, is_draining=self._is_draining)
+        schema = newest_schema(self._engine.store)
+        yield from _of_server(schema, is_up=self._up, is_bus_up=self._bus_up, is_draining=self._is_draining)
         if self._backlog is not None:
             yield from _of(self._backlog)
 
@@ -92,11 +93,11 @@ class ServerState(Collector):
 def described() -> Iterator[Metric]:
     """Yields what `ServerState` tells, of a store in which nothing waits: for the documentation and the examples."""
     nothing = Counted()
-    yield from _of_server(is_up=True, is_bus_up=True, is_draining=False)
+    yield from _of_server(0, is_up=True, is_bus_up=True, is_draining=False)
     yield from _of(Backlog(now=0, pending=nothing, claimed=nothing, orphaned=nothing, unknown=nothing, notices=nothing))
 
 
-def _of_server(*, is_up: bool, is_bus_up: bool, is_draining: bool) -> Iterator[Metric]:
+def _of_server(schema: int, *, is_up: bool, is_bus_up: bool, is_draining: bool) -> Iterator[Metric]:
     yield GaugeMetricFamily("agui_gate_store_up", "1: the store answered when it was read last.", is_up)
     yield GaugeMetricFamily(
         "agui_gate_bus_up",
@@ -104,16 +105,16 @@ def _of_server(*, is_up: bool, is_bus_up: bool, is_draining: bool) -> Iterator[M
         is_bus_up,
     )
     yield GaugeMetricFamily("agui_gate_draining", "1: the server was told to end.", is_draining)
-    yield _build()
+    yield _build(schema)
 
 
-def _build() -> Metric:
+def _build(schema: int) -> Metric:
     build = GaugeMetricFamily(
         "agui_gate_build_info",
         "What runs: always 1. Revision: the commit that the wheel was built from. Schema: the newest that it knows.",
         labels=("version", "revision", "schema"),
     )
-    build.add_metric((version("agui-gate"), read_revision() or "", str(newest_schema())), 1)
+    build.add_metric((version("agui-gate"), read_revision() or "", str(schema)), 1)
     return build
 
 

@@ -8,18 +8,17 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from importlib.resources import files
 from typing import Any, cast
 
 import msgspec
 
 from agui_gate.errors import ShuttingDown, Unavailable
+from agui_gate.extras.operations.store_facts import count_processes, kind_of, newest_schema
 from agui_gate.extras.usage.report import sums_view
 from agui_gate.protocol.cards import iso
 from agui_gate.release import read_revision
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.backlog import BacklogStore, Counted
-from agui_gate.stores.lookup import capabilities
 from agui_gate.stores.usage import DAY_MS, Sums
 
 Json = dict[str, Any]
@@ -36,11 +35,6 @@ MOST_TENANTS = 100
 """Tenants whose summary is kept."""
 MOST_OWNERS = 5
 """Owners of whom it is told what of their budget is used: those who have used most today."""
-
-
-def newest_schema() -> int:
-    """Returns the newest schema that this release knows."""
-    return sum(one.name.endswith(".sql") for one in (files("agui_gate.stores") / "migrations").iterdir())
 
 
 class Summary:
@@ -85,22 +79,21 @@ class Summary:
         used = await self._used(tenant or "", now // DAY_MS)
         return {
             "at": iso(now),
-            "server": self._server(),
+            "server": await self._server(),
             "waiting": None if backlog is None else _backlog(backlog),
             "limits": await self._limits(tenant),
             **used,
         }
 
-    def _server(self) -> Json:
+    async def _server(self) -> Json:
         engine = self._engine
-        neighbours = capabilities(engine.store).shared.neighbours
         return {
             "version": version("agui-gate"),
             "revision": read_revision(),
-            "schema": newest_schema(),
+            "schema": newest_schema(engine.store),
             "store": kind_of(engine.store),
             "bus": kind_of(engine.bus),
-            "processes": len(neighbours) + 1 if kind_of(engine.store) == "sqlite" else None,
+            "processes": await count_processes(engine.store, engine.bus),
             "draining": _is_draining(engine),
             "runs_here": len(engine._runs),
         }
@@ -145,14 +138,6 @@ class Summary:
         ages = [name for name in tally if name.startswith("oldest")]
         times = {name: None if tally[name] is None else iso(tally[name]) for name in ages}
         return {"sizes": {**tally, **times, "at": iso(store.now())}}
-
-
-def kind_of(part: object) -> str:
-    """Returns the kind of a store or a bus by where its class is: ``sqlite``, ``postgres``, ``redis``; or its name."""
-    while (inner := getattr(part, "__dict__", {}).get("_inner")) is not None:
-        part = inner
-    package, *names = type(part).__module__.split(".")
-    return names[1] if package == "agui_gate" and len(names) > 1 else type(part).__name__
 
 
 def _is_draining(engine: Engine) -> bool:

@@ -1,0 +1,44 @@
+"""What a store and its bus are: their kinds, the schema, and how many processes use them now."""
+
+from importlib.resources import files
+from typing import Any
+
+from agui_gate.stores.lease import is_gone
+from agui_gate.stores.sql.operations import Last, Statement, Steps
+
+_OWNERS = "SELECT owner FROM processes"
+
+
+def kind_of(part: object) -> str:
+    """Returns the kind of a store or a bus by where its class is: ``sqlite``, ``postgres``, ``redis``; or its name."""
+    for name in ("_inner", "_wire"):
+        while (inner := getattr(part, "__dict__", {}).get(name)) is not None:
+            part = inner
+    package, *names = type(part).__module__.split(".")
+    return names[1] if package == "agui_gate" and len(names) > 1 else type(part).__name__
+
+
+def newest_schema(store: object) -> int:
+    """Returns the newest schema of such a store that this release knows. One in memory has SQLite's."""
+    folder = files("agui_gate.stores")
+    folder = folder / "postgres" / "migrations" if kind_of(store) == "postgres" else folder / "migrations"
+    return sum(one.name.endswith(".sql") for one in folder.iterdir())
+
+
+async def count_processes(store: Any, bus: object) -> int | None:
+    """Returns how many processes use the store now. None where nobody can say: PostgreSQL knows those whose bus it is,
+    and a file those of this machine. Raises `Unavailable`.
+    """
+    kinds = (kind_of(store), kind_of(bus))
+    if kinds[0] == "sqlite":
+        return int(await store._do("read", _processes))
+    if kinds == ("postgres", "postgres"):
+        from agui_gate.stores.postgres import readiness
+
+        return len(await store._do("read", readiness.servers))
+    return None
+
+
+def _processes() -> Steps[int]:
+    (found,) = yield Last([Statement(_OWNERS)])
+    return sum(not is_gone(owner) for (owner,) in found.rows)
