@@ -364,4 +364,8 @@ async def test_an_emergency_from_a_shell() -> None:
         why = ("--reason", "The till burns.", "--no-continue")
         code, output = await shell("approve", approval_id[:12], "--break-glass", *why)
         assert (code, "order_id" in output) == (0, True), "the call is shown before it is decided"
+        other = await desk.ask("Bearer ada", thread="t2")
+        assert (await shell("reject", other[:12], "--break-glass", *why))[0] == 0
+        record = (await desk.get("Bearer ada", f"/approvals/{other}")).json()
+        assert (record["state"], record["decision"]["break_glass"]) == ("rejected", True)
     assert len(desk.ran) == 1

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from agui_gate import Agent, ConfigurationError, Gate, Grant, Principal, Ruling, tool
+from agui_gate import Agent, ConfigurationError, Gate, Grant, Principal, Ruling, create_app, tool
+from agui_gate.cli.program import program
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant as Given
 from agui_gate.core.grants import Limits, has_same, used
@@ -17,7 +19,9 @@ from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate_adapters.testkit.agui import serving
 from tests.people.desk import Desk, Json, Model
+from tests.product.inprocess import started
 from tests.requirements import shows
 from tests.stores.support import Clock
 
@@ -466,3 +470,29 @@ async def test_nothing_runs_by_a_grant_that_was_revoked(
         listed = (await desks[0].get("ada", "/approvals", "state=all&limit=100")).json()["approvals"]
         assert {one["id"] for one in listed if one["state"] != "pending"} == after, "none after the answer"
         assert await state(desks[1], "ada", "last") == "pending"
+
+
+async def test_a_grant_from_a_shell() -> None:
+    desk = Desk({"Bearer ada": PEOPLE["ada"]}, grants=[Grant.amount("amount", up_to=50, times=9)])
+    app = create_app(desk.agent(), store="memory://", auth=desk.auth)
+    async with started(app) as desk.app, serving(app) as url:
+
+        async def shell(*arguments: str) -> tuple[int, str]:
+            options = ["--url", url, "--token", "ada"]
+            done = await asyncio.to_thread(CliRunner().invoke, program, [*arguments, *options])
+            return done.exit_code, done.output
+
+        approve = ("approvals", "approve", await desk.ask("Bearer ada"), "--no-continue")
+        assert await shell("grants", "ls") == (0, "There are no grants.\n")
+        for wrong in (("--within", "times=2"), ("--grant", "amount", "--within", "times=x"), ("--within", "=nan")):
+            assert (await shell(*approve, *wrong))[0] == 2
+        code, output = await shell(*approve, "--grant", "amount", "--within", "times=99")
+        assert (code, "wider" in output or "more" in output) == (1, True), output
+        assert (await shell(*approve, "--grant", "amount", "--within", "times=2", "--within", "up_to=20.5"))[0] == 0
+        (given,) = json.loads((await shell("grants", "ls", "--json"))[1])["grants"]
+        assert (given["scope"], given["times"], given["up_to"]) == ("amount", 2, 20.5)
+        assert await state(desk, "Bearer ada", "second") == "done"
+        assert "1/2" in (await shell("grants", "ls"))[1]
+        assert await shell("grants", "rm", given["id"]) == (0, "Revoked.\n")
+        assert (await shell("grants", "rm", given["id"]))[0] == 1
+        assert await state(desk, "Bearer ada", "third") == "pending"

@@ -36,6 +36,7 @@ COMMANDS = {
     "backup": ("agui_gate.cli.commands.backup", "Back up the store while it is in use."),
     "migrate": ("agui_gate.cli.commands.migrate", "Update the store's schema, or finish a restore."),
     "deputies": ("agui_gate.cli.commands.deputies", "Name who decides while you are away, on a server."),
+    "grants": ("agui_gate.cli.commands.grants", "List and revoke standing grants on a server."),
     "freeze": ("agui_gate.cli.commands.freeze", "Stop gated calls from being approved, on all replicas."),
     "ops": ("agui_gate.cli.commands.ops", "List, stop and settle what belongs to anybody."),
     "notifications": ("agui_gate.cli.commands.notifications", "List what could not be delivered, and retry it."),

@@ -42,6 +42,7 @@ Examples:
   agui-gate approvals watch                                  pending calls, and new ones as they arrive
   agui-gate approvals approve apr_5f0c2a71
   agui-gate approvals approve apr_5f0c2a71 --edit amount=20
+  agui-gate approvals approve apr_5f0c2a71 --grant arguments --within times=3     and don't ask again
   agui-gate approvals approve apr_5f0c2a71 --no-continue     leave the conversation to a page
   agui-gate approvals reject apr_5f0c2a71 --reason "already refunded"
   agui-gate approvals hand-to apr_5f0c2a71 cat               a colleague is to decide it, and is told
@@ -65,6 +66,9 @@ continue_option = click.option(
     default=True,
     show_default=True,
     help="Continue the conversation when nothing else is pending in it.",
+)
+emergency_option = click.option(
+    "--break-glass", is_flag=True, help="Decide it in an emergency; needs the role and --reason."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -151,7 +155,15 @@ def _line(news: News, seen: dict[str, None]) -> str | None:
     "--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument before approving (repeatable)."
 )
 @click.option("--reason", help="The reason, shown to the model and recorded.")
-@click.option("--break-glass", is_flag=True, help="Decide it in an emergency; needs the role and --reason.")
+@click.option("--grant", metavar="SCOPE", help="Say yes to later calls, too, in a scope that the gate offers.")
+@click.option(
+    "--within",
+    "limits",
+    multiple=True,
+    metavar="KEY=NUMBER",
+    help="Narrow it: times, hours, up_to, total (repeatable).",
+)
+@emergency_option
 @continue_option
 @url_option
 @token_option
@@ -161,6 +173,8 @@ def approve(
     approval_id: str,
     edits: Sequence[str],
     reason: str | None,
+    grant: str | None,
+    limits: Sequence[str],
     break_glass: bool,
     go_on: bool,
     url: str,
@@ -168,9 +182,12 @@ def approve(
     as_json: bool,
 ) -> None:
     """Approve a call: its tool runs now (a tool of the provider: in the thread's next run)."""
+    if limits and grant is None:
+        raise click.UsageError("--within narrows a grant: say which with --grant.")
+    given = {} if grant is None else {"grant": {"scope": grant, **_numbers(limits)}}
     with RemoteServer(url, token) as server:
         found = _found(server, approval_id, in_emergency=break_glass)
-        payload = _payload(True, reason, go_on) | ({"break_glass": True} if break_glass else {})
+        payload = _payload(True, reason, go_on, break_glass) | given
         if edits:
             if found is None or found.state != "pending":
                 raise Failure(f"No pending call of yours has the id {approval_id}, so there is nothing to edit.")
@@ -183,20 +200,29 @@ def approve(
 @command.command("reject", short_help="Reject a call: its tool does not run.")
 @click.argument("approval_id", metavar="ID")
 @click.option("--reason", help="The reason, shown to the model and recorded.  [default: prompt]")
+@emergency_option
 @continue_option
 @url_option
 @token_option
 @json_option
 @debug_option
-def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool) -> None:
+def reject(
+    approval_id: str,
+    reason: str | None,
+    break_glass: bool,
+    go_on: bool,
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
     """Reject a call: its tool does not run, and the model is told."""
     with RemoteServer(url, token) as server:
-        found = _found(server, approval_id)
+        found = _found(server, approval_id, in_emergency=break_glass)
         if not as_json:
             _show(found)
         if reason is None and found is not None and found.state == "pending" and can_ask():
             reason = read_line(REASON)
-        payload = _payload(False, reason, go_on)
+        payload = _payload(False, reason, go_on, break_glass)
         _report(server.decide(found.id if found else approval_id, payload), as_json)
 
 
@@ -215,8 +241,22 @@ def hand_to(approval_id: str, to: str, url: str, token: str | None) -> None:
     click.echo(f"Handed to {short(to, 60)}.")
 
 
-def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
+def _numbers(limits: Sequence[str]) -> dict[str, int | float]:
+    """Returns what ``KEY=NUMBER`` says, by key. Which keys there are, the server knows. Raises `UsageError`."""
+    found: dict[str, int | float] = {}
+    for each in limits:
+        key, _, text = each.partition("=")
+        try:
+            number = float(text)
+            found[key] = int(number) if number == int(number) else number  # which raises where it isn't finite
+        except (ValueError, OverflowError):
+            raise click.UsageError(f"--within takes KEY=NUMBER, such as times=3: {short(each, 60)!r}.") from None
+    return found
+
+
+def _payload(approved: bool, reason: str | None, go_on: bool, break_glass: bool = False) -> dict[str, Any]:
     payload: dict[str, Any] = {"approved": approved, "way": "shell", "continue": go_on}
+    payload |= {"break_glass": True} if break_glass else {}
     return payload | {"reason": reason} if reason else payload
 
 
