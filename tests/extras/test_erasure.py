@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
-from collections.abc import Callable
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -41,10 +43,12 @@ from agui_gate.stores.sql.usage import ledger_of
 from agui_gate.stores.usage import ModelRequest
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
+from tests.cli.support import environment
 from tests.people.desk import Desk, ids
 from tests.product.inprocess import run, run_body, started, user
 from tests.requirements import shows
 from tests.stores.support import ask, gated, said
+from tests.support import forks
 from tests.support.servers import programs
 
 pytestmark = [pytest.mark.anyio, shows("K1")]
@@ -182,12 +186,12 @@ async def test_nothing_is_left_and_what_is_others_is_whole(url: str, keys: tuple
     assert receipt.digest
     some = {"outbox": 0, "run_heads": 0, "run_events": 0, "run_openings": 0}
     assert receipt.deleted | some == some | {
-        "threads": 2, "approvals": 1, "grants": 1, "deputies": 1, "counted_calls": 1, "deliveries": 1, "budgets": 1,
+        "threads": 2, "approvals": 1, "grants": 1, "deputies": 1, "counted_calls": 1, "budgets": 1,
     }  # fmt: skip
     assert len(receipt.threads) == 2
-    assert {"events", "records", "tombstones", "model_requests", "usage_days", "approval_steps"} == set(
+    assert {"events", "records", "tombstones", "model_requests", "usage_days", "approval_steps", "deliveries"} == set(
         receipt.replaced
-    )
+    ) - {"outbox"}
     (end,) = [one for one in story if one["kind"] == "erased" and not one["approval_id"]]
     assert (end["owner"], end["by"]) == (receipt.pseudonym, "olga")
     (no,) = [one for one in story if one["kind"] == "rejected"]
@@ -344,11 +348,57 @@ def test_frames_of_others_go_only_if_they_name_the_person() -> None:
     assert [change(name, told) for name in ("user", "type", "CUSTOM", "finance")] == [None] * 4
 
 
-class Killed(BaseException):
-    """The process ends."""
+async def test_long_threads_are_erased_in_pages(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more records and events are read at once than a page has, and what was told to others of them stays told."""
+    monkeypatch.setattr("agui_gate.extras.erasure.trail.RECORDS", 2)
+    monkeypatch.setattr("agui_gate.extras.erasure.trail.PAGE", 3)
+    store: Any = opened(url, KEY)
+    async with Desk(PEOPLE, approvers=("ben", ZOE), needs=1).open(store) as desk:
+        for number in range(5):
+            asked = await desk.ask("ada", thread="long")
+            assert (await desk.decide("zoe", asked, number % 2 == 0, reason=f"PLANTED {number}")).status == 200
+        await store.deliveries().add([Delivery("desk", "n", asked, f'{{"tenant":"acme","owner":"ada","by":"{ZOE}"}}')])
+        receipt = await erasure(store).erase()
+        assert await wrong(store, KEY) == []
+        assert receipt.replaced["records"] == 5
+        (told,) = await store.deliveries().listed(limit=10)
+        assert json.loads(told.body) == {"tenant": "acme", "owner": "ada", "by": receipt.pseudonym}
+        record = (await desk.get("ada", f"/approvals/{asked}")).json()
+        assert record["decision"]["by"] == receipt.pseudonym
+    assert traces(url) == set()
 
 
-async def test_whenever_it_is_killed_the_next_run_does_the_rest(tmp_path: Path) -> None:
+KILLED = """
+import asyncio, os, signal, sys
+from agui_gate.config.settings import Settings
+from agui_gate.extras.audit.keys import keyed
+from agui_gate.extras.erasure.erasure import Erasure
+from agui_gate.extras.erasure.names import Name
+from agui_gate.extras.erasure.providers import Providers
+from agui_gate.stores import open_store
+
+async def main(url, key, name, left):
+    store = keyed(open_store(url), Settings(audit_key=(key,)))
+    await store.start()
+    do, left = store._do, int(left)
+
+    async def counted(kind, operation):
+        nonlocal left
+        if kind != "read" and not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= kind != "read"
+        return await do(kind, operation)
+
+    store._do = counted
+    await Erasure(store, Name("acme", name), "olga", providers=Providers(), wait=5).erase()
+    await store.aclose()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""Erases somebody, and is killed before it makes its next transaction after so many."""
+
+
+async def test_whenever_it_is_killed_the_next_run_does_the_rest_beside_a_server(tmp_path: Path) -> None:
     first = tmp_path / "first.db"
     await worked(opened(f"sqlite:///{first}", KEY))
     with closing(sqlite3.connect(first)) as connection:
@@ -357,41 +407,32 @@ async def test_whenever_it_is_killed_the_next_run_does_the_rest(tmp_path: Path) 
     while not finished:
         place = tmp_path / f"n{number}.db"
         shutil.copy(first, place)
-        finished = await killed_after(number, f"sqlite:///{place}")
-        store = opened(f"sqlite:///{place}", KEY)
-        await store.start()
-        await erasure(store).erase()
-        assert await wrong(store, KEY) == [], number
-        ends = [event for event in (await store.read_events(limit=500)).events if event.kind == "erased"]
-        assert len([one for one in ends if not one.approval_id]) == 1, "the end is told once"
-        await store.aclose()
-        assert traces(f"sqlite:///{place}") == set(), number
+        url = f"sqlite:///{place}"
+        async with Desk(PEOPLE | {"zoe": None}, approvers="finance").open(opened(url, KEY)) as desk:
+            asked = await desk.ask("ada", thread="meanwhile")
+            finished = await asyncio.to_thread(killed_after, number, url, tmp_path)
+            assert (await desk.decide("ben", asked)).json()["state"] == "done", number
+            store = opened(url, KEY)
+            await store.start()
+            await erasure(store).erase()
+            assert await wrong(store, KEY) == [], number
+            ends = [event for event in (await store.read_events(limit=500)).events if event.kind == "erased"]
+            assert len([one for one in ends if not one.approval_id]) == 1, "the end is told once"
+            await store.aclose()
+        assert traces(url) == set(), number
         number += 1
     assert number > 15
 
 
-async def killed_after(number: int, url: str) -> bool:
-    """Erases until so many transactions were made. Returns whether it was done before that."""
-    store: Any = opened(url, KEY)
-    await store.start()
-    do, left = store._do, number
-
-    async def counted(kind: str, operation: Callable[[], Any]) -> Any:
-        nonlocal left
-        if kind != "read" and left == 0:
-            raise Killed
-        left -= kind != "read"
-        return await do(kind, operation)
-
-    store._do = counted
-    try:
-        await erasure(store).erase()
-    except Killed:
-        return False
-    finally:
-        store._do = do
-        await store.aclose()
-    return True
+def killed_after(number: int, url: str, cwd: Path) -> bool:
+    """Erases in a process of its own until so many transactions were made. Returns whether it was done before that."""
+    with open(os.devnull, "r+") as nothing, tempfile.TemporaryFile("w+") as said:
+        streams = (nothing.fileno(), nothing.fileno(), said.fileno())
+        arguments = [url, KEY, ZOE, str(number)]
+        code = forks.start(KILLED, arguments, cwd=cwd, env=environment(), streams=streams).wait(60)
+        said.seek(0)
+        assert code in (0, -signal.SIGKILL), said.read()
+    return code == 0
 
 
 async def test_a_payment_at_work_is_waited_for_and_nothing_happens_before(url: str) -> None:

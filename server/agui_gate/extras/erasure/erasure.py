@@ -6,8 +6,8 @@ Theory of operation
    somebody approved. If that takes too long, it is refused, and nothing has happened.
 2. The person gets a pseudonym. It follows from their key (`trail.begin`), so it is the same however often this is run.
 3. Their threads are deleted, each in one transaction, after what providers keep of it.
-4. The name is replaced in rows of other tables, in pages, and in the trail and others' records, chain by chain. This
-   goes on until a look finds it nowhere.
+4. The name is replaced in rows of other tables, in the trail, and in others' records, page by page: a record together
+   with the events of its call, as they have to agree. This goes on until a look finds it nowhere.
 5. The key is destroyed, and the trail says so: the last transaction. Until then running it again does the rest.
 6. A SQLite file is written anew, as deleted rows stay in its free pages and in the write-ahead log.
 """
@@ -15,6 +15,7 @@ Theory of operation
 import asyncio
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any, cast
@@ -30,7 +31,7 @@ from agui_gate.errors import AguiGateError, NotFound, ThreadBusy, Unavailable
 from agui_gate.extras.erasure import files
 from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers, refs_of
-from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, Table, change_page, change_steps
+from agui_gate.extras.erasure.tables import BUS, DAYS, STEPS, TABLES, Table, change_page
 from agui_gate.extras.erasure.trail import Found, TrailEraser, begin, find, has_key
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.base import Change, StopRequest, Thread, ThreadHead
@@ -92,29 +93,32 @@ class Erasure:
 
     async def count(self) -> Receipt:
         """Returns what would be erased, as a receipt; changes nothing."""
-        threads = [head async for head in self._threads()]
+        deleted = Counter(threads=await self._count_threads())
         found = await self._find()
-        counts = {table.name: await self._tables(table, look=True) for table in self._all_tables()}
-        counts["approval_steps"] = await self._do("read", lambda: change_steps(self._who, look=True))
-        counts |= {"events": found.events, "records": found.records}
-        receipt = self._receipt({"threads": len(threads)}, counts)
+        replaced = Counter(events=found.events, records=found.records)
+        for table in self._all_tables():
+            await self._tables(table, deleted, replaced, look=True)
+        receipt = self._receipt(deleted, replaced)
         receipt.remains = self._remains(found)
         return receipt
 
-    def _receipt(self, deleted: dict[str, int], counts: dict[str, int]) -> Receipt:
-        gone = {"grants", "deputies", "counted_calls", "outbox", "deliveries", "budgets"}
-        gone |= {table.name for table in BUS}
-        told = _some(counts)
+    async def _count_threads(self) -> int:
+        number = 0
+        async for _ in self._threads():
+            number += 1
+        return number
+
+    def _receipt(self, deleted: Counter[str], replaced: Counter[str]) -> Receipt:
         return Receipt(
             tenant=self._who.tenant,
             by=self._by,
             at=iso(self._store.now()),
-            deleted={**_some(deleted), **{name: number for name, number in told.items() if name in gone}},
-            replaced={name: number for name, number in told.items() if name not in gone},
+            deleted=dict(+deleted),  # what is none is left out
+            replaced=dict(+replaced),
         )
 
     def _all_tables(self) -> list[Table]:
-        return [*TABLES, DAYS, *(BUS if self._store.bus_url else ())]
+        return [*TABLES, DAYS, STEPS, *(BUS if self._store.bus_url else ())]
 
     async def _find(self) -> Found:
         return await find(self._full, self._do, self._sql, self._who)
@@ -148,27 +152,29 @@ class Erasure:
         return receipt
 
     async def _erase(self, seen: Receipt) -> Receipt:
-        deleted = {"threads": 0, "approvals": 0, "at_providers": 0}
+        deleted, replaced = Counter[str](), Counter[str]()
         digests: list[str] = []
-        counts: dict[str, int] = {}
         eraser = TrailEraser(self._sql, self._who, self._who.one(self._by))
         for _ in range(MOST_PASSES):
             for head in [head async for head in self._threads()]:
                 digests += await self._delete(head, deleted)
             found = await self._find()
             for key in sorted(found.chains):
-                await self._do("durable", lambda: eraser.chain(key))  # noqa: B023 it is awaited here
-            changed = {table.name: await self._tables(table, look=False) for table in self._all_tables()}
-            changed["approval_steps"] = await self._do("write", lambda: change_steps(self._who, look=False))
-            changed |= {"events": found.events, "records": found.records}
-            counts = {name: counts.get(name, 0) + number for name, number in changed.items()}
-            if not any(changed.values()):
+                for page in (eraser.records, eraser.events):
+                    after: int | None = -1
+                    while after is not None:
+                        after = await self._do("durable", partial(page, key, after))
+            gone, changed = Counter[str](), Counter(events=found.events, records=found.records)
+            for table in self._all_tables():
+                await self._tables(table, gone, changed, look=False)
+            deleted, replaced = deleted + gone, replaced + changed
+            if not (gone + changed):
                 break
         else:
             raise Unavailable(
                 "This person still does things, so their name came back. Take their token away, and run this again."
             )
-        receipt = self._receipt(deleted, counts)
+        receipt = self._receipt(deleted, replaced)
         receipt.pseudonym = self._who.pseudonym
         receipt.threads = sorted(digests)
         receipt.remains = seen.remains
@@ -176,15 +182,14 @@ class Erasure:
         await self._do("durable", lambda: eraser.end(receipt.digest))
         return receipt
 
-    async def _tables(self, table: Table, *, look: bool) -> int:
-        """Changes a table, or looks at it, page by page; returns how many rows."""
-        number = 0
+    async def _tables(self, table: Table, deleted: Counter[str], replaced: Counter[str], *, look: bool) -> None:
+        """Changes a table, or looks at it, page by page; adds how many rows."""
         place: Sequence[Any] | None = tuple(table.key.values())
         while place is not None:
             page = partial(change_page, table, self._who, place, look=look)
-            some, place = await self._do("read" if look else "write", page)
-            number += some
-        return number
+            gone, changed, place = await self._do("read" if look else "write", page)
+            deleted[table.name] += gone
+            replaced[table.name] += changed
 
     async def _until_idle(self) -> None:
         """Waits until nothing is at work on their threads. Raises `ThreadBusy`."""
@@ -225,7 +230,7 @@ class Erasure:
             thread = await self._store.read_thread(self._who.key, head.id, whole=False)
         return [] if thread is None else refs_of(thread)
 
-    async def _delete(self, head: ThreadHead, deleted: dict[str, int]) -> list[str]:
+    async def _delete(self, head: ThreadHead, deleted: Counter[str]) -> list[str]:
         """Deletes a thread, and what providers keep of it. Returns the digest of what it was."""
         try:
             thread, run_key = await self._leased(head)
@@ -279,7 +284,3 @@ class Erasure:
             f"The person {name!r} stood behind this principal. Erase that name, too." for name in sorted(found.persons)
         ]
         return left
-
-
-def _some(counts: dict[str, int]) -> dict[str, int]:
-    return {name: number for name, number in counts.items() if number}

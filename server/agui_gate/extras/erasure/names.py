@@ -74,6 +74,10 @@ class Name(msgspec.Struct, frozen=True):
         value = msgspec.json.decode(text)
         return bool(_replaced(self, value) != value)
 
+    def renamed(self, text: str) -> str:
+        """Returns JSON with the pseudonym instead of the name, where names of people are."""
+        return canonical(_replaced(self, msgspec.json.decode(text)))
+
     @property
     def quoted(self) -> str:
         """The name as JSON has it."""

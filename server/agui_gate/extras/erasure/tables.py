@@ -40,12 +40,26 @@ def _counted(who: Name, row: Row) -> Changed:
 
 
 def _outbox(who: Name, row: Row) -> Changed:
-    return "delete" if row["principal"] == who.key or who.is_in(row["body"], row["principal"]) else None
+    return "delete" if row["principal"] == who.key else _renamed(who, row, row["principal"])
 
 
 def _delivery(who: Name, row: Row) -> Changed:
     said = parse_object(row["body"]) or {}
-    return "delete" if who.is_in(row["body"], owner_key(said.get("tenant") or "", "")) else None
+    owner = owner_key(said.get("tenant") or "", said.get("owner") or "")
+    return "delete" if owner == who.key else _renamed(who, row, owner)
+
+
+def _renamed(who: Name, row: Row, owner: str) -> Changed:
+    """Returns what becomes of news of somebody else's call: those who wait for it are still told."""
+    return {"body": who.renamed(row["body"])} if who.is_in(row["body"], owner) else None
+
+
+def _step(who: Name, row: Row) -> Changed:
+    """Returns what becomes of the people to whom a call that waits is going to be told."""
+    to = (parse_object(row["who"]) or {}).get("to")
+    if not isinstance(to, list) or who.name not in to or not who.is_in(row["who"], row[_OF_STEP] or ""):
+        return None
+    return {"who": msgspec.json.encode({"to": [who.one(one) for one in to]}).decode()}
 
 
 def _tombstone(who: Name, row: Row) -> Changed:
@@ -124,6 +138,8 @@ TABLES: Sequence[Table] = (
 _DAY_KEY = ("of_tenant", "day", "owner", "principal", "agent", "provider", "model")
 DAYS = Table("usage_days", {name: -1 if name == "day" else "" for name in _DAY_KEY}, (), _day)
 """Its key has the names, so its rows are added to those of the pseudonym."""
+_OF_STEP = "(SELECT principal FROM approvals WHERE approvals.tenant = :tenant AND approvals.id = approval)"
+STEPS = Table("approval_steps", {"approval": "", "kind": "", "after": -1}, ("who", _OF_STEP), _step)
 _WHOSE = "(SELECT head.principal FROM run_heads AS head WHERE head.tenant = :tenant AND head.run_key = {table}.run_key)"
 RUNS = Table("run_heads", {"run_key": ""}, ("principal",), _events_of_run)
 BUS: Sequence[Table] = (
@@ -158,16 +174,17 @@ def rows_page(table: Table, who: Name, place: Sequence[Any]) -> Steps[tuple[list
 
 def change_page(
     table: Table, who: Name, place: Sequence[Any], *, look: bool
-) -> Steps[tuple[int, Sequence[Any] | None]]:
-    """Changes the rows of a page; returns how many, and where to go on. ``look``: changes nothing."""
+) -> Steps[tuple[int, int, Sequence[Any] | None]]:
+    """Changes the rows of a page; returns how many go and how many stay changed, and where to go on. ``look``: changes
+    nothing.
+    """
     rows, after = yield from rows_page(table, who, place)
-    batch: list[Statement] = []
-    for row in rows if not look else ():
-        changed = table.change(who, row)
-        batch += [] if changed is None else _statements(table, row, changed)
-    if batch:
+    changes = [(row, changed) for row in rows if (changed := table.change(who, row)) is not None]
+    batch = [one for row, changed in changes for one in _statements(table, row, changed)]
+    if batch and not look:
         yield Last(batch)
-    return len(rows), after
+    gone = sum(changed == "delete" for _, changed in changes)
+    return gone, len(changes) - gone, after
 
 
 def _statements(table: Table, row: Row, changed: Row | str) -> list[Statement]:
@@ -202,26 +219,3 @@ _OF_RUN = (
     "DELETE FROM run_events WHERE tenant = :tenant AND run_key = :run_key",
     "DELETE FROM run_openings WHERE tenant = :tenant AND run_key = :run_key",
 )
-_STEPS = (
-    "SELECT step.approval, step.kind, step.after, step.who, coalesce(approvals.principal, '') "
-    "FROM approval_steps AS step LEFT JOIN approvals ON approvals.tenant = :tenant AND approvals.id = step.approval "
-    "WHERE step.tenant = :tenant"
-)
-_STEP = (
-    "UPDATE approval_steps SET who = :who WHERE tenant = :tenant AND approval = :approval AND kind = :kind "
-    "AND after = :after"
-)
-
-
-def change_steps(who: Name, *, look: bool) -> Steps[int]:
-    """Takes the name out of the lists of people whom a call that waits is going to be told to."""
-    (found,) = yield [Statement(_STEPS)]
-    batch: list[Statement] = []
-    for approval, kind, after, text, principal in found.rows:
-        to = msgspec.json.decode(text)["to"]
-        if isinstance(to, list) and who.name in to and who.is_in(text, principal):
-            said = msgspec.json.encode({"to": [who.one(one) for one in to]}).decode()
-            batch.append(Statement(_STEP, {"approval": approval, "kind": kind, "after": after, "who": said}))
-    if batch and not look:
-        yield Last(batch)
-    return len(batch)

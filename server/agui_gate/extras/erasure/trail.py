@@ -18,7 +18,7 @@ from agui_gate.errors import Unavailable
 from agui_gate.extras.audit.verification import all_events
 from agui_gate.extras.erasure.names import Name, erased_event, erased_record
 from agui_gate.stores.capabilities import FullStore
-from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.reasons import PersonKey, key_of
 from agui_gate.stores.sql.store_chain import LOCK, add
 from agui_gate.stores.sql.trail import EVENT, event_of
@@ -27,13 +27,22 @@ if TYPE_CHECKING:
     from agui_gate.stores.sql.store import Operations
 
 PAGE = 500
-"""Records that are read at once."""
+"""Events, or parts of records, that are read at once."""
+RECORDS = 20
+"""Records that are read at once with all that they have, and changed together with their events."""
 
 _RECORDS = (
     "SELECT seq, thread, principal, coalesce(asker, ''), coalesce(decision, ''), coalesce(people, '') FROM approvals "
     "WHERE tenant = :tenant AND seq > :after ORDER BY seq LIMIT :most"
 )
-_CHAIN = f"SELECT {', '.join(EVENT)} FROM approval_events WHERE tenant = :tenant AND thread = :key ORDER BY seq"  # noqa: S608 ours
+_IDS = (
+    "SELECT seq, id FROM approvals WHERE tenant = :tenant AND thread = :key AND seq > :after ORDER BY seq LIMIT :most"
+)
+_EVENTS = f"SELECT {', '.join(EVENT)} FROM approval_events WHERE tenant = :tenant AND thread = :key"  # noqa: S608 ours
+_END = (
+    "SELECT seq, hash FROM approval_events WHERE tenant = :tenant AND thread = :key "  # none before the trail began
+    "ORDER BY seq DESC LIMIT 1"
+)
 _REPLACE = (
     "UPDATE approval_events SET principal = :principal, thread_id = :thread_id, by = :by, body = :body, "
     "erased = :erased WHERE tenant = :tenant AND thread = :key AND seq = :seq"
@@ -125,33 +134,56 @@ class TrailEraser:
         self._lock = f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND key = :key{variant.lock}"  # noqa: S608 ours
         self._alone = Statement(variant.alone, {"name": LOCK})
 
-    def chain(self, key: int) -> Steps[None]:
-        """Replaces the name in one chain, and in the records of its thread."""
-        values = {"key": key}
-        first = self._alone if key == STORE_CHAIN else Statement(self._lock, values)
-        texts = (_CHAIN, self._sql.ledger.reading("thread = :key"), "SELECT :now + 0")
-        locked, chain, listed, now = yield [first, *(Statement(text, values) for text in texts)]
-        is_there = key != STORE_CHAIN and bool(locked.rows)
-        batch = [one for row in chain.rows for one in self._event(event_of(row), key, is_there)]
-        records = self._sql.ledger.approvals(listed)
+    def records(self, key: int, after: int) -> Steps[int | None]:
+        """Replaces the name in the next records of a thread, with the events of their calls. ``after``: the ``seq`` of
+        a record. Returns where to go on; None at the end.
+        """
+        (listed,) = yield [Statement(_IDS, {"key": key, "after": after, "most": RECORDS})]
+        if not listed.rows:
+            return None
+        ledger = self._sql.ledger
+        values = {"key": key, "ids": ledger.variant.listed([name for _, name in listed.rows])}
+        texts = (
+            f"{_EVENTS} AND {ledger.variant.among('approval_id', 'ids')} ORDER BY seq",
+            ledger.reading(ledger.variant.among("id", "ids"), listed=True),
+            _END,
+            "SELECT :now + 0",
+        )
+        locked, chain, read, end, now = yield [
+            Statement(self._lock, values),
+            *(Statement(text, values) for text in texts),
+        ]
+        batch: list[Statement] = []
         happened: list[Happened] = []
-        after: list[Approval] = []
-        for record in records:
+        changed: list[Approval] = []
+        for record in ledger.approvals(read):
             new = erased_record(self._who, record)
             if new != record:
                 batch.append(Statement(_RECORD, _row(record, new)))
                 happened.append(self._erased(record, new))
-                after.append(new)
+                changed.append(new)
+        batch += [one for row in chain.rows for one in self._event(event_of(row), key, keeps_thread=True)]
         if happened:
-            tenant = locked.rows[0][1]
-            last = chain.rows[-1:]  # none where what is asked is older than the trail
-            end = Result([(row[EVENT.index("seq")], row[EVENT.index("hash")]) for row in last], len(last))
-            batch += self._sql.trail.added(key, tenant, end, now.rows[0][0], happened, after)
+            batch += self._sql.trail.added(key, locked.rows[0][1], end, now.rows[0][0], happened, changed)
         if batch:
             yield Last(batch)
+        return int(listed.rows[-1][0]) if len(listed.rows) == RECORDS else None
 
-    def _event(self, event: Event, key: int, is_there: bool) -> list[Statement]:
-        new = erased_event(self._who, event, keeps_thread=is_there)
+    def events(self, key: int, after: int) -> Steps[int | None]:
+        """Replaces the name in the next events of a chain. ``after``: the ``seq`` of one. Returns where to go on; None
+        at the end.
+        """
+        values = {"key": key, "after": after, "most": PAGE}
+        first = self._alone if key == STORE_CHAIN else Statement(self._lock, values)
+        locked, chain = yield [first, Statement(f"{_EVENTS} AND seq > :after ORDER BY seq LIMIT :most", values)]
+        is_there = key != STORE_CHAIN and bool(locked.rows)
+        batch = [one for row in chain.rows for one in self._event(event_of(row), key, keeps_thread=is_there)]
+        if batch:
+            yield Last(batch)
+        return int(chain.rows[-1][EVENT.index("seq")]) if len(chain.rows) == PAGE else None
+
+    def _event(self, event: Event, key: int, *, keeps_thread: bool) -> list[Statement]:
+        new = erased_event(self._who, event, keeps_thread=keeps_thread)
         if new == event:
             return []
         keys = self._sql.trail.keys
