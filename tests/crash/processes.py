@@ -98,8 +98,8 @@ class Machine:
 
 
 @asynccontextmanager
-async def machine(path: Path, script: object, mode: str) -> AsyncIterator[Machine]:
-    """A file, a provider with this script, and a client."""
+async def machine(path: Path, script: object, mode: str, url: str = "") -> AsyncIterator[Machine]:
+    """A file (or the store at ``url``), a provider with this script, and a client."""
     emulator = Emulator(script=script)
     async with serve(emulator) as provider, client_of() as client:
-        yield Machine(f"sqlite:///{path}", provider, mode, emulator, client)
+        yield Machine(url or f"sqlite:///{path}", provider, mode, emulator, client)

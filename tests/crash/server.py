@@ -9,7 +9,8 @@ delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stall
 (it stops its own process right before it claims a call), ``claimed`` (right after that), ``passed`` (right after it
 has saved that the provider is about to be told of a yes), ``impatient`` (who deletes
 waits as long as in life, and no longer), ``usage`` (what models use is kept), ``budget`` (of 10,000 tokens),
-``metrics`` (what happens is counted), and the name of a file with the ms by which the boot clock is ahead.
+``metrics`` (what happens is counted), ``limit:…`` (one of AGUI_GATE_LIMITS), and the name of a file with the ms by
+which the boot clock is ahead.
 
 What a dead process left is not looked for here (`tests/crash/test_orphans.py` does): when would be a matter of chance.
 """
@@ -142,6 +143,7 @@ async def run(store: str, provider: str, mode: Any, sock: socket.socket) -> None
             usage="usage" in options,
             budgets=("all:10000",) if "budget" in options else (),
             metrics="on" if "metrics" in options else "",
+            limits=tuple(sorted(one.removeprefix("limit:") for one in options if one.startswith("limit:"))),
         ),
     )
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
