@@ -193,3 +193,22 @@ def test_the_keys_of_an_issuer_are_asked_for(cli: Cli) -> None:
     broken = cli("doctor", "--store", "memory://", env={**env, "AGUI_GATE_JWT_JWKS": "https://[id.example/keys"})
     assert broken.exit_code == 1
     assert "✗ keys of the issuer: AGUI_GATE_JWT_JWKS must be a file or an https:// URL." in broken.stdout
+
+
+def test_a_gate_that_nobody_can_open_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A role that nobody has, and more persons than there are: known where tokens are fixed, or there are none."""
+    (tmp_path / "four_eyes.py").write_text(
+        "from agui_gate import Agent, Gate, tool\nfrom cli_shop import RuleModel\n"
+        "@tool(gate=Gate(approvers='finance'))\ndef pay() -> str:\n    '''Pay.'''\n    return ''\n"
+        "@tool(gate=Gate(needs=2, self_approval=True))\ndef ship() -> str:\n    '''Ship.'''\n    return ''\n"
+        "@tool(gate=Gate(approvers=['ann'], self_approval=True))\ndef mail() -> str:\n    '''Mail.'''\n    return ''\n"
+        "agent = Agent(name='desk', model=RuleModel(), tools=[pay, ship, mail])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    result = cli("doctor", "four_eyes:agent", "--store", "memory://")
+    assert "desk: people: nobody may approve pay, ship, mail: nobody who may come has a role\n" in result.stdout
+    assert result.exit_code == 0
+    monkeypatch.setenv("AGUI_GATE_TOKENS", f"ann:{'a' * 40},ben:{'b' * 40}")
+    result = cli("doctor", "four_eyes:agent", "--store", "memory://")
+    assert "desk: people: nobody may approve pay, ship: nobody who may come has a role\n" in result.stdout
+    assert "people" not in cli("doctor", "cli_shop:agent", "--store", "memory://").stdout

@@ -179,3 +179,18 @@ async def test_who_may_list_them() -> None:
 def test_gates_allow_it_unless_they_say_no() -> None:
     gates = [Gate(approvers="finance"), Gate(approvers="finance", break_glass=False)]
     assert [gate.people.break_glass for gate in gates if gate.people] == [True, False]
+
+
+async def test_who_edited_a_call_does_not_approve_it_alone(store: FullStore) -> None:
+    async with Desk(PEOPLE, approvers="finance", needs=2, editable=["amount"]).open(store) as desk:
+        for thread, who, state in (("t", "zoe", "done"), ("u", "lea", "rejected")):
+            approval_id = await desk.ask("ada", thread=thread)
+            edited = {"order_id": "A1", "amount": 9}
+            assert told(await desk.decide("lea", approval_id, edited_arguments=edited)) == (200, "pending")
+            answer = await desk.decide("lea", approval_id, **WHY)
+            assert (told(answer), answer.json()["error"]["message"]) == (
+                (403, "not_allowed"),
+                "Who edited this can't approve it in an emergency. Somebody else has to.",
+            )
+            assert told(await desk.decide(who, approval_id, approved=state == "done", **WHY)) == (200, state)
+        assert desk.amounts == [9]

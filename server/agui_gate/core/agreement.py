@@ -115,6 +115,8 @@ def check_break_glass(approval: Approval, people: People, decision: Decision) ->
         raise MayNotDecide("The gate of this call lets nobody break the glass.")
     if is_asker(approval, decision):
         raise MayNotDecide("Who asked for this can't decide it in an emergency. Somebody else has to.")
+    if decision.approved and people.editor == person_of(decision):  # else they would decide their own edit alone
+        raise MayNotDecide("Who edited this can't approve it in an emergency. Somebody else has to.")
     if not any(character.isalnum() for character in decision.reason or ""):  # nor is an invisible one
         raise MayNotDecide("Breaking the glass needs a reason.")
     if decision.edited_arguments != people.edited:

@@ -14,7 +14,7 @@ import click
 from agui_gate.adapter import Finding
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster
-from agui_gate.cli.agent_checks import check_agent
+from agui_gate.cli.agent_checks import check_agent, who_may_come
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
@@ -123,6 +123,7 @@ async def find_all(
         yield finding
     yield _page()
     agents: tuple[Agent, ...] = ()
+    own_store = False
     if target is not None or model is not None:
         finding, agents, own_store = _load(target, model)
         yield finding
@@ -140,7 +141,7 @@ async def find_all(
             "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
         )
     for agent in agents:
-        async for finding in check_agent(agent, ask=ask):
+        async for finding in check_agent(agent, ask=ask, known=None if own_store else who_may_come(settings)):
             yield finding
 
 
