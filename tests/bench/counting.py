@@ -33,7 +33,6 @@ class Counted(msgspec.Struct):
 
     ``ours``: calls of functions of the product. ``calls``: of all Python functions. ``sdk``: of these, what the SDK of
     OpenTelemetry does, with all that it calls. ``tasks``: those that began. ``jobs``: what other threads handed back.
-    ``turns``: of the event loop.
     """
 
     ours: int = 0
@@ -41,7 +40,6 @@ class Counted(msgspec.Struct):
     sdk: int = 0
     tasks: int = 0
     jobs: int = 0
-    turns: int = 0
 
     def over(self, bound: "Counted") -> dict[str, int]:
         """The counts that are over their bounds."""
@@ -102,7 +100,6 @@ def counting() -> Iterator[Counted]:
     for code, number in codes.items():
         counted.calls += number
         counted.ours += number * _is_ours(code)
-        counted.turns += number * (code.co_name == "_run_once")
 
 
 def _is_ours(code: CodeType) -> bool:

@@ -311,14 +311,10 @@ class Engine:
         live.deciding, live.lose, live.tell_expired = work.deciding, work.lose, work.tell_expired
         live.thread_bytes = opened.capacity.size
         self._in_flight[live.principal] += 1
-        live.start(work.execute())
+        live.start(work.execute)
         if self._meter is not None:
             self._meter.run_begun(team.entry.name, live, opened)
-        assert live.task is not None  # start made it
-        live.task.add_done_callback(lambda _: self._over(live, names))
-        if names:  # others are of a store that goes with them
-            # Something that was called off may be at work still, and change the history.
-            live.task.add_done_callback(lambda _: None if live.deciding() else self._leaser.release(opened))
+        live.at_end.append(lambda: self._over(live, names, opened))
         return live
 
     def agent(self, name: str | None) -> Agent:
@@ -395,9 +391,8 @@ class Engine:
         decided = await self._decisions.decide(principal, approval_id, payload, way, by)
         return await self._decisions.go_on(decided, self.run) if go_on and decided.ours else decided
 
-    def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
+    def _over(self, live: LiveRun, names: set[tuple[str, str]], opened: LeasedThread) -> None:
         """Forgets a run that has ended: it is found under none of its names any more."""
-        live.over()
         self._reservations.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:
             self._in_flight[live.principal] -= 1
@@ -406,6 +401,9 @@ class Engine:
         for name in names:
             if self._by_thread.get(name) is live:
                 del self._by_thread[name]
+        # Others are of a store that goes with them. Something that was called off may change the history still.
+        if names and not live.deciding():
+            self._leaser.release(opened)
 
     def leases(self) -> set[str]:
         """Returns the keys of the leases that are held here."""

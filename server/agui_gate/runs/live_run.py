@@ -34,6 +34,7 @@ class LiveRun:
     something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
     `resume[]` came. ``is_draining``: the process is about to end. ``is_drained``: it is stopped because of that.
     ``is_dropped``: we ended a stream of somebody who read it, whose token was taken back or who didn't keep up.
+    ``at_end``: what is called when the run has said its last, in order, before anybody who reads it sees its end.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class LiveRun:
         "_grace",
         "_publisher",
         "_readers",
+        "at_end",
         "deciding",
         "is_drained",
         "is_draining",
@@ -80,6 +82,7 @@ class LiveRun:
         self.deciding: Callable[[], bool] = lambda: False
         self.lose: Callable[[], None] = lambda: None
         self.tell_expired: Callable[[], Awaitable[None]] = _nothing
+        self.at_end: list[Callable[[], None]] = []
         self.task: asyncio.Task[None] | None = None
         self.thread_bytes = 0
         """Bytes of its thread when it began."""
@@ -94,10 +97,25 @@ class LiveRun:
         self._cancelled = self.is_drained = self.is_draining = self.is_dropped = False
         self._alone: asyncio.TimerHandle | None = None
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begins the run's task."""
-        self.task = asyncio.get_running_loop().create_task(work, name=f"run {self.key}")
-        self.task.add_done_callback(self._end)
+        self.task = asyncio.get_running_loop().create_task(self._work(execute), name=f"run {self.key}")
+
+    async def _work(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Ends in the step in which ``execute`` does, so that readers get the last event and the end in one."""
+        try:
+            await execute()
+        except Exception:
+            log.exception("run_task_failed", run=self.key)
+        finally:
+            if self._alone is not None:
+                self._alone.cancel()
+            for tell in self.at_end:
+                try:
+                    tell()
+                except Exception:
+                    log.exception("run_end_failed", run=self.key)
+            self._publisher.end()
 
     def cancel(self, *, gently: bool = False, draining: bool = False) -> None:
         """Stops the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.
@@ -122,10 +140,6 @@ class LiveRun:
     def publish(self, event: Event) -> None:
         """Publishes an event."""
         self._publisher.append(self._encoder.frame(event))
-
-    def over(self) -> None:
-        """Ends what the run says: nothing more will be published."""
-        self._publisher.end()
 
     async def read(self, after: int = -1) -> Reader:
         """Returns a new reader, from the frame after ``after`` on. It counts until `leave`.
@@ -181,9 +195,3 @@ class LiveRun:
             self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE + self._grace, self._stop_alone)
         else:
             self.cancel()
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        if self._alone is not None:
-            self._alone.cancel()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("run_task_failed", run=self.key, exc_info=task.exception())

@@ -46,7 +46,7 @@ log = structlog.get_logger("agui_gate.run")
 
 
 class Run:
-    """One run in all its parts. `execute` is its task's body and never raises."""
+    """One run in all its parts. `execute` is its task's body and never raises; RUN_STARTED is told before it begins."""
 
     def __init__(
         self,
@@ -65,12 +65,11 @@ class Run:
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, shapes)
         self._scope = RunContext(team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
         self._conversing: AgentLoop | None = None
+        self._seq.started()
 
     async def execute(self) -> None:
         """Runs all of it. Whatever happens, the stream gets its terminal event and the lease goes back."""
-        self._seq.started()
         try:
-            await asyncio.sleep(0)  # RUN_STARTED leaves before the work begins
             cast = cast_of(self._team, self._thread.journal)
             await cast.get_ready(self._thread.journal)
             self._conversing = AgentLoop(cast, self._scope)

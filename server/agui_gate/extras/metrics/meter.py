@@ -85,11 +85,10 @@ class Meter(Extension):
     # --- the trunk's meter ------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
-        assert live.task is not None
         self.families.in_flight.inc()
-        live.task.add_done_callback(partial(self._run_over, self.families.agents(agent), thread, perf_counter()))
+        live.at_end.append(partial(self._run_over, self.families.agents(agent), thread, perf_counter()))
 
-    def _run_over(self, agent: str, thread: LeasedThread, begun: float, _: "asyncio.Task[None]") -> None:
+    def _run_over(self, agent: str, thread: LeasedThread, begun: float) -> None:
         families = self.families
         families.in_flight.dec()
         families.run_seconds.observe(perf_counter() - begun)

@@ -3,7 +3,6 @@
 A principal is called by its name, or by a pseudonym (`log_events.name_of`).
 """
 
-import asyncio
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -60,7 +59,6 @@ class RunLog(Extension):
 
     def log_begin(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """Logs that a run begins, and that it ends when its task is done."""
-        assert live.task is not None
         about = {
             "run": live.key,
             "client_run": live.run_id,
@@ -70,8 +68,8 @@ class RunLog(Extension):
             **trace_of(thread.meter),
         }
         log.info("run_begun", **about)
-        live.task.add_done_callback(partial(self._log_end, about, thread, perf_counter()))
+        live.at_end.append(partial(self._log_end, about, thread, perf_counter()))
 
-    def _log_end(self, about: dict[str, str], thread: LeasedThread, begun: float, _: "asyncio.Task[None]") -> None:
+    def _log_end(self, about: dict[str, str], thread: LeasedThread, begun: float) -> None:
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
         log.info("run_ended", **about, outcome=outcome, seconds=round(perf_counter() - begun, 3))

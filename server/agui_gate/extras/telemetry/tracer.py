@@ -108,7 +108,6 @@ class Tracer(Extension):
     # --- the trunk's meter ------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`. Its thread gets a meter of its own, which knows the span."""
-        assert live.task is not None
         span = self.spans.start_span(
             f"{names.INVOKE_AGENT} {agent}",
             attributes={
@@ -121,11 +120,11 @@ class Tracer(Extension):
         )
         if span.is_recording():
             thread.meter = self._runs[live.key] = meter = RunMeter(self, span)
-            live.task.add_done_callback(partial(self._run_over, meter, live.key, thread))
+            live.at_end.append(partial(self._run_over, meter, live.key, thread))
         if self.inner is not None:
             self.inner.run_begun(agent, live, thread)
 
-    def _run_over(self, meter: "RunMeter", key: str, thread: LeasedThread, _: "asyncio.Task[None]") -> None:
+    def _run_over(self, meter: "RunMeter", key: str, thread: LeasedThread) -> None:
         self._runs.pop(key, None)
         for step in meter.steps:
             step.end("cancelled")  # of a request that was left without an answer

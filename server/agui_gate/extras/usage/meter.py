@@ -142,15 +142,14 @@ class UsageMeter(Extension):
     # --- the trunk's meter -------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
-        assert live.task is not None
         if self._inner is not None:
             self._inner.run_begun(agent, live, thread)
             if thread.meter not in (self, self._inner):  # the run has one of its own, such as one with a span
                 thread.meter, of_run = copy(self), thread.meter
                 thread.meter._inner = of_run
-        live.task.add_done_callback(partial(self._run_over, thread.run_key))
+        live.at_end.append(partial(self._run_over, thread.run_key))
 
-    def _run_over(self, run_key: str, _: "asyncio.Task[None]") -> None:
+    def _run_over(self, run_key: str) -> None:
         unused = [spent for step in self.reserving.pop(run_key, ()) for spent in step.unused()]
         self.budgets.forget(run_key)
         left = self._due.pop(run_key, ())
