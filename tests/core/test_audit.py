@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core import audit, deletion_events
+from agui_gate.core import audit
 from agui_gate.core.approvals import MOVES, Approval, Decision, State
 from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.core.audit_verification import KINDS, Break, Chains
@@ -98,8 +98,8 @@ def test_no_event_holds_what_was_said() -> None:
         *audit.moved(ASKED, State.DONE, output=Output("s3cret")),
         *audit.moved(ASKED, State.REJECTED, NO),
         audit.replaced(ASKED, "run_3"),
-        deletion_events.deleted(ASKED, "run_4"),
-        deletion_events.restored(ASKED, 2),
+        audit.deleted(ASKED, "run_4"),
+        audit.restored(ASKED, 2),
     ]
     events = chained(Head("7"), 1, happened)
     assert "s3cret" not in msgspec.json.encode(events).decode()

@@ -19,6 +19,7 @@ from agui_gate.core.sanitizer import (
     sanitize,
 )
 from agui_gate.core.transcript import (
+    ActionEntry,
     AssistantTurn,
     CallKind,
     CallPart,
@@ -26,6 +27,7 @@ from agui_gate.core.transcript import (
     CardEntry,
     ConversationRef,
     Entry,
+    LeftOutEntry,
     Output,
     ReasoningPart,
     ResultEntry,
@@ -101,11 +103,16 @@ def test_b7_without_edits_nothing_but_the_entries_is_needed_to_settle_again(entr
 @given(settled_histories() | conversations().map(lambda entries: (entries, {})))
 def test_one_look_finds_what_a_close_look_finds(drawn: tuple[list[Entry], Outcomes]) -> None:
     entries, outcomes = drawn
+    part, look = sanitizer.Part(entries), sanitizer.Part._look
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sanitizer.Part, "_look", lambda part: False)
-        close, names = sanitize(entries, outcomes), sanitizer.Part(entries).names
-    part = sanitizer.Part(entries)
-    assert (tuple(part.settled(outcomes, "")), part.names) == (close, names)
+        patched.setattr(sanitizer.Part, "_look", lambda part: look(part) and False)
+        assert tuple(part.settled(outcomes, "")) == sanitize(entries, outcomes)
+    turns = [entry for entry in entries if isinstance(entry, TurnEntry)]
+    names = {entry.id for entry in entries if isinstance(entry, UserEntry | TurnEntry)}
+    names |= {call.id for turn in turns for call in turn.calls}
+    names |= {entry.call_id for entry in entries if isinstance(entry, ResultEntry | ActionEntry)}
+    names |= {entry.call_id or entry.message_id for entry in entries if isinstance(entry, LeftOutEntry)}
+    assert part.names == names
 
 
 @shows("B12")

@@ -20,10 +20,9 @@ from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.errors import ConfigurationError, LeaseLost, LimitReached, RateLimited
 from agui_gate.extras.usage import budgets as budgets_of
 from agui_gate.extras.usage.budgets import OUTPUT_TOKENS, Budgets
-from agui_gate.extras.usage.meter import UsageMeter, _code
+from agui_gate.extras.usage.meter import UsageMeter, UsageRetention, _code
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import as_csv, thread_view
-from agui_gate.extras.usage.retention import UsageRetention
 from agui_gate.protocol.run_input import Message, RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Change, Store

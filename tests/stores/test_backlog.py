@@ -3,9 +3,9 @@
 import pytest
 
 from agui_gate.core.approvals import State
-from agui_gate.stores.backlog import Counted
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.operators import Counted
 from tests.stores.support import Clock, ask, gated
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.stores.sqlite import machine as machine_statements
+from agui_gate.stores.sqlite import store as sqlite_store
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated, pending
 
@@ -28,7 +28,7 @@ class Machine:
         self.wall, self.ticks, self.boot = Clock(1_000_000_000), Clock(5_000), "first"
         monkeypatch.setattr(clocks, "boot_clock", self.ticks)
         monkeypatch.setattr(clocks, "wall_clock", self.wall)
-        for module in (lease, machine_statements):
+        for module in (lease, sqlite_store):
             monkeypatch.setattr(module, "boot_id", lambda: self.boot)
 
     def pass_time(self, ms: int) -> None:

@@ -6,13 +6,11 @@ fewer results than calls, they go to the latest ones. A call that never got a re
 result with no call before it is dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from agui_gate.core.transcript import (
-    ActionEntry,
     CallPart,
     Entry,
-    LeftOutEntry,
     ResultEntry,
     TurnEntry,
     UserEntry,
@@ -96,21 +94,3 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
     for line in lines.values():
         line.end_segment(paired)
     return paired
-
-
-def names_of(entries: Iterable[Entry]) -> set[str]:
-    """Returns the ids by which ``entries`` are known, or name others."""
-    found: list[str] = []
-    for entry in entries:
-        if type(entry) is UserEntry:
-            found.append(entry.id)
-        elif type(entry) is TurnEntry:
-            found.append(entry.id)
-            for part in entry.parts:
-                if type(part) is CallPart:
-                    found.append(part.id)  # noqa: PERF401  (two comprehensions cost more)
-        elif type(entry) is ResultEntry or type(entry) is ActionEntry:
-            found.append(entry.call_id)
-        elif type(entry) is LeftOutEntry:
-            found.append(entry.call_id or entry.message_id)
-    return set(found)

@@ -28,12 +28,11 @@ beginning, each part can be settled by itself. Where one does, or what the ledge
 of it is settled anew.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from agui_gate.core.client_results import after, told
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.media import FOREIGN, is_foreign, normal, placeholder
 from agui_gate.core.transcript import (
@@ -157,14 +156,17 @@ class Part:
         self.results: Iterable[ResultEntry | None] = ()
         self._is_plain = self._look()
         if not self._is_plain:
-            from agui_gate.core.repeated_ids import distinct, names_of, pair
+            from agui_gate.core.repeated_ids import distinct, pair
 
-            self.names, self.said = names_of(entries), distinct(entries)
+            self.said = distinct(entries)
             self.results = pair(self.said)
 
     def _look(self) -> bool:
-        """Finds names and results. Returns False where something is not as it is nearly always."""
+        """Finds results, and the ids by which entries are known or name others. Returns False where something is not as
+        it is nearly always: then the results are others.
+        """
         names: list[str] = []
+        is_plain = True
         results: dict[str, ResultEntry | None] = {}  # by call, in order of issue
         for entry in self._entries:  # not `isinstance`: all of a long history comes here
             if type(entry) is UserEntry:
@@ -177,12 +179,17 @@ class Part:
                         results[part.id] = None
             elif type(entry) is ResultEntry:
                 if results.get(entry.call_id, entry) is not None:  # of no call, or not the first one
-                    return False
+                    is_plain = False
+                    names.append(entry.call_id)
                 results[entry.call_id] = entry
-            elif type(entry) is LeftOutEntry or type(entry) is ActionEntry:
-                return False
+            elif type(entry) is LeftOutEntry:
+                is_plain = False
+                names.append(entry.call_id or entry.message_id)
+            elif type(entry) is ActionEntry:
+                is_plain = False
+                names.append(entry.call_id)
         self.results, self.names = results.values(), set(names)
-        return len(self.names) == len(names)
+        return is_plain and len(self.names) == len(names)
 
     def settled(self, outcomes: Outcomes, vendor: str) -> list[UserTurn | AssistantTurn]:
         """Returns the turns: see `sanitize`."""
@@ -249,8 +256,8 @@ class _LeftOut:
     def _output(self, result: ResultEntry) -> Output:
         if self.calls and (note := self.calls.get(result.call_id)) is not None:
             return Output(note, result.output.is_error)
-        output = told(result.output, self._vendor, self._parts.get(result.call_id, ()))
-        return after(UNVERIFIED, output) if result.unverified else output
+        output = _as_told(result.output, self._vendor, self._parts.get(result.call_id, ()))
+        return _after(UNVERIFIED, output) if result.unverified else output
 
 
 def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
@@ -272,7 +279,7 @@ def _part(part: Content, instead: str | None, vendor: str) -> Content:
 
 def _action_turn(entry: ActionEntry, notes: _Notes, vendor: str) -> UserTurn:
     """Returns what the client says that the user did: in the user's name, since no model made that call."""
-    done = f"{entry.name} {entry.arguments}: {told(entry.output, vendor).content}"
+    done = f"{entry.name} {entry.arguments}: {_as_told(entry.output, vendor).content}"
     text = notes.get(None) or f"[The client reports what the user did; this server can't verify it: {done}]"
     return UserTurn(entry.call_id, (Text(text),))
 
@@ -389,3 +396,35 @@ class TranscriptPrefix:
                 self.size = place
                 return rest
         return Part(entries[self.size :])
+
+
+def _as_told(output: Output, vendor: str, gone: Container[int] = ()) -> Output:
+    """Returns a client's result for a model of this ``vendor``: its text with what went wrong beside it, and its media
+    (TOOL-3), without the parts at the places ``gone``. Mostly it is as it was.
+
+    A part that no model could take, or that this one's provider can't have, is left out; the call is answered all the
+    same.
+
+    ``content`` is all of its text; ``parts`` are there where media are among them.
+    """
+    if output.parts is None and not output.error:
+        return output
+    text = "\n".join(dict.fromkeys(part for part in (output.content, output.error) if part))
+    parts = tuple(
+        normal(part) if isinstance(part, Media) else Text(part.text)
+        for place, part in enumerate(output.parts or ())
+        if place not in gone and _says_something(part, vendor)
+    )
+    if not any(isinstance(part, Media) for part in parts):
+        return Output(text, output.is_error)
+    return Output(text, output.is_error, parts=(*parts, Text(output.error)) if output.error else parts)
+
+
+def _after(words: str, output: Output) -> Output:
+    """Returns ``output`` with ``words`` before it."""
+    parts = None if output.parts is None else (Text(words), *output.parts)
+    return Output(f"{words}\n{output.content}", output.is_error, parts=parts)
+
+
+def _says_something(part: Content, vendor: str) -> bool:
+    return not is_foreign(part, vendor) if isinstance(part, Media) else bool(part.text.strip())

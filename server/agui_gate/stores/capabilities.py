@@ -14,12 +14,11 @@ from agui_gate.core.grants import Grant, Whose
 from agui_gate.core.terms import Numbers, Sum, Terms
 from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore, TrailStore
-from agui_gate.stores.backlog import BacklogStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.deliveries import DeliveringStore
 from agui_gate.stores.deputies import DeputizingStore
 from agui_gate.stores.epochs import EpochStore
-from agui_gate.stores.operators import OperatedStore
+from agui_gate.stores.operators import BacklogStore, OperatedStore
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.retention import RetentionStore
 from agui_gate.stores.tombstones import TombstoneStore

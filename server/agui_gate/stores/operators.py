@@ -1,4 +1,4 @@
-"""What operators read and change of everybody's threads and calls, whosever they are.
+"""What operators read and change of everybody's threads and calls, whosever they are, and how much of it waits.
 
 A store has it as `operators`. Each change is one transaction with its event in the audit trail, which says who made it
 and why. An event that is about no thread is in a chain of its own, whose key is `NO_THREAD`.
@@ -22,6 +22,44 @@ NO_THREAD = STORE_CHAIN
 
 WhichCalls = Literal["pending", "claimed", "orphaned", "unknown"]
 """``orphaned``: at work, with nobody who holds the lease of their thread. ``claimed``: at work, these left out."""
+
+
+MOST_COUNTED = 10_000
+"""Rows of one kind that are counted: the figure says this where there are more."""
+
+AT_WORK = 500
+"""Calls at work that are looked at."""
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How many there are, `MOST_COUNTED` at most, and since when (ms, by the store's clock) the oldest of these is."""
+
+    number: int = 0
+    since: int | None = None
+
+
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """The backlog at ``now``. ``pending``: since they were asked, overdue ones too; the others since they were decided.
+
+    ``orphaned`` are calls at work with nobody who holds their thread's lease; ``claimed`` are those with somebody.
+    ``notices`` are in the outbox. ``expired``: approvals that this process has found overdue, since it began.
+    """
+
+    now: int
+    pending: Counted
+    claimed: Counted
+    orphaned: Counted
+    unknown: Counted
+    notices: Counted
+    expired: int = 0
+
+
+class BacklogStore(Protocol):
+    """Says how much waits, for operators."""
+
+    async def backlog(self) -> Backlog:
+        """Returns the backlog, of one moment. Reads a bounded number of rows, however much there is."""
+        ...
 
 
 class Act(msgspec.Struct, frozen=True):

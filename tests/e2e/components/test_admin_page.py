@@ -1,9 +1,6 @@
 """The page of operators, `/admin`: `admin_page.test.mjs` has the cases."""
 
 import asyncio
-import os
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +11,10 @@ from agui_gate import adapter as ad
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
+from tests.e2e.components.node_tests import run_cases
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, user
 from tests.product.kit import running
 
-HERE = Path(__file__).parent
 SECONDS = 120.0
 PEOPLE = {"Bearer ada": Principal("ada", "acme"), "Bearer olga": Principal("olga", "acme", ["operator"])}
 ADA = {"authorization": "Bearer ada"}
@@ -55,8 +52,6 @@ def auth(request: Request) -> Principal | None:
 
 @pytest.mark.anyio
 async def test_an_operator_uses_the_page() -> None:
-    node = shutil.which("node")
-    assert node, "Node 20 or newer is needed"
     model = Model()
     settings = Settings(budgets=("principal:100000",))
     app = create_app(
@@ -72,13 +67,5 @@ async def test_an_operator_uses_the_page() -> None:
         await store.move(broke, State.UNKNOWN, output=Output('{"status":"unknown"}', True))
         hanging = asyncio.create_task(run(app, run_body("hangs", user("hang")), headers=ADA))
         await model.hangs.wait()
-        tests = await asyncio.create_subprocess_exec(
-            *(node, "--test", "--test-reporter=spec", "admin_page.test.mjs"),
-            cwd=HERE,
-            env={**os.environ, "SERVER": url},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        said, _ = await tests.communicate()
-        assert tests.returncode == 0, said.decode()[-12_000:]
+        await run_cases(url, "admin_page.test.mjs")
         await hanging

@@ -1,9 +1,6 @@
 """The page of the inbox, `/inbox`, as people use it who decide: `inbox_page.test.mjs` has the cases."""
 
 import asyncio
-import os
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +9,11 @@ from starlette.requests import Request
 from agui_gate import Agent, Gate, Grant, Principal, create_app, tool
 from agui_gate import adapter as ad
 from agui_gate.config.settings import Settings
+from tests.e2e.components.node_tests import run_cases
 from tests.product.inprocess import Parrot, calls, says
 from tests.product.kit import running
 from tests.requirements import shows
 
-HERE = Path(__file__).parent
 SECONDS = 240.0
 FINANCE = ("user", "approver", "finance")
 PEOPLE = {
@@ -72,17 +69,7 @@ def auth(request: Request) -> Principal | None:
 @shows("T6")
 @pytest.mark.anyio
 async def test_people_decide_in_the_inbox() -> None:
-    node = shutil.which("node")
-    assert node, "Node 20 or newer is needed"
     agent = Agent(name="support", model=Model(), tools=[refund, close_account, send_mail])
     app = create_app(agent, store="memory://", auth=auth, settings=Settings())
     async with running(app) as url, asyncio.timeout(SECONDS):
-        tests = await asyncio.create_subprocess_exec(
-            *(node, "--test", "--test-reporter=spec", "inbox_page.test.mjs"),
-            cwd=HERE,
-            env={**os.environ, "SERVER": url},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        said, _ = await tests.communicate()
-    assert tests.returncode == 0, said.decode()[-12_000:]
+        await run_cases(url, "inbox_page.test.mjs")

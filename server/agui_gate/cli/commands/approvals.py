@@ -3,10 +3,10 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import click
@@ -18,6 +18,8 @@ from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.cli.terminal.prompts import REASON, can_ask, edited_arguments, read_line, show_arguments
 from agui_gate.errors import ConfigurationError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 SHOWN_ID = 12
 """Characters of an id that are shown at least; more where two would look the same."""
@@ -73,6 +75,11 @@ emergency_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+def server_options(function: Command) -> Command:
+    """Adds the options of a command that asks a server and can print JSON."""
+    return url_option(token_option(json_option(debug_option(function))))
+
+
 @click.group("approvals", help=HELP)
 def command() -> None:
     """List, approve, reject."""
@@ -80,10 +87,7 @@ def command() -> None:
 
 @command.command("ls", short_help="List your pending calls, oldest first.")
 @click.option("--break-glass", is_flag=True, help="Also what you may decide in an emergency; needs the role.")
-@url_option
-@token_option
-@json_option
-@debug_option
+@server_options
 def ls(break_glass: bool, url: str, token: str | None, as_json: bool) -> None:
     """List your pending calls, oldest first."""
     with RemoteServer(url, token) as server:
@@ -97,10 +101,7 @@ def ls(break_glass: bool, url: str, token: str | None, as_json: bool) -> None:
 
 
 @command.command("watch", short_help="Show pending calls, new ones as they arrive, and each outcome.")
-@url_option
-@token_option
-@json_option
-@debug_option
+@server_options
 def watch(url: str, token: str | None, as_json: bool) -> None:
     """Show pending calls, new ones as they arrive, and each outcome, until Ctrl-C.
 
@@ -165,10 +166,7 @@ def _line(news: News, seen: dict[str, None]) -> str | None:
 )
 @emergency_option
 @continue_option
-@url_option
-@token_option
-@json_option
-@debug_option
+@server_options
 def approve(
     approval_id: str,
     edits: Sequence[str],
@@ -202,10 +200,7 @@ def approve(
 @click.option("--reason", help="The reason, shown to the model and recorded.  [default: prompt]")
 @emergency_option
 @continue_option
-@url_option
-@token_option
-@json_option
-@debug_option
+@server_options
 def reject(
     approval_id: str,
     reason: str | None,

@@ -13,6 +13,7 @@ Theory of operation
 """
 
 import asyncio
+import sqlite3
 import sys
 import time
 from collections import Counter
@@ -28,7 +29,6 @@ from agui_gate.core.audit import digest
 from agui_gate.core.json_text import canonical
 from agui_gate.core.transcript import ConversationRef
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy, Unavailable
-from agui_gate.extras.erasure import files
 from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers, refs_of
 from agui_gate.extras.erasure.tables import BUS, DAYS, STEPS, TABLES, Table, change_page
@@ -38,11 +38,15 @@ from agui_gate.stores.base import Change, StopRequest, Thread, ThreadHead
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.lease import DELETES
 from agui_gate.stores.sql.store import SQLStore
+from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite.database import Database
 
 WAIT_SECONDS = 60.0
 """Seconds that what is at work is waited for, if nothing else is said."""
 LOOK_SECONDS = 0.2
 """Seconds between two looks whether it has ended."""
+AGAIN_SECONDS = 0.1
+"""Seconds between two tries to clean a file while others read or write."""
 MAX_PAGE = 200
 MOST_PASSES = 5
 """Looks after which a name that comes anew is left to another run of the command."""
@@ -146,7 +150,7 @@ class Erasure:
             self._who = await self._do("durable", lambda: begin(self._who))
             receipt = await self._erase(receipt)
         try:
-            await files.clean(self._store, self._wait)
+            await _clean_file(self._store, self._wait)
         except AguiGateError as error:  # the receipt is of what is done, and there is no second one
             receipt.unfinished = error.message
         return receipt
@@ -284,3 +288,35 @@ class Erasure:
             f"The person {name!r} stood behind this principal. Erase that name, too." for name in sorted(found.persons)
         ]
         return left
+
+
+async def _clean_file(store: SQLStore, seconds: float) -> None:
+    """Writes the file of a store that has one anew, so that nothing is left in it of rows that were deleted, nor in its
+    write-ahead log.
+
+    Servers may use it; they wait meanwhile. Raises `Unavailable`.
+    """
+    if isinstance(store, SQLiteStore):
+        await store._run(lambda db: _vacuum(db, seconds))
+
+
+def _vacuum(database: Database, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    is_anew = False
+    while True:
+        try:
+            if not is_anew:
+                database.execute("VACUUM")
+                is_anew = True
+            ((busy, *_),) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if not busy:
+                return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        if time.monotonic() > until:
+            raise Unavailable(
+                "Others were at work in the file all the time, so deleted rows may still be in it. Run this again when "
+                "there is less to do."
+            )
+        time.sleep(AGAIN_SECONDS)  # on the store's own thread

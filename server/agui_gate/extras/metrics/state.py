@@ -14,7 +14,7 @@ from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.extras.metrics.families import text_of
 from agui_gate.extras.operations.store_facts import newest_schema
 from agui_gate.release import read_revision
-from agui_gate.stores.backlog import Backlog, BacklogStore, Counted
+from agui_gate.stores.operators import Backlog, BacklogStore, Counted
 
 if TYPE_CHECKING:
     from agui_gate.runs.engine import Engine

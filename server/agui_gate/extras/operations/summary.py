@@ -18,7 +18,7 @@ from agui_gate.extras.usage.report import sums_view
 from agui_gate.protocol.cards import iso
 from agui_gate.release import read_revision
 from agui_gate.runs.engine import Engine
-from agui_gate.stores.backlog import BacklogStore, Counted
+from agui_gate.stores.operators import BacklogStore, Counted
 from agui_gate.stores.usage import DAY_MS, Sums
 
 Json = dict[str, Any]

@@ -24,9 +24,8 @@ from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import SubagentLane
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, TurnEntry
 from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
-from agui_gate.extras.teams.delegation import EMPTY
 from agui_gate.extras.teams.members import Members
-from agui_gate.extras.teams.result_texts import TASK_LEFT, TASK_SUPERSEDED, left_unfinished
+from agui_gate.extras.teams.team import EMPTY
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.agent_loop import MakeConsents, MakeTurns
 from agui_gate.runs.failure_log import provider_failed
@@ -34,6 +33,11 @@ from agui_gate.runs.run_context import RunContext
 from agui_gate.stores.epochs import MAY_HAVE_RUN
 from agui_gate.turns.model_turn import Turns
 from agui_gate.turns.tool_dispatch import CallKind, End
+
+TASK_SUPERSEDED = result_texts.status("superseded", "Not finished: the user went on without answering what it asked.")
+TASK_LEFT = result_texts.status(
+    "cancelled", "Not finished: the task that it was a part of has ended. What was done in it stays done."
+)
 
 MAX_DEPTH = 8
 """Levels that tasks can be inside each other. Agents may name each other in circles."""
@@ -95,7 +99,7 @@ class Tasks(CallKind):
                 return None
             self._leave(call)
             begun = self._has_begun(call)
-            return left_unfinished(call.name) if begun else result_texts.failed(error.message)
+            return _left_unfinished(call.name) if begun else result_texts.failed(error.message)
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
@@ -234,3 +238,11 @@ class Tasks(CallKind):
         while task and task not in others:
             task = self._thread.journal.task_of(task)
         return bool(task)
+
+
+def _left_unfinished(name: str) -> Output:
+    """Returns the output of a task that had begun with an agent called ``name``, with which nobody here can go on."""
+    return result_texts.failed(
+        f"Not finished: the agent {name} is gone, or has changed, so nobody can go on with this task. "
+        "It had begun, and what was done in it stays done: check before trying again."
+    )

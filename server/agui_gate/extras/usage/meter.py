@@ -8,7 +8,8 @@ import asyncio
 import re
 import secrets
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from functools import partial
 from time import perf_counter
@@ -27,11 +28,11 @@ from agui_gate.extension import Extension, Server
 from agui_gate.extras.usage.budgets import BYTES_PER_TOKEN, OUTPUT_TOKENS, Budgets, Reservation
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import thread_view
-from agui_gate.extras.usage.retention import UsageRetention
-from agui_gate.extras.usage.store import HeldStore
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.outbox import is_run
 from agui_gate.stores.sql.usage import UsageLedger, ledger_of
+from agui_gate.stores.sql.usage_retention import Place
 from agui_gate.stores.usage import KINDS, ModelRequest, Spent, together
 from agui_gate.threads.leased_thread import LeasedThread
 from agui_gate.turns import tool_execution
@@ -44,6 +45,9 @@ MEMBERS = {kind: f"{kind}_tokens" for kind in KINDS}
 """The members of `Usage`, by kind."""
 SAVE_SECONDS = 5.0
 """Seconds for which the end of a server waits for what is left to be kept."""
+
+STEP_SECONDS = 10.0
+"""Seconds from one step to the next in which old usage is forgotten."""
 
 log = structlog.get_logger("agui_gate.usage")
 
@@ -353,3 +357,60 @@ def _code(error: BaseException | None) -> str:
     if isinstance(error, LeaseLost):
         return "lease_lost"
     return error.code if isinstance(error, AguiGateError) else "internal"
+
+
+class HeldStore:
+    """``inner``, whose commits write what their runs have used, and that gives no run a thread whose budget is spent.
+
+    ``commit`` takes the place of its own. ``check`` is asked before a thread is leased for a run. It has just the
+    methods that ``inner`` has.
+    """
+
+    def __init__(
+        self,
+        inner: Store,
+        commit: Callable[[Thread, Change, str], Awaitable[None]],
+        check: Callable[[str], Awaitable[None]],
+        meter: UsageMeter,
+    ) -> None:
+        self._inner, self.commit, self._check, self._meter = inner, commit, check, meter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def start(self) -> None:
+        """Opens the store, and has the prices loaded."""
+        await self._inner.start()
+        await self._meter.open()
+
+    async def aclose(self) -> None:
+        """Closes the store, once what was used is kept."""
+        await self._meter.close()
+        await self._inner.aclose()
+
+    async def lease_thread(self, principal: str, thread_id: str, agent: str, run_key: str, **more: Any) -> Thread:
+        """See `ThreadStore`. Raises `RateLimited` for a run if a budget is spent: before a model is asked."""
+        if is_run(run_key):
+            await self._check(principal)
+        return await self._inner.lease_thread(principal, thread_id, agent, run_key, **more)
+
+
+class UsageRetention:
+    """Goes through the usage again and again. ``days``: see `AGUI_GATE_RETENTION_USAGE_DAYS`."""
+
+    def __init__(self, ledger: UsageLedger, days: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ledger, self._days, self._clock = ledger, days, clock
+        self._place = Place()
+        self._due = 0.0
+
+    async def tick(self) -> None:
+        """Makes a step, if it is time. If the store is away, the next step does what this one left."""
+        if self._clock() < self._due:
+            return
+        self._due = self._clock() + STEP_SECONDS
+        try:
+            gone, self._place = await self._ledger.forget(self._days, self._place)
+        except AguiGateError:
+            return
+        if gone:
+            log.info("usage_forgotten", rows=gone)

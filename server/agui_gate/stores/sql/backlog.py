@@ -1,7 +1,7 @@
 """The backlog in SQL: along the partial indexes of what waits and of what is unsettled."""
 
-from agui_gate.stores.backlog import AT_WORK, MOST_COUNTED, Backlog, Counted
 from agui_gate.stores.lease import lapsed
+from agui_gate.stores.operators import AT_WORK, MOST_COUNTED, Backlog, Counted
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.orphans import UNSETTLED
 

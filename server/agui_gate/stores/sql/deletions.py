@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from agui_gate.core import audit, deletion_events
+from agui_gate.core import audit
 from agui_gate.core.approvals import RAN, UNFINISHED, Approval, State, after_move
 from agui_gate.core.audit import digest
 from agui_gate.errors import LeaseLost
@@ -79,7 +79,7 @@ class Deletions:
             if found.overdue_at(now):
                 happened += audit.moved(found, State.EXPIRED)
                 approval = after_move(found, State.EXPIRED, now)
-            happened.append(deletion_events.deleted(approval, run_key))
+            happened.append(audit.deleted(approval, run_key))
             kept = tombstone((yield from self._whole(approval)), now)
             batch += [] if kept is None else [Statement(_BURY, _row(kept))]
         batch += self._trail.added(key, tenant, end, now, happened)
@@ -104,7 +104,7 @@ class Deletions:
         amended, last, end, now = yield [*(Statement(text, values) for text in (_AMEND, _LAST_OF, _END)), clock]
         if amended.changed and last.rows:
             gone = event_of(last.rows[0])
-            happened = [deletion_events.late(gone, move.to, move.output)]
+            happened = [audit.ended_after_deletion(gone, move.to, move.output)]
             yield Last(self._trail.added(int(gone.thread), gone.tenant, end, now.rows[0][0], happened))
 
     def read(

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core import audit, deletion_events
+from agui_gate.core import audit
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.audit import Head
 from agui_gate.core.transcript import ConversationRef
@@ -90,14 +90,14 @@ class _Work:
         if approval.is_pending:
             again = _asked_again(approval, self._number)
             self.again.append({"before": approval.id, "id": again.id, "was": again.was})
-            told += deletion_events.restored(approval, self._number, again.id), audit.asked(again)
+            told += audit.restored(approval, self._number, again.id), audit.asked(again)
             self.records.append(again)
             return
         to, output = _OUTCOMES[approval.state]
         text = msgspec.json.encode(output).decode()
         self.settled.append({"id": approval.id, "to": to.value, "output": text})
         self._sizes[thread] += len(text)
-        told += deletion_events.restored(approval, self._number), *audit.moved(approval, to, output=output)
+        told += audit.restored(approval, self._number), *audit.moved(approval, to, output=output)
         self.records.append(msgspec.structs.replace(approval, state=to, output=output))
 
     def statements(self) -> Iterator[Statement]:

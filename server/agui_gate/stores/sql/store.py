@@ -44,8 +44,8 @@ from agui_gate.stores.sql.variant import Variant
 if TYPE_CHECKING:
     from agui_gate.core.terms import Terms
     from agui_gate.stores.audit import EventPage, HeadPage
-    from agui_gate.stores.backlog import Backlog
     from agui_gate.stores.epochs import Epoch
+    from agui_gate.stores.operators import Backlog
     from agui_gate.stores.retention import Ages, Place, Swept, Tally
     from agui_gate.stores.sql.audit import AuditReader
     from agui_gate.stores.sql.deletions import Deletions

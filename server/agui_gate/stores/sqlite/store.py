@@ -7,6 +7,7 @@ of its leases.
 """
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,10 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
 from agui_gate.stores.clock import Clock, StoreClock, wall_clock
-from agui_gate.stores.lease import LeaseOwner
+from agui_gate.stores.lease import LeaseOwner, boot_id, is_gone, is_neighbour
 from agui_gate.stores.sql.operations import Kind, Operation, run
 from agui_gate.stores.sql.store import SQLStore
-from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
 from agui_gate.stores.sqlite.inode import OpenFile
 from agui_gate.stores.sqlite.statistics import write_statistics
@@ -34,6 +34,12 @@ T = TypeVar("T")
 
 CLOSE_S = 10.0
 """Seconds that `aclose` waits for work under way; a commit that takes longer still ends on its own."""
+
+FORGET_MS = 30 * 24 * 3_600_000
+"""Milliseconds after which a process whose end nobody saw is forgotten."""
+
+_CLOCK = "SELECT boot, ahead, seen FROM clock"
+_KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"
 
 
 class SQLiteStore(SQLStore):
@@ -101,7 +107,7 @@ class SQLiteStore(SQLStore):
         def job(db: Database) -> set[str]:
             with db.transaction(durable=False):
                 lost = self._perform(db, lambda: self._sql.leases.renew(run_keys))
-                machine.keep_clock(db, self._clock)
+                _keep_clock(db, self._clock)
             return lost
 
         return await self._run(job) if run_keys else ()
@@ -154,11 +160,11 @@ class SQLiteStore(SQLStore):
         with errors_as_unavailable():
             write_statistics(db)
         with errors_as_unavailable(), db.transaction(durable=False):
-            overdue_by = machine.set_clock(db, self._clock)
+            overdue_by = _set_clock(db, self._clock)
             if overdue_by is not None:
                 self._perform(db, lambda: self._sql.ledger.expire(at=overdue_by))
-            machine.keep_clock(db, self._clock)
-            self.neighbours = machine.enter(db, self._owner.name, self._clock())
+            _keep_clock(db, self._clock)
+            self.neighbours = _enter(db, self._owner.name, self._clock())
 
     def _check(self, db: Database) -> None:
         self._require_file()
@@ -174,8 +180,8 @@ class SQLiteStore(SQLStore):
         try:
             with errors_as_unavailable(), db.transaction(durable=False):
                 self._perform(db, lambda: self._sql.leases.void_all(owner.name))
-                machine.leave(db, owner.name)
-                machine.keep_clock(db, self._clock)
+                _leave(db, owner.name)
+                _keep_clock(db, self._clock)
         except Unavailable:
             pass  # the leases end with their owner
         finally:
@@ -268,3 +274,40 @@ def _forget(future: asyncio.Future[None]) -> None:
     """Takes note of a failure nobody waits for: the lease then lapses by itself."""
     if not future.cancelled():
         future.exception()
+
+
+# The machine: its clock, and the processes that use the file. None of these begins or ends a transaction.
+
+
+def _set_clock(db: Database, clock: StoreClock) -> int | None:
+    """Goes on with the file's clock. After a new start of the machine it returns the time until which things have
+    expired by the clock before: that has to be done first.
+    """
+    boot, ahead, seen = db.execute(_CLOCK).fetchone() or (boot_id(), clock.offset, 0)
+    if boot != boot_id():
+        return int(seen)
+    clock.go_on(ahead)
+    return None
+
+
+def _keep_clock(db: Database, clock: StoreClock) -> None:
+    """Writes down how the clock goes, for processes that start later."""
+    db.execute(_KEEP, (boot_id(), clock.offset, clock()))
+
+
+def _enter(db: Database, owner: str, now: int) -> list[int]:
+    """Notes that ``owner`` uses the file, and returns the ids of the other living processes that do.
+
+    Those whose life can't be seen from here, as in another container, are left out: most have long ended.
+    """
+    others = db.execute("SELECT owner, started_at FROM processes").fetchall()
+    gone = [(name,) for name, started in others if is_gone(name) or started < now - FORGET_MS]
+    db.connection.executemany("DELETE FROM processes WHERE owner = ?", gone)
+    db.execute("INSERT INTO processes (owner, started_at) VALUES (?, ?)", (owner, now))
+    here = {int(name.split("|")[1]) for name, _ in others if (name,) not in gone and is_neighbour(name, owner)}
+    return sorted(here - {os.getpid()})
+
+
+def _leave(db: Database, owner: str) -> None:
+    """Notes that it uses the file no more."""
+    db.execute("DELETE FROM processes WHERE owner = ?", (owner,))
