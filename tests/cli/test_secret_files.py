@@ -9,7 +9,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -22,10 +22,15 @@ from agui_gate.config.settings import Settings, load_settings
 from agui_gate.config.sources import MAX_SECRET, is_of_file
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError
+from agui_gate.extras.audit.keys import Keys, key_id, keyed
+from agui_gate.extras.audit.verification import verify
+from agui_gate.stores import open_store
+from agui_gate.stores.base import Store
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.cli.support import running
 from tests.extras.test_operations import prepare
+from tests.people.desk import Desk
 from tests.product.inprocess import Parrot
 
 
@@ -92,10 +97,45 @@ def test_a_secret_is_given_once_and_only_secrets_are_in_files(tmp_path: Path) ->
         load_settings(environ={"AGUI_GATE_PORT_FILE": path})
 
 
+@pytest.mark.anyio
+async def test_the_keys_of_the_trail_rotate_while_it_is_signed(tmp_path: Path) -> None:
+    """Each hangup in the middle of decisions: the trail says since when a key counts, and is whole with all of them."""
+    path, url = tmp_path / "keys", f"sqlite:///{tmp_path / 'gate.db'}"
+    secrets = [letter * 40 for letter in "abc"]
+    write(path, secrets[0])
+    settings = Settings(audit_key_file=str(path))
+    desk, store = Desk({"ada": "ada"}), keyed(cast(Store, open_store(url)), settings)
+    async with desk.open(store):
+        ready = cast(Ready, SimpleNamespace(app=desk.app, settings=settings))
+        files = SettingsFiles(Plan(None, None, {"audit_key_file": str(path)}), ready)
+        assert files.are_some
+        for place, text in enumerate(["\n".join(reversed(secrets[: n + 1])) for n in range(3)]):
+            write(path, text)
+            asked = [await desk.ask("ada", thread=f"t{place}{n}") for n in range(3)]
+            with capture_logs() as lines:
+                deciding = [asyncio.ensure_future(desk.decide("ada", one)) for one in asked]
+                files.read_again()
+                assert [(await one).json()["state"] for one in deciding] == ["done"] * 3
+                if files._replacing is not None:
+                    await files._replacing
+                assert not place or any(line.get("changed") == "audit_key" for line in lines)
+        write(path, "short")
+        with capture_logs() as lines:
+            files.read_again()
+        assert [line["event"] for line in lines] == ["settings_not_read"]
+        await desk.decide("ada", await desk.ask("ada", thread="last"))
+        found = await verify(cast(Any, store), (), Keys([one.encode() for one in secrets]))
+        assert found.broken == []
+        events = await desk.trail()
+        signed = [event.key_id for event in events if event.thread_id == "last"]
+        assert set(signed) == {key_id(secrets[2].encode())}
+        assert [event.key_id for event in events if event.kind == "keyed"] == [key_id(one.encode()) for one in secrets]
+
+
 def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: Path) -> None:
-    keys, tokens = write(tmp_path / "keys", "k" * 40), tmp_path / "tokens"
-    plain = load_settings(environ={"AGUI_GATE_AUDIT_KEY_FILE": keys, "AGUI_GATE_TOKENS": "alice:one-token-of-alice"})
-    assert not any(map(is_of_file, plain.sources.values())), "this file is read at the start"
+    tokens = tmp_path / "tokens"
+    plain = load_settings(environ={"AGUI_GATE_TOKENS": "alice:one-token-of-alice"})
+    assert not any(map(is_of_file, plain.sources.values()))
     config = tmp_path / "gate.toml"
     config.write_text("")
     app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())

@@ -1,10 +1,12 @@
 """The files that settings came from, read again while the server runs: for SIGHUP.
 
-What counts at once are the tokens and the level of the log. Anything else that has changed counts at the next start,
-which the log says. A file that can't be read, or says what can't be, changes nothing.
+What counts at once are the tokens, the level of the log, and the keys of the audit trail. Anything else that has
+changed counts at the next start, which the log says. A file that can't be read, or says what can't be, changes nothing.
 """
 
+import asyncio
 import logging
+from typing import Any
 
 import structlog
 
@@ -12,7 +14,8 @@ from agui_gate.cli.server.plan import Plan, Ready
 from agui_gate.cli.target import states_of
 from agui_gate.config.settings import load_settings, names
 from agui_gate.config.sources import is_of_file
-from agui_gate.errors import ConfigurationError
+from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.extra_loader import load
 
 AT_ONCE = frozenset({"tokens", "log_level"})
 
@@ -24,11 +27,13 @@ class SettingsFiles:
 
     def __init__(self, plan: Plan, ready: Ready) -> None:
         self._plan, self._app, self._settings = plan, ready.app, ready.settings
+        self._replacing: asyncio.Task[None] | None = None
 
     @property
     def are_some(self) -> bool:
         """True if settings came from files."""
-        return self._plan.config is not None or any(map(is_of_file, self._settings.sources.values()))
+        of_files = any(map(is_of_file, self._settings.sources.values()))
+        return self._plan.config is not None or of_files or bool(self._settings.audit_key_file)
 
     def read_again(self) -> None:
         """Reads them again, and logs one line about it. Raises nothing."""
@@ -36,6 +41,7 @@ class SettingsFiles:
             new, old = load_settings(self._plan.config, options=self._plan.options), self._settings
             if old.tokens and not new.tokens:
                 raise ConfigurationError("There are no tokens any more, so nobody would be let in.")
+            keys = load("audit.keys").read_keys(new) if new.audit_key or new.audit_key_file else None
         except ConfigurationError as error:
             log.error("settings_not_read", why=error.message, means="All settings stay as they were.")
             return
@@ -48,7 +54,33 @@ class SettingsFiles:
             at_once = AT_ONCE if checks else AT_ONCE - {"tokens"}  # it began without any, or asks the application
         if "log_level" in changed:
             logging.getLogger().setLevel(logging.getLevelNamesMapping()[new.log_level.upper()])
+        if self._replace_keys(keys):
+            at_once |= {"audit_key", "audit_key_file"}
         self._settings = new
         later = [name for name in changed if name not in at_once]
         means = f"These count at the next start: {', '.join(later)}." if later else None
         log.warning("settings_read", changed=",".join(changed) or "nothing", means=means)
+
+    def _replace_keys(self, keys: Any) -> bool:
+        """Has the trails that are signed be signed by ``keys``. Returns whether there is such a trail, and a key for
+        it: signing begins and ends with a start.
+        """
+        stores = [state.engine.store for state in states_of(self._app)]
+        signed = [store for store in stores if getattr(getattr(store, "trail", None), "keys", None) is not None]
+        if keys is not None and any(store.trail.keys.ids != keys.ids for store in signed):
+            before = self._replacing
+            self._replacing = asyncio.get_running_loop().create_task(_replace_keys(signed, keys, before))
+        return bool(signed) and keys is not None
+
+
+async def _replace_keys(stores: list[Any], keys: Any, before: "asyncio.Task[None] | None") -> None:
+    """Replaces them behind those that are being replaced, and logs one line about it."""
+    if before is not None:
+        await asyncio.wait([before])
+    try:
+        for store in stores:
+            await load("audit.keys").replace_keys(store, keys)
+    except AguiGateError as error:
+        log.error("settings_not_read", why=error.message, means="The audit trail is signed by the keys of before.")
+        return
+    log.warning("settings_read", changed="audit_key", means=f"The audit trail is signed by the key {keys.current}.")

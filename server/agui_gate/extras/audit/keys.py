@@ -16,6 +16,7 @@ hash along. After it, one that isn't signed is a finding.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,7 @@ from agui_gate.core.audit import Event, Happened, Head, chained, digest, event_h
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import Store
+from agui_gate.stores.sql.store_chain import begin_keys
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
@@ -47,6 +49,11 @@ class Keys:
         if len(self._secrets) < len(secrets):
             raise ValueError("has a key twice")
         self.current = key_id(secrets[0])
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all of them, the one that signs first."""
+        return tuple(self._secrets)
 
     def chained(self, head: Head, at: int, happened: Iterable[Happened], records: Iterable[Approval]) -> list[Event]:
         """Returns the next events of the chain that ends at ``head``, signed. ``records``: those that were changed, as
@@ -126,6 +133,17 @@ def _lines(path: str) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise ConfigurationError(f"The file with the keys of the audit trail, {path}, is not UTF-8 text.") from None
     return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+async def replace_keys(store: Store, keys: Keys) -> None:
+    """Signs by other keys from now on, of which the trail says so first. Nothing that is at work ends. Raises
+    `Unavailable`; then it is signed as before.
+    """
+    whole = cast(Any, store)
+    trail = copy(whole._sql.trail)
+    trail.keys = keys
+    await whole._do("write", lambda: begin_keys(whole._sql.ledger.variant, trail))
+    whole.trail.keys = keys
 
 
 def keyed(store: Store, settings: "Settings") -> Store:
