@@ -1,5 +1,6 @@
 """A list of models: who is asked after whom, and a thread that all of them can go on with."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
@@ -28,6 +30,8 @@ from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
+from agui_gate_adapters.testkit.agui import AGUIClient
+from tests.adapters.mcp.test_http import served
 from tests.product.inprocess import Parrot, says
 from tests.product.kit import MODES, Chat, Product, client_of, running
 from tests.product.shop import Shop, call, refund, say
@@ -352,6 +356,39 @@ async def test_a_fallback_is_told_in_usage_metrics_and_log() -> None:
     assert f'{name}{{code="ok",model="{usage["model"]}",provider="anthropic"}} 1.0' in figures
     (told,) = [line for line in lines if line["event"] == "model_replaced"]
     assert (told["code"], told["by"]) == ("provider_unavailable", told["by"])
+
+
+CHUNK = {
+    "object": "chat.completion.chunk",
+    "choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": None}],
+}
+OTHERS: dict[str, Response] = {
+    "its stream": Response(f"data: {json.dumps(CHUNK)}\n\ndata: [DONE]\n\n", media_type="text/event-stream"),
+    "its object": JSONResponse({"object": "chat.completion", "choices": []}),
+    "no such route": JSONResponse({"detail": "Not Found"}, 404),
+    "a page": HTMLResponse("<h1>Welcome</h1>"),
+}
+
+
+@pytest.mark.parametrize("made", [AnthropicMessages, OpenAIResponses])
+@pytest.mark.parametrize("answer", OTHERS)
+async def test_a_fallback_whose_address_speaks_another_api_is_one_sentence(made: Any, answer: str) -> None:
+    """Nothing of what it said is in the thread, which goes on when the first model is back."""
+    shop = Shop()
+    async with serve(Emulator([DOWN, {"output": [say("Hello.")]}])) as url, served(OTHERS[answer]) as other:
+        models = [OpenAIResponses("one", base_url=url, api_key="k"), made("two", base_url=other, api_key="k")]
+        app = create_app(Agent(name="support", model=models, tools=shop.tools), store="memory://")
+        async with running(app) as base, client_of() as client:
+            chat = AGUIClient(client, base)
+            with capture_logs() as lines:
+                failed = await chat.say("hello")
+            again = await chat.say("and now")
+    error = failed[-1]
+    assert (error["type"], error["code"].startswith("provider_")) == ("RUN_ERROR", True), error
+    assert "Traceback" not in error["message"]
+    assert error["message"].count("\n") == 0
+    assert not any(line["log_level"] == "error" and "exc_info" in line for line in lines), lines
+    assert again.text == "Hello."
 
 
 async def test_what_has_begun_is_not_said_again_by_another() -> None:
