@@ -10,8 +10,8 @@ ask your identity provider. Threads and approvals belong to the principal: the s
 thread, and Alice's approvals don't exist for him. Tools find the id in `ctx.principal`.
 
 With `auth` the server may listen on other addresses than loopback. Pages of other origins stay shut out, cookie or
-not, until AGUI_GATE_CORS_ORIGINS names them. For scripts, AGUI_GATE_TOKENS="alice:TOKEN" gives bearer tokens without
-any code.
+not, until AGUI_GATE_CORS_ORIGINS names them. An application with `auth` asks for no token of AGUI_GATE_TOKENS: those
+are for servers without one. Serve `auth_hook:app`, not `:agent`: the `auth` belongs to the `app`.
 """
 
 import hmac

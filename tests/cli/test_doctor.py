@@ -33,6 +33,51 @@ def test_all_is_well(cli: Cli) -> None:
     ]
 
 
+LONG = "0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("target", "tokens", "why"),
+    [
+        ("by_role", "ada cat", "it waits for finance, and nobody of ada, cat can be that"),
+        ("by_role", "", "it waits for finance, and nobody of local can be that"),
+        ("by_id", "cat", "it waits for cat, and nobody of cat can be that"),
+        ("by_id", "ada cat", None),
+        ("by_two", "ada cat", "it waits for 2 persons: cat, dan, and only 1 of ada, cat can be that"),
+        ("by_two", "ada cat dan", None),
+        ("by_own_two", "ada cat", "it waits for 2 persons: somebody else, and only 1 of ada, cat can be that"),
+        ("by_own_id", "ada cat", None),
+        ("by_login", "ada cat", "it asks how somebody logged in (max_auth_age, acr), and of ada, cat that isn't known"),
+    ],
+)
+def test_a_gate_that_nobody_can_satisfy_is_said(cli: Cli, target: str, tokens: str, why: str | None) -> None:
+    named = ",".join(f"{name}:{LONG}{name}" for name in tokens.split())
+    env = {"AGUI_GATE_TOKENS": named} if named else {}
+    result = cli("doctor", f"cli_people:{target}", "--store", "memory://", env=env)
+    expected = f"! gate of refund: nobody can approve its calls: {why}\n  → Name people" if why else ""
+    assert (expected in result.stdout, "gate of" in result.stdout) == (True, why is not None), result.stdout
+    assert result.exit_code == 0
+
+
+def test_an_application_with_its_own_auth_is_looked_into(cli: Cli) -> None:
+    env = {"AGUI_GATE_TOKENS": f"ada:{LONG}", "AGUI_GATE_STORE": "sqlite:////nonexistent/x.db"}
+    result = cli("doctor", "cli_people:own_auth", env=env)
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout.splitlines() == [
+        "✓ settings: valid, 2 set by you",
+        "✓ access: as the application's auth decides",
+        "! tokens: AGUI_GATE_TOKENS is not used: the application has an auth= of its own.",
+        "  → Remove the setting, or let auth= check these tokens as well.",
+        "✓ page: its files are installed",
+        "✓ cli_people:own_auth: 1 agent with 1 tool, 1 of them gated",
+        "✓ store: sqlite:///own.db, of the application, is empty; a server creates its tables when it starts",
+        "✓ bus: memory://, of the application",
+    ]
+    assert cli("migrate", "--store", "sqlite:///own.db").exit_code == 0
+    result = cli("doctor", "cli_people:own_auth")
+    assert "✓ store: sqlite:///own.db, of the application, opens and can be written; it is empty\n" in result.stdout
+
+
 def test_it_creates_no_database(cli: Cli, database: str) -> None:
     before = sorted(os.listdir())
     assert cli("doctor").exit_code == 0
@@ -152,12 +197,6 @@ def test_a_misspelt_setting_is_broken(cli: Cli) -> None:
     assert "✗ settings: AGUI_GATE_STROE is not a setting; did you mean AGUI_GATE_STORE?" in result.stdout
 
 
-def test_an_application_with_its_own_store(cli: Cli) -> None:
-    result = cli("doctor", "cli_shop:app")
-    assert result.exit_code == 0
-    assert "✓ store: set by the application" in result.stdout
-
-
 @shows("B9")
 @pytest.mark.anyio
 async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli, tmp_path: Path) -> None:
@@ -193,22 +232,3 @@ def test_the_keys_of_an_issuer_are_asked_for(cli: Cli) -> None:
     broken = cli("doctor", "--store", "memory://", env={**env, "AGUI_GATE_JWT_JWKS": "https://[id.example/keys"})
     assert broken.exit_code == 1
     assert "✗ keys of the issuer: AGUI_GATE_JWT_JWKS must be a file or an https:// URL." in broken.stdout
-
-
-def test_a_gate_that_nobody_can_open_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A role that nobody has, and more persons than there are: known where tokens are fixed, or there are none."""
-    (tmp_path / "four_eyes.py").write_text(
-        "from agui_gate import Agent, Gate, tool\nfrom cli_shop import RuleModel\n"
-        "@tool(gate=Gate(approvers='finance'))\ndef pay() -> str:\n    '''Pay.'''\n    return ''\n"
-        "@tool(gate=Gate(needs=2, self_approval=True))\ndef ship() -> str:\n    '''Ship.'''\n    return ''\n"
-        "@tool(gate=Gate(approvers=['ann'], self_approval=True))\ndef mail() -> str:\n    '''Mail.'''\n    return ''\n"
-        "agent = Agent(name='desk', model=RuleModel(), tools=[pay, ship, mail])\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    result = cli("doctor", "four_eyes:agent", "--store", "memory://")
-    assert "desk: people: nobody may approve pay, ship, mail: nobody who may come has a role\n" in result.stdout
-    assert result.exit_code == 0
-    monkeypatch.setenv("AGUI_GATE_TOKENS", f"ann:{'a' * 40},ben:{'b' * 40}")
-    result = cli("doctor", "four_eyes:agent", "--store", "memory://")
-    assert "desk: people: nobody may approve pay, ship: nobody who may come has a role\n" in result.stdout
-    assert "people" not in cli("doctor", "cli_shop:agent", "--store", "memory://").stdout

@@ -55,6 +55,18 @@ def test_the_banner_tells_address_agents_store_and_access(tmp_path: Path) -> Non
     assert "Traceback" not in server.text
 
 
+def test_it_warns_of_what_would_surprise_somebody_later(tmp_path: Path) -> None:
+    with serving(tmp_path, "cli_people:own_auth", AGUI_GATE_TOKENS="ada:TOKEN") as (server, _):
+        assert "event=tokens_not_used" in server.text
+        assert "store   sqlite:///own.db, of the application" in server.text
+        assert "access  as the application's auth decides" in server.text
+        assert "nobody_can_approve" not in server.text
+    with serving(tmp_path, "cli_people:by_role", AGUI_GATE_TOKENS="ada:TOKEN") as (server, _):
+        assert (
+            "Nobody can approve a call of refund: it waits for finance, and nobody of ada can be that." in server.text
+        )
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_the_logs_first_line_names_the_release(tmp_path: Path, form: str) -> None:
     with serving(tmp_path, "cli_shop:agent", AGUI_GATE_LOG_FORMAT=form) as (server, client):

@@ -45,6 +45,9 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("SESSION_SECRET", "a secret of the test")
+    monkeypatch.setenv(
+        "PEOPLE", '{"A": ["ada", "user"], "C": ["cat", "approver", "finance"], "E": ["eve", "approver"]}'
+    )
     monkeypatch.chdir(tmp_path)
 
 

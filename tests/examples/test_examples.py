@@ -353,6 +353,17 @@ async def test_auth_hook(teach: Teach) -> None:
         assert (await lesson.product.get(f"/threads/{chat.thread_id}", bob))["status_code"] == 404
 
 
+async def test_second_person(teach: Teach) -> None:
+    async with teach("second_person", script(call("refund", order_id="A1", amount=20), after="Done.")) as lesson:
+        ada, cat, eve, nobody = ({"Authorization": f"Bearer {token}"} for token in "ACEX")
+        assert (await lesson.product.chat(headers=nobody).say("Refund")).status == 401
+        (asked,) = (await lesson.product.chat(headers=ada).say("Refund A1")).interrupts
+        path, yes = f"{lesson.product.url}/approvals/{asked['id']}", {"approved": True}
+        answers = [await lesson.product.client.post(path, json=yes, headers=who) for who in (ada, eve, cat)]
+        assert [answer.status_code for answer in answers] == [403, 404, 200]
+        assert answers[-1].json()["result"] == "20.0 € refunded"
+
+
 async def test_custom_store(teach: Teach, tmp_path: Path) -> None:
     turns = [{"output": [call("open_garage"), call("open_garage")]}, {"output": [say("Done.")]}]
     async with teach("custom_store", turns) as lesson:

@@ -69,7 +69,7 @@ async def test_it_gives_no_right() -> None:
         ("ben", {"approvers": "finance"}, "ada", 403, "Who asked for this can't approve it. Hand it to somebody else."),
         ("ben", {"approvers": "finance"}, "ben", 422, "Nobody hands a call to themselves. Name a colleague."),
         ("mia", {"approvers": "finance"}, "cat", 404, "There is no such approval."),
-        ("plain", {"approvers": "finance"}, "cat", 403, "This needs a Principal"),
+        ("plain", {"approvers": "finance"}, "cat", 404, "There is no such approval."),
         ("ben", {"approvers": "finance"}, "", 422, "'to' is the id of a principal"),
         ("ben", {"approvers": "finance"}, 7, 422, "The body was not understood"),
     ],

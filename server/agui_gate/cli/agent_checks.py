@@ -1,15 +1,13 @@
 """Checks an agent for `agui-gate doctor`: its model, the servers of its tools, and, if asked to, one request."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Set
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import msgspec
 
 from agui_gate.adapter import Finding, Text, TurnRequest, UserTurn
 from agui_gate.agents.agent import Agent
-from agui_gate.config.settings import Settings
-from agui_gate.core.approvals import LOCAL, People
 from agui_gate.errors import AguiGateError, ConfigurationError
 
 ASK_SECONDS = 60.0
@@ -17,13 +15,9 @@ ASK_SECONDS = 60.0
 QUESTION = "This is a connection test. Answer with the one word: well."
 
 
-async def check_agent(agent: Agent, *, ask: bool, known: Set[str] | None = None) -> AsyncIterator[Finding]:
-    """Findings about one agent, each as soon as it is known; everything that was opened is closed. ``known``: see
-    `who_may_come`.
-    """
+async def check_agent(agent: Agent, *, ask: bool) -> AsyncIterator[Finding]:
+    """Findings about one agent, each as soon as it is known; everything that was opened is closed."""
     try:
-        for found in () if known is None else _about_people(agent, known):
-            yield _of(agent, found)
         well = True
         for found in await agent.adapter.check():
             well = well and found.ok is not False
@@ -37,30 +31,6 @@ async def check_agent(agent: Agent, *, ask: bool, known: Set[str] | None = None)
         await agent.adapter.aclose()
         for source in agent.sources:
             await source.aclose()
-
-
-def who_may_come(settings: Settings) -> Set[str] | None:
-    """Returns all who may use a server with these settings, where that is known: with fixed tokens alone, or with none.
-
-    Nobody of them has a role, and each sees what is their own.
-    """
-    return None if settings.signed_tokens else set(settings.tokens) or {LOCAL}
-
-
-def _about_people(agent: Agent, known: Set[str]) -> Iterator[Finding]:
-    """Yields the finding that none of them may approve the calls of some tools."""
-    gates = {tool.name: tool.gate.people for tool in agent.by_name.values() if tool.gate is not None}
-    shut = [name for name, people in gates.items() if people is not None and not _is_open(people, known)]
-    if shut:
-        fix = "People with roles come with AGUI_GATE_JWT_ISSUER, or auth= in create_app: docs/people.md."
-        yield Finding("people", True, f"nobody may approve {', '.join(shut)}: nobody who may come has a role", fix)
-
-
-def _is_open(people: People, names: Set[str]) -> bool:
-    """Returns whether one of these, none of whom has a role, may approve their own call."""
-    if people.needs > 1 or not people.self_approval or people.acr or people.max_auth_age is not None:
-        return False
-    return people.approvers is None or (isinstance(people.approvers, tuple) and not names.isdisjoint(people.approvers))
 
 
 def _with_hint(found: Finding) -> Finding:

@@ -3,8 +3,9 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
-from agui_gate.config.settings import Settings
+from agui_gate.config.settings import Settings, without_password
 from agui_gate.errors import ConfigurationError
 from agui_gate.extra_loader import load
 from agui_gate.stores import open_store, schema_of
@@ -34,3 +35,14 @@ async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool
         yield store
     finally:
         await store.aclose()
+
+
+def url_of(store: Any) -> str:
+    """Returns the URL that a store was made from; "" for one of the application's own."""
+    url: str = getattr(store, "url", "") or getattr(store, "bus_url", "")
+    return url
+
+
+def store_name(store: Any) -> str:
+    """Returns how a store is called: by its URL without the password, or by its class."""
+    return without_password(url_of(store)) or f"a {type(store).__name__}"

@@ -235,7 +235,7 @@ class Settings:
             return str(value).lower()
         if isinstance(value, float):
             return f"{value:g}"
-        return _without_password(value) if name in ("store", "bus") else str(value)
+        return without_password(value) if name in ("store", "bus") else str(value)
 
 
 def load_settings(
@@ -276,7 +276,8 @@ def _label(name: str, source: str | None) -> str:
     return source if source.startswith((PREFIX, "--")) else f"{name} in {source}"
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """Returns a URL as it may be shown."""
     head, at, tail = url.rpartition("@")
     if at:
         scheme, _, user = head.partition("://")

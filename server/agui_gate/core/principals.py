@@ -127,6 +127,14 @@ def checked_name(name: str, what: str) -> str:
     return str.__str__(name)  # the value, also of an enum
 
 
+def as_principal(name: str) -> str:
+    """Returns the principal that a plain string names, without roles; the string itself if it can't name one."""
+    try:
+        return Principal(name)
+    except ValueError:
+        return name
+
+
 def owner_key(tenant: str, owner: str) -> str:
     """Returns the key of an owner."""
     return f"{tenant}{SEPARATOR}{owner}" if tenant else owner

@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from agui_gate.agents.agent import Agent
+from agui_gate.agents.tool import Gate
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.backends import bus_from, store_from
@@ -96,11 +97,23 @@ def _add_notices(engine: Engine, settings: "Settings", on_notice: Callable[..., 
     """Adds the part that tells people, if anybody is to be told, or if a gate reminds or escalates. A gate of a source
     is not known yet; but none does if no gate was made that does.
     """
-    agents = engine.members.values()
-    gates = [tool.gate for agent in agents for tool in agent.by_name.values()]
-    steps = f"{EXTRAS}.notices.steps" in sys.modules and any(agent.sources for agent in agents)
-    if on_notice or settings.webhooks or steps or any(gate and (gate.remind or gate.escalate) for gate in gates):
+    steps = _may_come(engine, "notices.steps") or any(gate.remind or gate.escalate for gate in _gates(engine))
+    if on_notice or settings.webhooks or steps:
         engine.extensions.add(load("notices.courier").notices(settings, on_notice, meter))
+
+
+def _asks_people(engine: Engine) -> bool:
+    """Returns whether a gate asks for people, or one of a source may."""
+    return _may_come(engine, "people.gates") or any(gate.people is not None for gate in _gates(engine))
+
+
+def _gates(engine: Engine) -> list[Gate]:
+    return [tool.gate for agent in engine.members.values() for tool in agent.by_name.values() if tool.gate is not None]
+
+
+def _may_come(engine: Engine, extra: str) -> bool:
+    """Returns whether a gate that isn't known yet may need ``extra``: it is loaded once a gate was made that does."""
+    return f"{EXTRAS}.{extra}" in sys.modules and any(agent.sources for agent in engine.members.values())
 
 
 def _auth_of(settings: "Settings") -> Auth | None:
@@ -144,6 +157,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
             await engine.drain(app.state.drain_seconds)  # which `agui-gate serve` has done before
             await engine.aclose()
 
+    guard.asks_people = _asks_people(engine)
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
     app = Starlette(
         routes=all_routes(server, page=settings.page),

@@ -71,6 +71,8 @@ class Guard:
         self.auth = auth
         self._is_async = auth is not None and _is_async(auth)
         self._is_fixed = getattr(auth, "is_fixed", False) is True
+        self.asks_people = False
+        """Whether some gate asks for people: then a plain string is a `Principal` without roles, whom ids may name."""
         self._origins = frozenset(origins)
         self._hosts = frozenset(host.lower() for host in hosts)
 
@@ -118,6 +120,10 @@ class Guard:
             raise Unauthorized("Authentication is required.")
         if not self._is_fixed:  # the tokens of the settings stand as long as the server does
             request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)
+        if self.asks_people and type(principal) is str:
+            from agui_gate.core.principals import as_principal
+
+            principal = as_principal(principal)
         return principal if type(principal) is str else _owner_of(request, principal)
 
     async def _ask(self, auth: Auth, request: Request) -> str | None:

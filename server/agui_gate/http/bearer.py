@@ -1,7 +1,7 @@
 """Bearer tokens of the settings, and where a request has one."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -24,6 +24,11 @@ class Bearer:
         every = ((name, (one,) if isinstance(one, str) else one) for name, one in tokens.items())
         self._known = [(name, token.encode()) for name, some in every for token in some]
 
+    @property
+    def principals(self) -> Collection[str]:
+        """The ids of all who have a token."""
+        return dict.fromkeys(name for name, _ in self._known)
+
     def __call__(self, request: Request) -> str | None:
         """Returns the principal whose token it is, or None."""
         if (token := bearer_token(request)) is None:
@@ -42,6 +47,11 @@ class FileBearer:
     def __init__(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
         self._bearer = Bearer(tokens)
         self.replace = self._bearer.replace
+
+    @property
+    def principals(self) -> Collection[str]:
+        """See `Bearer`."""
+        return self._bearer.principals
 
     async def __call__(self, request: Request) -> str | None:
         """See `Bearer`."""

@@ -106,6 +106,7 @@ def _template() -> sqlite3.Connection:
 class MemoryStore(SQLStore):
     """A `Store` that lives as long as its process. ``clock`` is the wall clock (`stores.clock`)."""
 
+    url = "memory://"
     neighbours: Sequence[int] = ()
 
     def __init__(

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,9 +14,12 @@ import click
 from agui_gate.adapter import Finding
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster
-from agui_gate.cli.agent_checks import check_agent, who_may_come
+from agui_gate.bus.memory import MemoryBus
+from agui_gate.cli.access import IGNORED, LOCAL_ONLY, access_of, ignores_tokens, undecidable
+from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
+from agui_gate.cli.store_access import store_name, url_of
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
@@ -119,36 +122,47 @@ async def find_all(
             "settings", False, error.message, "Correct it. `agui-gate settings` shows where each value came from."
         )
         return
-    async for finding in _about_settings(settings):
+    loaded, agents, app = _load(target, model) if target is not None or model is not None else (None, (), None)
+    states = states_of(app)
+    async for finding in _about_settings(settings, states):
         yield finding
     yield _page()
-    agents: tuple[Agent, ...] = ()
-    own_store = False
-    if target is not None or model is not None:
-        finding, agents, own_store = _load(target, model)
+    if loaded is not None:
+        yield loaded
+    async for finding in _about_backends(settings, states):
         yield finding
-        if own_store:  # the application brought its own; what the settings say about one has no effect
-            yield Finding("store", True, "set by the application; `GET /readyz` checks it")
-        else:
-            async for finding in _store(settings):
-                yield finding
-            yield await _bus(settings)
-    else:
-        async for finding in _store(settings):
-            yield finding
-        yield await _bus(settings)
+    if loaded is None:
         yield Finding(
             "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
         )
+    for name, why in undecidable(settings, agents, states):
+        fix = (
+            "Name people in `approvers` who have a token, or return a Principal with roles from auth=: docs/people.md."
+        )
+        yield Finding(f"gate of {name}", True, f"nobody can approve its calls: {why}", fix)
     for agent in agents:
-        async for finding in check_agent(agent, ask=ask, known=None if own_store else who_may_come(settings)):
+        async for finding in check_agent(agent, ask=ask):
             yield finding
 
 
-async def _about_settings(settings: Settings) -> AsyncIterator[Finding]:
+async def _about_backends(settings: Settings, states: Sequence[Any]) -> AsyncIterator[Finding]:
+    """Looks into store and bus: those of the settings, or those that applications have of their own."""
+    for state in states:
+        async for finding in _store_of(state.engine.store):
+            yield finding
+        yield await _bus_of(state.engine.bus)
+    if not states:
+        async for finding in _store(settings):
+            yield finding
+        yield await _bus(settings)
+
+
+async def _about_settings(settings: Settings, states: Sequence[Any]) -> AsyncIterator[Finding]:
     changed = len(settings.sources)
     yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
-    yield _access(settings)
+    yield _access(settings, states)
+    if ignores_tokens(settings, states):
+        yield Finding("tokens", True, IGNORED, "Remove the setting, or let auth= check these tokens as well.")
     if settings.metrics and find_spec("prometheus_client") is None:
         yield Finding("metrics", False, "prometheus-client is not installed", 'pip install "agui-gate[metrics]"')
     if settings.signed_tokens:
@@ -163,21 +177,14 @@ async def _about_settings(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("tokens", True, f"easy to guess: {', '.join(weak)}", fix)
 
 
-def _access(settings: Settings) -> Finding:
+def _access(settings: Settings, states: Sequence[Any]) -> Finding:
     from agui_gate.http.local_requests import is_loopback
 
-    if settings.signed_tokens or settings.tokens:
-        return Finding("access", True, _tokens_of(settings))
-    if is_loopback(settings.host):
-        return Finding("access", True, "this machine only, as no tokens are set")
+    told = access_of(settings, states)
+    if told != LOCAL_ONLY or is_loopback(settings.host):
+        return Finding("access", True, told)
     fix = 'Set AGUI_GATE_TOKENS="name:TOKEN", or AGUI_GATE_HOST=127.0.0.1.'
     return Finding("access", False, f"open to {settings.host} without auth, which `serve` refuses", fix)
-
-
-def _tokens_of(settings: Settings) -> str:
-    issuer = f"with tokens of {settings.jwt_issuer}" if settings.signed_tokens else ""
-    fixed = f"with the token of {', '.join(settings.tokens)}" if settings.tokens else ""
-    return " and ".join(filter(None, (issuer, fixed)))
 
 
 async def _keys(settings: Settings) -> Finding:
@@ -214,33 +221,58 @@ def _page() -> Finding:
     return Finding("page", False, "its files are missing", "Install agui-gate again, or serve with --no-page.")
 
 
-async def _store(settings: Settings) -> AsyncIterator[Finding]:
-    """Opens, migrates, writes and closes; and says of which approved calls nobody knows what came of them.
+def _about_gates(settings: Settings, agents: Sequence[Agent], states: Sequence[Any]) -> Iterator[Finding]:
+    for name, why in undecidable(settings, agents, states):
+        fix = (
+            "Name people in `approvers` who have a token, or return a Principal with roles from auth=: docs/people.md."
+        )
+        yield Finding(f"gate of {name}", True, f"nobody can approve its calls: {why}", fix)
 
-    What doesn't exist yet is not created.
-    """
+
+async def _store(settings: Settings) -> AsyncIterator[Finding]:
+    """Looks into the store that the settings name."""
     from agui_gate.config.backends import store_from
-    from agui_gate.stores import schema_of
 
     where = f" in {os.getcwd()}" if settings.source("store") == DEFAULT else ""
+    named = "AGUI_GATE_STORE" if settings.source("store") == DEFAULT else settings.source("store")
     shown = f"{settings.shown('store')}{where}"
+    async for finding in _look_into(lambda: store_from(settings), settings.store, shown, named):
+        yield finding
+
+
+async def _store_of(store: Any) -> AsyncIterator[Finding]:
+    """Looks into the store of an application."""
+    shown = f"{store_name(store)}, of the application,"
+    async for finding in _look_into(lambda: store, url_of(store), shown, "what the application gives create_app"):
+        yield finding
+
+
+async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) -> AsyncIterator[Finding]:
+    """Opens, migrates, writes and closes; and says of which approved calls nobody knows what came of them.
+
+    What doesn't exist yet is not created. ``url``: "" for a store of the application's own, which says no more than
+    that it works.
+    """
+    from agui_gate.stores import schema_of
+
     try:
-        store: Any = store_from(settings)
-        if not settings.store.startswith("memory:") and not await schema_of(settings.store):
-            _check_place(settings.store)
+        store = make()
+        if url and not url.startswith("memory:") and not await schema_of(url):
+            _check_place(url)
             yield Finding("store", True, f"{shown} is empty; a server creates its tables when it starts")
             return
         try:
             await store.start()
             await store.check()
+            if not url:
+                yield Finding("store", True, f"{shown} opens and can be written")
+                return
             holds = _held(await store.tally(), store.now())
             left, unknown = await store.orphans(most=MOST_LOOKED), await store.unknown(MOST_NAMED)
             notices, frozen, now = (await store.backlog()).notices, await store.freezes(), store.now()
         finally:
             await store.aclose()
     except AguiGateError as error:
-        source = settings.source("store")
-        named = "AGUI_GATE_STORE" if source == DEFAULT else source
         fix = f"Correct {named}, or what it points at."
         if isinstance(error, Unavailable):
             fix = "Make it available again; the servers go on by themselves. docs/runbook.md says more."
@@ -333,18 +365,31 @@ async def _bus(settings: Settings) -> Finding:
     return Finding("bus", True, f"{settings.shown('bus')}{'' if settings.bus == 'memory://' else ' answers'}")
 
 
-def _load(target: str | None, model: str | None) -> tuple[Finding, tuple[Agent, ...], bool]:
+async def _bus_of(bus: Any) -> Finding:
+    """Connects to the bus of an application and closes it."""
+    try:
+        try:
+            await bus.start()
+        finally:
+            await bus.aclose()
+    except AguiGateError as error:
+        return Finding("bus", False, error.message, "Correct what the application gives create_app, or start it.")
+    what = "memory://" if isinstance(bus, MemoryBus) else "answers"
+    return Finding("bus", True, f"{what}, of the application")
+
+
+def _load(target: str | None, model: str | None) -> tuple[Finding, tuple[Agent, ...], Any]:
     named = target or f"--model {model}"
     try:
         loaded = load_target(target, model)
         agents = tuple(Roster(loaded.agents).members.values())
     except AguiGateError as error:
         fix = "Correct TARGET, or the module it names." if model is None else "Correct TARGET or --model."
-        return Finding(named, False, error.message, fix), (), False
+        return Finding(named, False, error.message, fix), (), None
     tools = sum(len(agent.by_name) for agent in agents)
     gated = sum(tool.gate is not None for agent in agents for tool in agent.by_name.values())
     what = f"{_count(len(agents), 'agent')} with {_count(tools, 'tool')}, {gated} of them gated"
-    return Finding(named, True, what), agents, bool(states_of(loaded.app))
+    return Finding(named, True, what), agents, loaded.app
 
 
 def _count(number: int, noun: str) -> str:

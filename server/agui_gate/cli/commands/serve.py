@@ -82,6 +82,7 @@ def _serve(ctx: click.Context, plan: Plan) -> None:
 
     ready = prepare(plan)
     log_to_stderr(ctx, ready.settings.log_level, ready.settings.log_format)
+    ready.warn()
     limits = limits_from(ready.settings, raise_descriptors())
     with bind(ready.settings.host, ready.settings.port) as sock:
 

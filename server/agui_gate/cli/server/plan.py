@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import structlog
+
+from agui_gate.cli.access import IGNORED, access_of, ignores_tokens, undecidable
 from agui_gate.cli.server.banner import banner
+from agui_gate.cli.store_access import store_name
 from agui_gate.cli.target import Target, load_target, states_of
 from agui_gate.config.settings import DEFAULT, Settings, load_settings
 from agui_gate.errors import ConfigurationError
+
+log = structlog.get_logger("agui_gate.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,14 @@ class Ready:
         banner(
             url, self.target.agents, _facts(self), closed=not all(s.guard.loopback_only for s in states_of(self.app))
         )
+
+    def warn(self) -> None:
+        """Logs what would surprise somebody later: tokens that open nothing, and calls that nobody could approve."""
+        states = states_of(self.app)
+        if ignores_tokens(self.settings, states):
+            log.warning("tokens_not_used", means=IGNORED)
+        for tool, why in undecidable(self.settings, self.target.agents, states):
+            log.warning("nobody_can_approve", tool=tool, means=f"Nobody can approve a call of {tool}: {why}.")
 
 
 def prepare(plan: Plan) -> Ready:
@@ -71,21 +85,13 @@ def _check_access(ready: Ready) -> None:
 
 
 def _facts(ready: Ready) -> dict[str, str]:
-    settings, facts = ready.settings, {}
+    settings, states, facts = ready.settings, states_of(ready.app), {}
     if ready.target.app is None:
         default = " (the default; --store changes it)" if settings.source("store") == DEFAULT else ""
         facts["store"] = settings.shown("store") + default
         if settings.bus:
             facts["bus"] = settings.shown("bus")
-    states = states_of(ready.app)
-    if not states:
-        facts["access"] = "as the application decides"
-    elif any(state.guard.loopback_only for state in states):
-        facts["access"] = "this machine only, as no tokens are set"
-    elif ready.target.app is None:
-        signed = f"with tokens of {settings.jwt_issuer}" if settings.signed_tokens else ""
-        fixed = f"with the token of {', '.join(settings.tokens)}" if settings.tokens else ""
-        facts["access"] = " and ".join(filter(None, (signed, fixed)))
-    else:
-        facts["access"] = "as the application's auth decides"
+    elif states:
+        facts["store"] = ", ".join(f"{store_name(state.engine.store)}, of the application" for state in states)
+    facts["access"] = access_of(settings, states) if states else "as the application decides"
     return facts

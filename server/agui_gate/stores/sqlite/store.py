@@ -55,6 +55,7 @@ class SQLiteStore(SQLStore):
     ) -> None:
         super().__init__(SQLiteVariant(), bounds)
         self._path, self._any_past = path, any_past
+        self.url = f"sqlite:///{path}"
         self._clock = StoreClock(clock)
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None

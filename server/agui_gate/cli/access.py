@@ -1,0 +1,56 @@
+"""Who may ask, in words, and what of that would surprise: for `agui-gate serve` and `agui-gate doctor`.
+
+``states`` are those of applications (`target.states_of`), whose guards say what counts. Without any, an application
+would be made from the settings.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from agui_gate.agents.agent import Agent
+from agui_gate.agents.team import Roster
+from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import LOCAL
+from agui_gate.extra_loader import load
+
+LOCAL_ONLY = "this machine only, as no tokens are set"
+IGNORED = "AGUI_GATE_TOKENS is not used: the application has an auth= of its own."
+"""What is said of fixed tokens in the settings that open nothing."""
+
+
+def access_of(settings: Settings, states: Sequence[Any]) -> str:
+    """Returns who may ask."""
+    if any(state.guard.loopback_only for state in states) or not (states or settings.tokens or settings.signed_tokens):
+        return LOCAL_ONLY
+    if any(_asks_application(state) for state in states):
+        return "as the application's auth decides"
+    signed = f"with tokens of {settings.jwt_issuer}" if settings.signed_tokens else ""
+    fixed = f"with the token of {', '.join(settings.tokens)}" if settings.tokens else ""
+    return " and ".join(filter(None, (signed, fixed))) or "as the application's settings decide"
+
+
+def ignores_tokens(settings: Settings, states: Sequence[Any]) -> bool:
+    """Returns whether the settings have tokens that no application asks for."""
+    return bool(settings.tokens) and bool(states) and all(_asks_application(state) for state in states)
+
+
+def undecidable(settings: Settings, agents: Collection[Agent], states: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Yields the tools whose calls nobody could approve, as far as the people are known; and why."""
+    asked = [(state.engine.members, _people_of(state.guard.auth)) for state in states]
+    if not states:
+        some = None if settings.signed_tokens else tuple(settings.tokens) or (LOCAL,)
+        asked = [(Roster(tuple(agents)).members, some)]
+    for members, people in asked:
+        if people and any(tool.gate and tool.gate.people for one in members.values() for tool in one.by_name.values()):
+            yield from load("people.deciders").undecidable(members, people)
+
+
+def _people_of(auth: Any) -> Collection[str] | None:
+    """Returns the ids of all who may ever ask; None where others know them."""
+    found: Collection[str] | None = (LOCAL,) if auth is None else getattr(auth, "principals", None)
+    return found
+
+
+def _asks_application(state: Any) -> bool:
+    """Returns whether an application asks its own ``auth``. Those of the settings can be given other tokens."""
+    return state.guard.auth is not None and not hasattr(state.guard.auth, "replace")
