@@ -38,7 +38,7 @@ ENGINE = ("tests/approvals", "tests/runs", "tests/turns", "tests/threads", "test
 SELECTIONS: dict[tuple[str, ...], tuple[str, ...]] = {
     tuple(f"{SERVER}/{name}" for name in ("core", "protocol", "approvals", "runs", "turns", "threads", "readers")): (
         *("tests/core", "tests/protocol", "tests/agents", "tests/spec", *ENGINE, "tests/product"),
-        *("tests/stores/test_capabilities.py", "tests/test_logs.py", "tests/remote"),
+        *("tests/people", "tests/stores/test_capabilities.py", "tests/test_logs.py", "tests/remote"),
     ),
     (f"{SERVER}/extras",): ("tests/extras", "tests/people", "tests/product"),
     (f"{SERVER}/stores/sql",): ("tests/stores",),

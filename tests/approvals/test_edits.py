@@ -119,6 +119,15 @@ def test_a_tool_of_a_schema_and_one_that_the_provider_runs() -> None:
     assert after(held, {"id": str(2**60)}, None) == {"id": 2**60}
 
 
+def test_an_edit_makes_a_call_so_much_larger_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "MAX_EDIT", 10)
+    schema = {"properties": {"text": {"type": "string"}}}
+    mail = SchemaTool(None, name="mail", description="", parameters=schema, gate=Gate(editable=["text"]))
+    approval = asked({"text": "a"}, mail)
+    assert after(approval, {"text": "a" * 11}, mail) == {"text": "a" * 11}
+    assert "may have at most" in after(approval, {"text": "a" * 12}, mail)
+
+
 @pytest.mark.parametrize(
     ("claimed", "is_it"),
     [

@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, tool
+from agui_gate.approvals import orphan_job
+from agui_gate.approvals.execution import GatedCalls
 from agui_gate.approvals.orphan_job import GRACE_SECONDS, LOOK_SECONDS, OrphanJob
-from agui_gate.core.approvals import Decision, State
+from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine, new_id
@@ -227,3 +230,45 @@ async def test_a_store_that_is_away_is_told_of_once() -> None:
     with capture_logs() as logs:
         await job.whole()
     assert [log["event"] for log in logs] == ["orphans_not_read"]
+
+
+async def test_it_looks_again_and_again_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Odd(MemoryStore):
+        looks = 0
+
+        async def orphans(self, after: int = 0, most: int = ORPHANS) -> Orphans:
+            self.looks += 1
+            if self.looks > 2:
+                looked.set()
+            raise RuntimeError("nobody knows this one")
+
+    monkeypatch.setattr(orphan_job, "LOOK_SECONDS", 0.0)
+    looked, odd = asyncio.Event(), Odd()
+    async with asyncio.timeout(60):
+        working = asyncio.create_task(OrphanJob(odd, SaveRetrier(odd), new_id, set).work())
+        await looked.wait()
+        working.cancel()
+        await asyncio.wait([working])
+
+
+@pytest.mark.parametrize(
+    ("now", "is_told"),
+    [
+        (Unavailable("The store is away."), False),
+        (None, False),
+        (gated(state=State.PENDING), False),
+        (gated(state=State.REJECTED, decision=Decision(False, by="bob", way="http")), True),
+        (gated(state=State.CLAIMED, runner="agent"), True),
+    ],
+)
+async def test_what_somebody_else_decided_is_told_if_it_can_be_read(now: Any, is_told: bool) -> None:
+    async def read(approval_id: str) -> Any:
+        if isinstance(now, Exception):
+            raise now
+        return now
+
+    told: list[Any] = []
+    nothing, lease = cast(Any, None), cast(Any, SimpleNamespace(approval=read))
+    found = await GatedCalls(lease, nothing, told.append, nothing)._as_it_is(gated())
+    assert [one.id for one in told] == ["a1"] * is_told
+    assert found.state is (now.state if isinstance(now, Approval) else State.PENDING)

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -27,7 +28,7 @@ from agui_gate.errors import ThreadBusy, Unavailable
 from agui_gate.extras.audit.keys import Keys, keyed
 from agui_gate.extras.audit.verification import verify
 from agui_gate.extras.erasure.erasure import Erasure
-from agui_gate.extras.erasure.export import Export
+from agui_gate.extras.erasure.export import Export, _own
 from agui_gate.extras.erasure.names import Name, erased_event
 from agui_gate.extras.erasure.providers import Providers
 from agui_gate.extras.erasure.tables import BUS, DAYS, TABLES, WITHOUT_NAMES
@@ -306,10 +307,13 @@ async def test_an_export_has_nothing_that_others_said_about_calls_of_others(tmp_
         until = iso(store.now() + 86_400_000)
         assert (await desk.post("zoe", "/deputies", {"deputy": "ben", "until": until})).status == 201
         assert (await desk.decide("ben", waits, reason="reason-of-ben")).status == 200
-        lines = str([line async for line in Export(store, Name("acme", ZOE)).lines()])
+        every = [line async for line in Export(store, Name("acme", ZOE)).lines()]
+    lines = str(every)
     assert "reason-of-zoe" in lines
+    assert [line["body"]["jti"] for line in every if line.get("event") == "approved"] == ["PLANTED-jti"]
     assert "reason-of-ben" not in lines
     assert "bens-jti" not in lines
+    assert _own({"approved": True, "reason": "mine", "login": {}}, is_theirs=False) == {"approved": True}
 
 
 async def test_why_an_answer_was_refused_names_nobody(url: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -616,3 +620,11 @@ async def test_an_export_has_what_is_kept_about_a_person_and_nothing_of_others(u
     left = [one["kind"] async for one in Export(store, Name("acme", ZOE)).lines()]
     assert left == ["export"]
     await store.aclose()
+
+
+def test_of_a_store_that_is_no_database_nobody_is_erased_or_exported() -> None:
+    store: Any = SimpleNamespace()
+    with pytest.raises(Unavailable, match="Nobody can be erased"):
+        erasure(store)
+    with pytest.raises(Unavailable, match="Nothing can be exported"):
+        Export(store, Name("acme", ZOE))

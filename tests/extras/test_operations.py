@@ -18,7 +18,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
 from agui_gate.extras.operations import summary
-from agui_gate.extras.operations.desk import MOST_RUNS
+from agui_gate.extras.operations.desk import MAX_REASON, MOST_RUNS
 from agui_gate.extras.operations.desk import Desk as OperatorsDesk
 from agui_gate.stores import schema_of
 from agui_gate.stores.base import LEASE_MS, Change
@@ -351,8 +351,11 @@ async def test_what_can_not_be_done_is_said() -> None:
         await desk.settle("a1", True, "x", "y")
     with pytest.raises(ApprovalRefused, match="begin a task"):
         await desk.settle("a2", True, "x", "y")
-    with pytest.raises(InvalidRequest, match="reason"):
-        await desk.settle("a2", False, "x", "  ")
+    with pytest.raises(ApprovalRefused, match="is pending"):
+        await desk.settle("a1", True, "x", "y" * MAX_REASON)
+    for reason in ("  ", "y" * (MAX_REASON + 1)):
+        with pytest.raises(InvalidRequest, match="reason"):
+            await desk.settle("a2", False, "x", reason)
     with pytest.raises(InvalidRequest, match="result"):
         await desk.settle("a2", False, " ", "y")
     assert (await desk.settle("a2", False, "x", "y"))["state"] == "failed"
@@ -363,6 +366,20 @@ async def test_what_can_not_be_done_is_said() -> None:
     clock.advance(2 * LEASE_MS)
     with pytest.raises(NotFound):
         await desk.stop("t", "why")
+    await store.aclose()
+
+
+async def test_who_can_stop_a_run_at_once_does() -> None:
+    store, told = MemoryStore(), list[tuple[str, str]]()
+    await store.start()
+    thread = await store.lease_thread("alice", "t", "support", "run_1")
+
+    async def stop(principal: str, thread_id: str) -> None:
+        told.append((principal, thread_id))
+        await store.commit(thread, Change(status="cancelled"), "run_1")
+
+    stopped = await OperatorsDesk(store, "olga", stop=stop).stop("t", "why")
+    assert (stopped["state"], told) == ("stopped", [("alice", "t")])
     await store.aclose()
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -144,6 +144,26 @@ async def test_of_more_owners_than_are_counted_the_oldest_are_forgotten_many_at_
         for number in range(101):
             counts._count_request(counts._requests[0], ("principal", str(number)))
         assert list(counts._full_at) == [("principal", str(number)) for number in range(11, 101)]
+
+
+def test_who_came_last_is_forgotten_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotas, "MOST_KEYS", 10)
+    counts = quotas.Quotas(cast(Any, None), ("principal:requests=5/h",))
+    for number in (*range(10), 0, 10):
+        counts._count_request(counts._requests[0], ("principal", str(number)))
+    assert [name for _, name in counts._full_at] == ["3", "4", "5", "6", "7", "8", "9", "0", "10"]
+
+
+def test_of_several_streams_those_that_are_over_count_no_longer() -> None:
+    counts, held = quotas.Quotas(cast(Any, None), ("principal:streams=2",)), list[tuple[str, str]]()
+    for _ in range(2):
+        counts._count_stream("ada", held)
+    counts.release([held.pop()])
+    counts._count_stream("ada", held)
+    with pytest.raises(RateLimited):
+        counts._count_stream("ada", [])
+    counts.release(held)
+    assert not counts._open
 
 
 async def test_threads_are_limited_where_a_run_would_make_one() -> None:

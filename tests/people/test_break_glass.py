@@ -82,6 +82,8 @@ async def test_a_no_can_be_one_too() -> None:
         ("zoe", {}, WHY | {"edited_arguments": {"order_id": "A1", "amount": 2}}, 403, "In an emergency a call is"),
         ("zoe", {"acr": "strong"}, WHY, 403, "Log in more strongly: this needs strong (acr)."),
         ("zoe", {}, WHY | {"break_glass": "yes"}, 422, "Not a decision: 'break_glass' must be true or false."),
+        ("lea", {"break_glass": False}, WHY | {"approved": False}, 403, "The gate of this call lets nobody break"),
+        ("zoe", {}, {"break_glass": True, "approved": False}, 403, "Breaking the glass needs a reason."),
         ("mia", {}, WHY, 404, "There is no such approval."),
         ("zoe of others", {}, WHY, 404, "There is no such approval."),
     ],

@@ -5,15 +5,20 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agui_gate import ConfigurationError, Gate, Principal
+from agui_gate.core.approvals import Approval
+from agui_gate.core.principals import Caller
+from agui_gate.extras.people import gates
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, Json, ids
 from tests.product.inprocess import Answer, run, run_body
+from tests.stores.support import gated
 
 pytestmark = pytest.mark.anyio
 
@@ -511,3 +516,16 @@ async def test_a_card_says_what_its_reader_may_do(store: FullStore) -> None:
         assert told(await desk.decide("cat", approval_id)) == (200, "pending")
         assert told(await desk.decide("dan", approval_id)) == (403, "not_allowed")
         assert "you" not in (await desk.get("cat", f"/approvals/{approval_id}")).json()
+
+
+async def test_a_page_looks_through_so_many_calls_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "MOST_LOOKED_AT", 2)
+    pages: list[int] = []
+
+    async def people_waiting(tenant: str, after: int, most: int) -> list[tuple[int, Approval]]:
+        pages.append(after)
+        return [(after + 1, gated()), (after + 2, gated())]
+
+    store: Any = SimpleNamespace(people_waiting=people_waiting)
+    found = await gates.waiting(store, {}, Caller(Principal("ben", "acme")), "alice", limit=5)
+    assert (found, pages) == (([], "people:2"), [0])

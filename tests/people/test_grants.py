@@ -4,17 +4,21 @@ import asyncio
 import json
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from agui_gate import Agent, ConfigurationError, Gate, Grant, Principal, Ruling, create_app, tool
+from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.cli.program import program
+from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant as Given
 from agui_gate.core.grants import Limits, has_same, used
 from agui_gate.errors import ApprovalRefused
+from agui_gate.extras.people import grants as grant_seam
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
@@ -23,7 +27,7 @@ from agui_gate_adapters.testkit.agui import serving
 from tests.people.desk import Desk, Json, Model
 from tests.product.inprocess import started
 from tests.requirements import shows
-from tests.stores.support import Clock
+from tests.stores.support import Clock, gated
 
 pytestmark = [pytest.mark.anyio, shows("B5")]
 
@@ -42,6 +46,33 @@ PEOPLE: dict[str, Any] = {
     "plain operator": "oli",
 }
 HOUR_MS = 3_600_000
+
+
+def test_a_grant_is_over_at_its_end_and_not_before() -> None:
+    limits = Limits(duration=10)
+    grant = Given(
+        id="g", owner="acme\x1fada", agent="support", tool="refund", scope="all", limits=limits, approval_id="a1",
+        thread_id="t", giver="ben", at=100,
+    )  # fmt: skip
+    assert used(grant, limits, "{}", 109).used == 1
+    for narrower in (limits, Limits(duration=9)):
+        with pytest.raises(ApprovalRefused, match="has ended"):
+            used(grant, narrower, "{}", 100 + narrower.duration)
+    with pytest.raises(ApprovalRefused, match="is used up"):
+        used(used(grant, limits, "{}", 109), Limits(duration=10, times=1), "{}", 109)
+
+
+async def test_a_store_that_keeps_no_grants_is_given_none() -> None:
+    gate = Gate(approvers="finance", grants=[Grant(name="all", hours=1)])
+
+    @tool(gate=gate)
+    async def refund() -> None:
+        """Refund."""
+
+    thread: Any = SimpleNamespace(lease=SimpleNamespace(store=SimpleNamespace(move=MemoryStore.move)))
+    verdict = Verdict(gated(schema_digest="d"), State.CLAIMED, Decision(True, "ben"), grant='{"grant":{"scope":"all"}}')
+    with pytest.raises(ApprovalRefused, match="keeps no grants"):
+        await grant_seam.give(verdict, refund, thread)
 
 
 async def ends(desk: Desk, who: str, thread: str) -> Json:

@@ -1,22 +1,25 @@
 """Rules: what `when(arguments, ctx)` says of a call, when it is asked and when somebody agrees."""
 
 import asyncio
+import inspect
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agui_gate import ConfigurationError, Gate, Principal, Ruling
 from agui_gate.core.terms import MAX_COUNTED, numbers, total
+from agui_gate.extras.people.rules import Sums
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, Json
-from tests.stores.support import Clock
+from tests.stores.support import Clock, gated
 
 pytestmark = pytest.mark.anyio
 
@@ -167,6 +170,19 @@ async def test_a_sum_forgets(store: FullStore) -> None:
 async def test_a_sum_that_nobody_can_know_asks(how: Json) -> None:
     async with Desk(PEOPLE, when=up_to(100, **how)).open() as desk:
         assert await ends(desk, "ada") == "pending"
+
+
+async def test_a_sum_is_for_the_loop_of_its_run() -> None:
+    lease: Any = SimpleNamespace(store=None)
+    sums = Sums(gated(), None, lease)
+
+    async def elsewhere() -> None:
+        work = sums._sum("refund", "amount", 24, "owner")
+        with pytest.raises(ValueError, match="another event loop"):
+            sums._answered(work, "spent")
+        assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+
+    await asyncio.to_thread(asyncio.run, elsewhere())
 
 
 async def test_only_tools_with_a_rule_are_counted() -> None:

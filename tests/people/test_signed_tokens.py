@@ -18,8 +18,8 @@ import pytest
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.extras.people import key_set
-from agui_gate.extras.people.key_set import FetchedKeys, read_keys
+from agui_gate.extras.people import key_set, signed_tokens
+from agui_gate.extras.people.key_set import FetchedKeys, Keys, read_keys
 from agui_gate.extras.people.signed_tokens import check_keys
 from agui_gate.http.auth import Admission
 from agui_gate_adapters.testkit.agui import serving
@@ -372,6 +372,17 @@ async def test_nobody_is_let_in_before_there_are_keys(issuer: Issuer, clock: Tim
 def test_of_two_keys_with_one_id_neither_counts() -> None:
     keys = [public("ES256", "ec"), public("EdDSA", "ed", kid="ec"), public("EdDSA", "ed")]
     assert list(read_keys(json.dumps({"keys": keys}).encode()).named) == ["ed"]
+
+
+def test_a_token_that_names_no_key_has_the_only_one() -> None:
+    key, other = public("ES256", "ec"), public("EdDSA", "ed")
+    assert Keys({"ec": key}, []).find(None) == Keys({}, [key]).find(None) == key
+    assert Keys({"ec": key, "ed": other}, []).find(None) is Keys({}, []).find(None) is None
+
+
+@pytest.mark.parametrize(("key_id", "is_plain"), [("k", True), ("k" * 500, True), ("", False), ("k" * 501, False)])
+def test_the_id_of_a_key_has_a_length(key_id: str, is_plain: bool) -> None:
+    assert signed_tokens._is_plain({"kid": key_id}) is is_plain
 
 
 @pytest.mark.parametrize(
