@@ -27,6 +27,7 @@ from agui_gate.http import exception_handlers as handlers
 from agui_gate.http.auth import Auth, Guard
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
+from agui_gate.http.sse import Streams
 from agui_gate.logs import ensure_configured
 from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.runs.engine import Engine
@@ -161,7 +162,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
     app = Starlette(
         routes=all_routes(server, page=settings.page),
-        middleware=[_cors(guard, settings.cors_origins)],
+        middleware=[Middleware(Streams), _cors(guard, settings.cors_origins)],
         exception_handlers={
             AguiGateError: handlers.on_own_error,
             HTTPException: handlers.on_http_error,

@@ -10,11 +10,11 @@ Ending the response as usual would wait for that reader to take what was sent be
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import structlog
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agui_gate.bus.base import FellBehind, Reader
 from agui_gate.config.limits import SEND_TIMEOUT
@@ -33,6 +33,11 @@ HEADERS = {
     "x-accel-buffering": "no",
 }
 
+_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+STREAM = "agui_gate.stream"
+"""The entry of a request's scope for a stream whose head is sent and whose events are not (`Streams`)."""
+
 ASKING = (b'"confirm_changes"', b'"interrupt"')
 """Byte strings in the frames that ask a person: a card, or an interrupt."""
 
@@ -45,16 +50,28 @@ class EventStream(Response):
     """
 
     def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[bool], None]) -> None:
-        super().__init__(headers={**HEADERS, "agui-run-key": run_key} if run_key else HEADERS)
+        self.status_code, self.background = 200, None
+        self.raw_headers = [*_HEADERS, (b"agui-run-key", run_key.encode())] if run_key else [*_HEADERS]
         self._reader = reader
         self._run_key = run_key
         self._on_close = on_close
 
-    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        """Sets these headers and no others: a stream has no length."""
-        self.raw_headers = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the head, and leaves the rest to `Streams`, if there is one: what it needs of the routes ends here."""
+        is_left = STREAM in scope
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        except BaseException as error:
+            self._close(scope)
+            if not isinstance(error, OSError):
+                raise
+            return
+        if is_left:
+            scope[STREAM] = self
+        else:
+            await self.send_events(scope, receive, send)
+
+    async def send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
         within the send time-out, or when it is further behind than what is kept. Such a reader can come back with its
         last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops. It
@@ -62,10 +79,20 @@ class EventStream(Response):
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = asyncio.create_task(self._watch(receive))
-        pinger = _Pinger(self._reader)
-        admission = _Admitted(self._reader, admission_of(scope))
+        guard = _StreamGuard(self._reader, limit, admission_of(scope))
+        read, asked_again, (card, interrupt) = self._reader.read, guard.is_asked_again, ASKING
         try:
-            await self._send(send, limit, admission)
+            async with guard.timeout:
+                while data := await read():
+                    # Not `in`: that first takes bytes for a number, and drops a TypeError for each delta.
+                    if asked_again and (data.find(card) >= 0 or data.find(interrupt) >= 0):
+                        await guard.check()
+                    guard.begin()
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                    guard.end()
+                guard.check_ended()
+                guard.begin()
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         except (TimeoutError, FellBehind, Unavailable, Unauthorized) as error:
             why = error.message if isinstance(error, Unavailable | Unauthorized) else "the client reads too slowly"
             log.warning("reader_dropped", run=self._run_key, why=why)
@@ -74,35 +101,37 @@ class EventStream(Response):
         except OSError:
             pass  # the client is gone, which is how most streams of chats end
         finally:
-            pinger.stop()
-            admission.stop()
+            guard.stop()
             watcher.cancel()
-            self._reader.close()
-            self._on_close("agui_gate.dropped" in scope)
+            self._close(scope)
 
-    async def _send(self, send: Send, limit: float, admission: "_Admitted") -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        read, asked_again, (card, interrupt) = self._reader.read, admission.is_asked_again, ASKING
-        async with asyncio.timeout(None) as timeout:
-            bound = _Bound(timeout, limit)
-            try:
-                while data := await read():
-                    # Not `in`: that first takes bytes for a number, and drops a TypeError for each delta.
-                    if asked_again and (data.find(card) >= 0 or data.find(interrupt) >= 0):
-                        await admission.check()
-                    bound.begin()
-                    await send({"type": "http.response.body", "body": data, "more_body": True})
-                    bound.end()
-                admission.check_ended()
-                bound.begin()
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            finally:
-                bound.stop()
+    def _close(self, scope: Scope) -> None:
+        self._reader.close()
+        self._on_close("agui_gate.dropped" in scope)
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         self._reader.close()
+
+
+class Streams:
+    """Sends the events of streams outside of ``app``: what has found the route is free by then, and no event passes it.
+
+    It goes around what the server itself puts around its routes. What an application adds (`add_middleware`) is around
+    this, and sees all that is sent.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the class."""
+        scope[STREAM] = None
+        await self._app(scope, receive, send)
+        stream: EventStream | None = scope.pop(STREAM)
+        if stream is not None:
+            await stream.send_events(scope, receive, send)
 
 
 def hang_up(receive: Receive) -> bool:
@@ -119,60 +148,34 @@ async def _hang_up(receive: Receive, watcher: "asyncio.Task[None]") -> None:
             await asyncio.wait_for(watcher, HANG_UP_SECONDS)  # then the server knows, and has nothing to complain of
 
 
-class _Bound:
-    """Lets ``timeout`` expire when one of its sends takes over ``limit`` seconds.
-
-    One timer that looks at the send under way: a timer for each send would cost more than most sends do.
+class _StreamGuard:
+    """Looks after one stream, with one timer: pings ``reader``, lets `timeout` expire when a send takes over ``limit``
+    seconds, and closes ``reader`` once ``admission`` stands no more (None: nobody had to be known).
     """
 
-    __slots__ = ("_begun", "_handle", "_limit", "_loop", "_timeout")
+    __slots__ = ("_admission", "_asked_at", "_asking", "_begun", "_due", "_handle", "_limit", "_loop", "_over",
+                 "_pinged_at", "_reader", "timeout")  # fmt: skip
 
-    def __init__(self, timeout: asyncio.Timeout, limit: float) -> None:
-        self._timeout, self._limit = timeout, limit
+    def __init__(self, reader: Reader, limit: float, admission: Admission | None) -> None:
+        self._reader, self._limit, self._admission = reader, limit, admission
+        self.timeout = asyncio.timeout(None)
         self._loop = asyncio.get_running_loop()
+        self._over = False
+        self._asking: asyncio.Task[None] | None = None
         self._begun: float | None = None
-        self._handle: asyncio.TimerHandle | None = None
+        self._asked_at = self._pinged_at = self._loop.time()
+        self._set_timer()
 
     def begin(self) -> None:
         """Begins to time a send."""
         self._begun = self._loop.time()
-        if self._handle is None:
-            self._handle = self._loop.call_at(self._begun + self._limit, self._check)
+        if self._begun + self._limit < self._due:
+            self._handle.cancel()
+            self._set_timer()
 
     def end(self) -> None:
         """Ends the send."""
         self._begun = None
-
-    def stop(self) -> None:
-        """Stops the clock: no more sends follow."""
-        if self._handle is not None:
-            self._handle.cancel()
-
-    def _check(self) -> None:
-        self._handle = None
-        if self._begun is None:
-            return  # the next send starts the timer again
-        now, end = self._loop.time(), self._begun + self._limit
-        if now < end:
-            self._handle = self._loop.call_at(end, self._check)
-        else:
-            self._timeout.reschedule(now)
-
-
-class _Admitted:
-    """Closes ``reader`` once ``admission`` stands no more (None: nobody had to be known). Its task begins with the
-    first time that it asks: most runs are over before.
-    """
-
-    __slots__ = ("_admission", "_asking", "_handle", "_over", "_reader")
-
-    def __init__(self, reader: Reader, admission: Admission | None) -> None:
-        self._reader, self._admission = reader, admission
-        self._over = False
-        self._asking: asyncio.Task[None] | None = None
-        self._handle: asyncio.TimerHandle | None = None
-        if admission is not None:
-            self._handle = asyncio.get_running_loop().call_later(admission.AGAIN_SECONDS, self._ask)
 
     @property
     def is_asked_again(self) -> bool:
@@ -191,35 +194,36 @@ class _Admitted:
             raise Unauthorized(ENDED)
 
     def stop(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
+        """Stops the clock: no more sends follow."""
+        self._handle.cancel()
         if self._asking is not None:
             self._asking.cancel()
 
-    def _ask(self) -> None:
-        self._asking = asyncio.create_task(self._ask_on())
+    def _set_timer(self) -> None:
+        self._due = self._pinged_at + PING_INTERVAL
+        if self._begun is not None:
+            self._due = min(self._due, self._begun + self._limit)
+        if self._admission is not None and self._asking is None:
+            self._due = min(self._due, self._asked_at + self._admission.AGAIN_SECONDS)
+        self._handle = self._loop.call_at(self._due, self._look)
 
-    async def _ask_on(self) -> None:
-        admission = self._admission
-        if admission is not None and await admission.stands():
-            await admission.ended()
-        self._over = True
-        self._reader.close()
+    def _look(self) -> None:
+        now, admission = self._loop.time(), self._admission
+        if self._begun is not None and now >= self._begun + self._limit:
+            self.timeout.reschedule(now)
+            self._begun = None
+        if now >= self._pinged_at + PING_INTERVAL:
+            self._reader.ping()
+            self._pinged_at = now
+        if admission is not None and self._asking is None and now >= self._asked_at + admission.AGAIN_SECONDS:
+            self._asking = asyncio.create_task(self._ask(admission))
+        self._set_timer()
 
-
-class _Pinger:
-    """Pings ``reader`` every `PING_INTERVAL` seconds, without a task of its own."""
-
-    __slots__ = ("_handle", "_loop", "_reader")
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._loop = asyncio.get_running_loop()
-        self._handle = self._loop.call_later(PING_INTERVAL, self._ping)
-
-    def stop(self) -> None:
-        self._handle.cancel()
-
-    def _ping(self) -> None:
-        self._reader.ping()
-        self._handle = self._loop.call_later(PING_INTERVAL, self._ping)
+    async def _ask(self, admission: Admission) -> None:
+        if await admission.stands():
+            self._asked_at, self._asking = self._loop.time(), None
+            self._handle.cancel()
+            self._set_timer()
+        else:
+            self._over = True
+            self._reader.close()
