@@ -142,7 +142,7 @@ async def test_hooks_are_called_in_the_order_of_the_steps() -> None:
 async def test_a_step_that_has_no_hook_is_never_called() -> None:
     steps = Steps([TurnStep(), TurnStep()])
     assert [getattr(steps, hook) for hook in ("prepare", "request", "accepted", "refused", "recorded", "over")] == [
-        []
+        ()
     ] * 6
     assert steps.taps == {}
     assert steps.verdict() is DONE

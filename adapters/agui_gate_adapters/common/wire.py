@@ -220,6 +220,10 @@ class _Connection(asyncio.Protocol):
     be. ``body`` is what came of it and was not taken.
     """
 
+    __slots__ = ("_bodiless", "_busy", "_due", "_full", "_interim", "_kept", "_loop", "_lost", "_overhead", "_parser",
+                 "_paused", "_sent", "_timer", "_transport", "_until_close", "_waiter", "_wire", "body", "ended",
+                 "failure", "headers", "origin", "status")  # fmt: skip
+
     def __init__(self, wire: Wire, origin: Origin) -> None:
         self.origin = origin
         self._wire = wire

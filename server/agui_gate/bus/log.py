@@ -12,7 +12,6 @@ Positions are sequence numbers: frame 0 is the run's first. A reader that contin
 
 import asyncio
 from array import array
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -72,7 +71,7 @@ class EventLog:
     def begin_at(self, seq: int) -> None:
         """Drops what there is: the next frame has that number. Who reads what is before it has fallen behind."""
         self._last = _Block(seq)
-        self._blocks = deque([self._last])
+        self._blocks = [self._last]  # so few that a deque takes more memory than it saves time
         self._size = 0
         self.next_seq = seq
         self._wake()
@@ -157,7 +156,7 @@ class EventLog:
         self._last = _Block(self.next_seq)
         self._blocks.append(self._last)
         while self._size > self._limit and len(self._blocks) > KEPT_BLOCKS and not self._wanted():
-            self._size -= len(self._blocks.popleft().data)
+            self._size -= len(self._blocks.pop(0).data)
         return self._last
 
     def _wanted(self) -> bool:

@@ -107,10 +107,10 @@ class Journal:
         self._tasks: dict[str, str] = {}  # of calls that were made in one
         self._delegations: dict[str, TurnEntry] = {}  # the turns that hold the calls that delegated tasks
         self._calls: dict[str, CallPart] = {}
-        self._issued: set[str] = set()
+        self._issued: dict[str, None] = {}
         self._results: dict[str, ResultEntry] = {}
-        self._reported: set[str] = set()
-        self._actions: set[str] = set()
+        self._reported: dict[str, None] = {}
+        self._actions: dict[str, None] = {}
         self.heirs: dict[str, str] = {}
         """The agent that each task was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
         self.alone = True
@@ -140,10 +140,10 @@ class Journal:
             case KeptEntry():
                 self.messages.shown.add(entry.id)
             case ReportedEntry():
-                self._reported.add(entry.call_id)
+                self._reported[entry.call_id] = None
                 self.call_ids.add(entry.call_id)
             case ActionEntry():
-                self._actions.add(entry.call_id)
+                self._actions[entry.call_id] = None
                 self.call_ids.add(entry.call_id)
             case CardEntry() | CardClosedEntry():
                 self.cards.note(entry)
@@ -178,7 +178,7 @@ class Journal:
             if part.kind == "task":
                 self._delegations[part.id] = turn
             elif turn.origin and part.kind != "client":
-                self._issued.add(part.name)
+                self._issued[part.name] = None
 
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:

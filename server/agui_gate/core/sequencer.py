@@ -46,8 +46,8 @@ class Stream:
         self.emit = emit
         self.is_open = False
         self.seen: set[str] = set()  # every message id that was ever used; call ids are names of their own
-        self.seen_calls: set[str] = set()
-        self.resulted: set[str] = set()
+        self.seen_calls: dict[str, None] = {}
+        self.resulted: dict[str, None] = {}
         self.owed: dict[str, Lane | None] = {}
         """Calls that were started and have no result yet, in order. Who is to give it; None: not us."""
         self.lanes: dict[str, SubagentLane] = {}
@@ -65,7 +65,7 @@ class Lane:
         self._texts: set[str] = set()
         self._names: dict[str, str] = {}  # of who says messages that are to come
         self._reasoning: dict[str, bool] = {}  # id -> whether its visible message is open
-        self._calls: set[str] = set()  # between START and END
+        self._calls: dict[str, None] = {}  # between START and END
 
     def announce(self) -> None:
         """Has it announced, if it has to be."""
@@ -138,8 +138,8 @@ class Lane:
         """Begins a tool call. ``parent_id`` names the message that shows it and may be new."""
         stream = self._stream
         if name and parent_id and call_id and stream.is_open and call_id not in stream.seen_calls:
-            stream.seen_calls.add(call_id)
-            self._calls.add(call_id)
+            stream.seen_calls[call_id] = None
+            self._calls[call_id] = None
             stream.owed[call_id] = self
             stream.seen.add(parent_id)
             self._emit(ev.ToolCallStart(call_id, name, parent_id, self._owner))
@@ -152,7 +152,7 @@ class Lane:
     def call_end(self, call_id: str) -> None:
         """Ends the call's arguments: they are complete."""
         if call_id in self._calls:
-            self._calls.discard(call_id)
+            del self._calls[call_id]
             self._emit(ev.ToolCallEnd(call_id, self._owner))
 
     def result(self, call_id: str, message_id: str, content: str, metadata: dict[str, Any] | None = None) -> None:
@@ -162,8 +162,8 @@ class Lane:
             return
         (stream.owed.pop(call_id, None) or self).call_end(call_id)
         self.restated(call_id)
-        stream.resulted.add(call_id)
-        stream.seen_calls.add(call_id)
+        stream.resulted[call_id] = None
+        stream.seen_calls[call_id] = None
         while not message_id or message_id in stream.seen:  # taken by a message that was shown under it
             message_id += "-result"
         stream.seen.add(message_id)

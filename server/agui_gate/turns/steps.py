@@ -134,25 +134,25 @@ class TurnStep:
 
 
 class Steps:
-    """The steps of one member, by hook: each list has the hooks of the steps that have it, in the steps' order."""
+    """The steps of one member, by hook: each sequence has the hooks of the steps that have it, in the steps' order."""
 
     __slots__ = ("accepted", "over", "prepare", "received", "recorded", "refused", "request", "taps")
 
     def __init__(self, steps: Sequence[TurnStep]) -> None:
-        self.prepare: list[Callable[[], Awaitable[None]]] = []
-        self.request: list[Callable[[Draft], Awaitable[None]]] = []
-        self.accepted: list[Callable[[], Awaitable[None]]] = []
-        self.refused: list[Callable[[ProviderError], bool]] = []
-        self.received: list[Callable[[Sequence[ModelEvent]], Awaitable[None]]] = []
-        self.recorded: list[Callable[[TurnEntry, TurnDone | None], tuple[TurnEntry, *tuple[Entry, ...]]]] = []
-        self.over: list[Callable[[], Verdict]] = []
+        self.prepare: Sequence[Callable[[], Awaitable[None]]] = ()
+        self.request: Sequence[Callable[[Draft], Awaitable[None]]] = ()
+        self.accepted: Sequence[Callable[[], Awaitable[None]]] = ()
+        self.refused: Sequence[Callable[[ProviderError], bool]] = ()
+        self.received: Sequence[Callable[[Sequence[ModelEvent]], Awaitable[None]]] = ()
+        self.recorded: Sequence[Callable[[TurnEntry, TurnDone | None], tuple[TurnEntry, *tuple[Entry, ...]]]] = ()
+        self.over: Sequence[Callable[[], Verdict]] = ()
         self.taps: dict[type, Tap] = {}
         for step in steps:
             for hook in step.hooks:
                 if hook == "taps":
                     self._add_taps(step.taps())
                 else:
-                    getattr(self, hook).append(getattr(step, hook))
+                    setattr(self, hook, (*getattr(self, hook), getattr(step, hook)))
 
     def _add_taps(self, taps: "Mapping[type, Tap]") -> None:
         for kind, tap in taps.items():

@@ -68,6 +68,9 @@ MAX_HOSTED_RESULT = 64 * 1024
 ITEM_BYTES = 256
 """Bytes that an item counts by itself, however little it says."""
 
+LOOSE_PIECES = 16
+"""Pieces of a text that are joined at one go."""
+
 
 class ArgumentSink(Protocol):
     """Takes the arguments of one call as they come, as JSON."""
@@ -102,6 +105,7 @@ class _Item:
         "ended",
         "id",
         "kind",
+        "loose",
         "name",
         "opened",
         "paragraph",
@@ -116,6 +120,8 @@ class _Item:
     def __init__(self, kind: str, item_id: str) -> None:
         self.kind, self.id = kind, item_id
         self.pieces: list[str] = []
+        self.loose: list[str] = []
+        """For text: the latest pieces. Others are joined, as thousands of deltas take ten times as much memory."""
         self.private: Private | None = None
         self.encrypted: str | None = None
         self.ended = False
@@ -178,7 +184,11 @@ class TurnRecorder:
                     self._room -= len(text)
                     if self._room < 0:
                         raise self._too_long()
-                    item.pieces.append(text)
+                    loose = item.loose
+                    loose.append(text)
+                    if len(loose) == LOOSE_PIECES:
+                        item.pieces.append("".join(loose))
+                        loose.clear()
                     self._parent_id = item.id
                     self._seq.text(item.id, text)
             elif type(event) is TurnDone:
@@ -394,7 +404,7 @@ class TurnRecorder:
         self._seq.call_end(item.id)
 
     def _part(self, item: _Item) -> TextPart | ReasoningPart | CallPart | None:
-        text = "".join(item.pieces)
+        text = "".join([*item.pieces, *item.loose])
         if item.kind == "text":
             return TextPart(item.id, text, item.private) if text else None
         if item.kind == "reasoning":

@@ -44,6 +44,7 @@ from agui_gate.protocol.dialects.base import (
 from agui_gate.protocol.run_input import RunInput
 
 CANCELLED = "that the run was stopped before its end, and did not fail (the outcome cancelled)"
+_NOTHING, _A_STOP = frozenset[str](), frozenset({CANCELLED})
 FILES = "parts of messages with a file handle (source file)"
 RESULTS = "parts of results other than text"
 
@@ -143,7 +144,7 @@ class V0Shapes:
 
     def __init__(self, version: str | None = None, remedy: str = DECLARE, *, reads_stops: bool = False) -> None:
         self.version, self.remedy = version, remedy
-        self._lost: Set[str] = frozenset() if reads_stops else frozenset({CANCELLED})
+        self._lost: Set[str] = _NOTHING if reads_stops else _A_STOP
 
     def style(self, hitl: str, run: RunInput) -> Style:
         """Returns ``card`` where the agent says so, also for a page that has none: it shows every call it gets."""
