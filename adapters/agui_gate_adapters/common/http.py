@@ -96,7 +96,7 @@ class Http:
         headers = {"Content-Type": "application/json", "Accept": accept or f"{self.media}, application/json"}
         headers |= TRACE_HEADERS.get()
         if isinstance(content, Pieces):
-            headers["Content-Length"] = str(content.length)
+            headers["Content-Length"] = str(len(content))
         path = "/".join(_segment(segment) for segment in segments)
         try:
             request = client.build_request(method, f"{self._base}/{path}", content=content, headers=headers)

@@ -51,11 +51,14 @@ async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.
 
 
 class Pieces:
-    """A large body, which can be read any number of times. ``length`` is in bytes."""
+    """A large body, which can be read any number of times. Its `len` is in bytes."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
         self._pieces = pieces
-        self.length = sum(map(len, pieces))
+        self._length = sum(map(len, pieces))
+
+    def __len__(self) -> int:
+        return self._length
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:

@@ -54,7 +54,7 @@ class Repeater:
         if self._wire is not None:
             self._head = self._wire.head(request.method, request.url, self._headers)
 
-    async def send(self, content: bytes) -> "httpx2.Response":
+    async def send(self, content: "bytes | Pieces") -> "httpx2.Response":
         """Sends a request and returns the reply of any status, its body unread. Raises what the HTTP library raises."""
         if self._wire is None:
             return await self._http.send(self._request(content), stream=True)
@@ -68,7 +68,7 @@ class Repeater:
             await self._heed(response)
         return response
 
-    def _request(self, content: bytes) -> "httpx2.Request":
+    def _request(self, content: "bytes | Pieces") -> "httpx2.Request":
         import httpx2
 
         assert self._url is not None
@@ -77,7 +77,7 @@ class Repeater:
             self._url,
             headers=[*self._headers, *_trace(), (b"Content-Length", b"%d" % len(content))],
             cookies=self._http.cookies,
-            stream=httpx2.ByteStream(content),
+            content=content,
             extensions={"timeout": self._timeout},
         )
 
@@ -145,7 +145,7 @@ class OpenAITransport(Transport):
     async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
         """Posts a client's first turn through the SDK, and later ones like it. Raises what the SDK raises."""
         repeater = self._repeaters.get(client)
-        if repeater is None or isinstance(content, Pieces):
+        if repeater is None:
             return await super()._post(client, content, headers)
         if not repeater.knows:
             response = await super()._post(client, content, headers)

@@ -170,7 +170,7 @@ class Transport(ABC):
         if isinstance(content, Pieces) and self._given is not None:
             content = content.joined()  # a caller's client may have to read it all, to sign it
         elif isinstance(content, Pieces):
-            headers = {**headers, "Content-Length": str(content.length)}
+            headers = {**headers, "Content-Length": str(len(content))}
 
         try:
             response = await self._post(client, content, headers)

@@ -19,6 +19,7 @@ from typing import NamedTuple, cast
 import httptools
 import httpx2
 
+from .large_requests import Pieces
 from .sockets import connected_socket
 
 MAX_BUFFERED = 64 * 1024
@@ -94,7 +95,7 @@ class Wire(httpx2.AsyncBaseTransport):
         tls = url.scheme == "https"
         return Head(url.raw_host.decode("ascii"), url.port or (443 if tls else 80), tls, b"\r\n".join([*lines, b""]))
 
-    async def send(self, head: Head, content: bytes, timeouts: Timeouts) -> httpx2.Response:
+    async def send(self, head: Head, content: bytes | Pieces, timeouts: Timeouts) -> httpx2.Response:
         """Sends a head that was used before, with another body; else as `handle_async_request`."""
         return await self._send(head, b"%bContent-Length: %d\r\n\r\n" % (head.lines, len(content)), content, timeouts)
 

@@ -98,6 +98,8 @@ class Journal:
         self.newest_turn: TurnEntry | None = None
         self.has_state_entries = False
         """True if tools have changed the shared state."""
+        self.has_other_roles = False
+        """True if clients have said something in another role than the user's."""
         self.previews: dict[str, tuple[str, ...]] = {}
         """The places where pages show arguments of calls that waited, or do, by call id."""
         self.call_ids = set(self.approvals)
@@ -126,6 +128,8 @@ class Journal:
                 users[entry.id] = place
                 if entry.minted:
                     self.messages.note_unnamed(entry)
+                if entry.role != "user":
+                    self.has_other_roles = True
             elif type(entry) is TurnEntry:
                 self._note_turn(entry, place)
             elif type(entry) is ResultEntry:

@@ -46,7 +46,9 @@ class ClientContext(TurnStep):
         """Puts the block below the prompt, and takes out of the transcript what it holds."""
         draft.choice = None if self._in_task else self._choice(draft.transcript)
         items = self._context
-        theirs = [turn for turn in draft.transcript if type(turn) is UserTurn and turn.role != "user"]
+        theirs: list[UserTurn] = []
+        if self._journal.has_other_roles:  # else a long transcript would be gone through for nothing
+            theirs = [turn for turn in draft.transcript if type(turn) is UserTurn and turn.role != "user"]
         if theirs and self._roles != "as_sent":
             draft.transcript = self._without(theirs, draft.transcript)
             items = [*items, *map(_message, theirs)] if self._roles == "context" else items

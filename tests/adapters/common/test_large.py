@@ -29,7 +29,7 @@ def test_pieces_are_the_json_that_the_encoder_makes(body: dict[str, Any], piece:
         patch.setattr(large_requests, "MANY", many)
         made = in_pieces(body)
     assert made.joined() == msgspec.json.encode(body)
-    assert made.length == len(made.joined())
+    assert len(made) == len(made.joined())
 
 
 async def test_a_body_is_sent_in_pieces_of_one_size_and_can_be_sent_again() -> None:
@@ -55,4 +55,4 @@ def test_what_is_not_json_is_an_error(wrong: dict[str, Any]) -> None:
 
 async def test_pieces_of_nothing() -> None:
     assert [piece async for piece in Pieces([])] == []
-    assert Pieces([]).length == 0
+    assert len(Pieces([])) == 0

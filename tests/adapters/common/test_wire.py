@@ -224,7 +224,7 @@ async def test_requests_are_written_alike() -> None:
             assert await (await http.send(request)).aread() == b"hello"
             pieces = Pieces([b"[1,", b"2]"])
             request = http.build_request(
-                "POST", upstream.url, content=pieces, headers={"content-length": str(pieces.length)}
+                "POST", upstream.url, content=pieces, headers={"content-length": str(len(pieces))}
             )
             await http.send(request)
             await http.get(upstream.url)
@@ -435,7 +435,7 @@ async def test_an_answer_may_come_before_all_was_sent() -> None:
     upstream_closes = anyio.Event()
     pieces = Pieces([b"x" * 1_000_000] * 30)
     async with Upstream(serve).serving() as upstream, client("wire") as http:
-        response = await http.post(upstream.url, content=pieces, headers={"content-length": str(pieces.length)})
+        response = await http.post(upstream.url, content=pieces, headers={"content-length": str(len(pieces))})
         assert (response.status_code, response.content) == (413, b"hello")
         carrier: Any = http._transport
         assert carrier._idle == []
