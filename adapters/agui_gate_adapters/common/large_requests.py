@@ -263,6 +263,14 @@ def made_of(request: TurnRequest, name: str, nothing: T, add: Callable[[T, Turns
     return made, transcript[beginning.turns :]
 
 
+def is_new(request: TurnRequest, name: str) -> bool:
+    """Returns whether so much of a request is new to what stays under ``name`` that it is not for the event loop."""
+    if not request.large:
+        return False
+    made = 0 if request.beginning is None else request.beginning.made.get(name, (0,))[0]
+    return max(len(request.transcript) - made, len(request.tools)) > MANY
+
+
 class _Replayed(msgspec.Struct, frozen=True):
     """The ``pieces`` of JSON that turns were replayed as, and the ``state`` that the next turn goes on from."""
 

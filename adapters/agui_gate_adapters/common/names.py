@@ -25,7 +25,7 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
-from agui_gate_adapters.common.large_requests import Turns, made_of
+from agui_gate_adapters.common.large_requests import Turns, is_new, made_of
 from agui_gate_adapters.common.provider_turn import Batches, prepared
 
 # Call ids for a provider that would not accept the ones a transcript has.
@@ -36,6 +36,9 @@ def stable_id(prefix: str, *names: str, digits: int = 32) -> str:
     text = "\0".join(names).encode(errors="replace")
     return prefix + hashlib.blake2b(text, digest_size=32).hexdigest()[:digits]
 
+
+NAMES = "names"
+"""The name by which those of a thread stay with it: see `made_of`."""
 
 LONGEST = 64
 """Characters that most providers take."""
@@ -110,7 +113,7 @@ class Names:
 
 def _all(request: TurnRequest) -> dict[str, None]:
     """Returns every name in the request, once, in order."""
-    called, rest = made_of(request, "names", dict[str, None](), _with_called)
+    called, rest = made_of(request, NAMES, dict[str, None](), _with_called)
     return dict.fromkeys([tool.name for tool in request.tools]) | _with_called(called, rest)
 
 
@@ -130,7 +133,10 @@ def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches],
     def streamed(made: tuple[TurnRequest, Names]) -> Batches:
         return _renamed(stream(made[0]), made[1]) if made[1] else stream(made[0])
 
-    return prepared(request, named, streamed)
+    if is_new(request, NAMES):
+        return prepared(request, named, streamed)
+    names = Names(request, longest)  # looked up: a thread's names stay with it
+    return prepared(request, lambda request: (names.request(request), names), streamed) if names else stream(request)
 
 
 async def _renamed(batches: Batches, names: Names) -> Batches:

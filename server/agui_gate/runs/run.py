@@ -235,7 +235,7 @@ class RunSteps:
 
     async def _take(self) -> Intake:
         """Returns what the request brings, compared with the thread."""
-        size = len(self._input.messages) + len(self._thread.entries)
+        size = len(self._input.messages) + len(self._thread.approvals)  # what is known is looked up, not gone through
         new_id, way = self._scope.new_id, self._scope.live.way
         intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
         if len(intake.answers) > MAX_ANSWERS:
