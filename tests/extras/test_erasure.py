@@ -22,7 +22,7 @@ from agui_gate.cli.program import program
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, Login, State
 from agui_gate.core.audit import Event, digest
-from agui_gate.core.grants import Grant, Limits
+from agui_gate.core.grants import Grant, GrantLimits
 from agui_gate.core.json_text import canonical
 from agui_gate.errors import ThreadBusy, Unavailable
 from agui_gate.extras.audit.keys import Keys, keyed
@@ -93,7 +93,7 @@ async def given(store: FullStore) -> None:
     any_store: Any = store
     await store.start()
     waits = (await store.list_approvals("acme\x1fada", limit=10)).approvals[0]
-    limits = Limits(duration=10**12)
+    limits = GrantLimits(duration=10**12)
     grant = Grant(
         id="g1", owner="acme\x1fada", agent="a", tool="t", scope="s", limits=limits, approval_id=waits.id,
         thread_id="waits", giver=ZOE, login=Login(jti="PLANTED-jti"),

@@ -16,7 +16,7 @@ from agui_gate.cli.program import program
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant as Given
-from agui_gate.core.grants import Limits, has_same, used
+from agui_gate.core.grants import GrantLimits, has_same, used
 from agui_gate.errors import ApprovalRefused
 from agui_gate.extras.people import grants as grant_seam
 from agui_gate.stores.capabilities import FullStore
@@ -183,7 +183,7 @@ async def test_amounts(
 
 @pytest.mark.parametrize("amount", ["-1", "0.2", "null", '"x"', "true"])
 def test_what_is_no_amount_fits_no_grant(amount: str) -> None:
-    limits = Limits(HOUR_MS, field="amount", total="1.0", up_to="0.1")
+    limits = GrantLimits(HOUR_MS, field="amount", total="1.0", up_to="0.1")
     grant = Given(
         id="g", owner="a", agent="a", tool="t", scope="s", limits=limits, approval_id="a", thread_id="t", giver="a"
     )

@@ -20,7 +20,7 @@ from agui_gate import Principal
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
-from agui_gate.core.grants import Grant, Limits
+from agui_gate.core.grants import Grant, GrantLimits
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import CallPart, Output, TurnEntry
 from agui_gate.extras.audit.keys import keyed
@@ -115,7 +115,7 @@ async def _rest(store: Any, counted: str, gone: str) -> None:
     await store.move(gone, State.CLAIMED, decision=YES)
     await store.delete_thread(await store.lease_thread(ADA, "gone", "support", "deletes"), "deletes")
     grant = Grant(
-        id="grant", owner=ADA, agent="support", tool="refund", scope="thread", limits=Limits(10**12),
+        id="grant", owner=ADA, agent="support", tool="refund", scope="thread", limits=GrantLimits(10**12),
         approval_id=counted, thread_id="counted", giver="ben",
     )  # fmt: skip
     seen = Seen(Sum("owner", ADA, "refund", "amount", 0), 0.0)

@@ -22,7 +22,7 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.deputies import Deputy, Side
 from agui_gate.core.freezes import Freeze
-from agui_gate.core.grants import Grant, Limits, Use, Whose
+from agui_gate.core.grants import Grant, GrantLimits, Use, Whose
 from agui_gate.core.terms import Seen, Sum, Terms
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import InvalidRequest, NotFound, RateLimited, Unreadable
@@ -239,7 +239,7 @@ async def _counted(store: Used) -> None:
         await store.freeze(Freeze(tool="nothing"), lift=lift)
     await store.freezes()
     await ask(store, gated("counted"), thread_id="counted")
-    limits = Limits(3_600_000)
+    limits = GrantLimits(3_600_000)
     grant = Grant(
         id="g1", owner="alice", agent="support", tool="refund", scope="thread", limits=limits, approval_id="counted",
         thread_id="counted", giver="alice",

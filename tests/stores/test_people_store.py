@@ -3,7 +3,7 @@
 import pytest
 
 from agui_gate.core.approvals import People, State
-from agui_gate.core.grants import Grant, Limits, Use
+from agui_gate.core.grants import Grant, GrantLimits, Use
 from agui_gate.core.principals import owner_key
 from agui_gate.core.terms import Terms
 from agui_gate.errors import ApprovalRefused
@@ -24,7 +24,7 @@ async def test_a_tenant_is_told_of_its_own_calls_alone(store: FullStore) -> None
 
 @pytest.mark.parametrize("other", ["owner", "tool"])
 async def test_a_grant_is_good_for_its_owner_and_its_tool_alone(store: FullStore, other: str) -> None:
-    limits = Limits(3_600_000)
+    limits = GrantLimits(3_600_000)
     grant = Grant(
         id="g1", owner="alice", agent="support", tool="refund", scope="thread", limits=limits, approval_id="a1",
         thread_id="t", giver="alice",

@@ -108,7 +108,7 @@ class OutcomeEvents:
             message = "This answer matches no pending question, so it changed nothing."
             self._scope.seq.other(ev.Custom("agui-gate:answer_unknown", {"ids": shown, "message": message}))
 
-    def snapshot(self) -> None:
+    def show_if_due(self) -> None:
         """Sends the whole conversation, where the client may show another result than the call's own.
 
         See docs/clients.md#answers-as-tool-messages.
@@ -118,15 +118,15 @@ class OutcomeEvents:
             self._scope.show_messages()
 
     async def restate(self) -> None:
-        """Restates as `snapshot` does, with the messages prepared beforehand where that is heavy."""
+        """Restates as `show_if_due` does, with the messages prepared beforehand where that is heavy."""
         if self._dialect.snapshot_due:
             await self._scope.thread.prepare_messages()
-            self.snapshot()
+            self.show_if_due()
 
     def at_end(self) -> None:
-        """Sends the `snapshot` before the run's end, where it is needed then."""
+        """Does `show_if_due` before the run's end, where it is needed then."""
         if self._dialect.snapshot_due_at_end:
-            self.snapshot()
+            self.show_if_due()
 
     def _result(self, approval: Approval, output: Output) -> Result:
         said = cards.metadata(approval, self._asker.parameters(approval))

@@ -24,7 +24,7 @@ Whose = Literal["id", "owner", "giver", "tenant"]
 """By what grants are read: that one, those for the calls of an owner, those that somebody gave, those of a tenant."""
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+class GrantLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far a grant reaches. ``duration``: ms from its giving. ``up_to`` and ``total`` are amounts, as decimal texts,
     of the ``field``: of one call, and of all together. None: no such limit.
     """
@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     up_to: str | None = None
     total: str | None = None
 
-    def within(self, other: "Limits") -> bool:
+    def within(self, other: "GrantLimits") -> bool:
         """Returns whether it reaches no further than another."""
         pairs = ((self.up_to, other.up_to), (self.total, other.total), (self.times, other.times))
         narrower = all(most is None or (mine is not None and Decimal(mine) <= Decimal(most)) for mine, most in pairs)
@@ -59,7 +59,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str
     tool: str
     scope: str
-    limits: Limits
+    limits: GrantLimits
     approval_id: str
     thread_id: str
     giver: str
@@ -85,7 +85,7 @@ class Use(msgspec.Struct, frozen=True):
     """The use of a grant by a claim, within the limits that the gate has now."""
 
     grant_id: str
-    limits: Limits
+    limits: GrantLimits
 
 
 def fits(grant: Grant, approval: Approval, thread_begun: int) -> bool:
@@ -107,7 +107,7 @@ def has_same(same: Mapping[str, Any] | None, arguments: str) -> bool:
     return canonical({name: given[name] for name in same}) == canonical(same)
 
 
-def used(grant: Grant, limits: Limits, arguments: str, now: int) -> Grant:
+def used(grant: Grant, limits: GrantLimits, arguments: str, now: int) -> Grant:
     """Returns the grant after it has let go one more call. ``limits``: those of the gate as it is, which count as well.
 
     Raises `ApprovalRefused` if it doesn't reach as far. An amount below 0 fits no grant.

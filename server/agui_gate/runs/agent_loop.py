@@ -120,7 +120,7 @@ class AgentLoop:
         self.gated_calls = scope.gated_calls = GatedCalls(
             self._thread.lease, self._run, self.showing.closed, self.showing.keep
         )
-        self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.snapshot)
+        self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.show_if_due)
         self._own_consents = self.consents.of_task("")
         self._kinds = cast.call_kinds(scope, self._turns_of, self.consents.of_task)
         self.listens = False

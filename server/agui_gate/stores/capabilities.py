@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.deputies import Deputy, Side
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.grants import Grant, Whose
 from agui_gate.core.terms import Numbers, Sum, Terms
@@ -16,7 +17,6 @@ from agui_gate.core.transcript import Output
 from agui_gate.stores.audit import AuditStore, TrailStore
 from agui_gate.stores.base import EXPIRE, ORPHANS, ApprovalStore, AtWork, Expired, Named, Orphans, StopRequest, Store
 from agui_gate.stores.deliveries import DeliveringStore
-from agui_gate.stores.deputies import DeputizingStore
 from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.operators import BacklogStore, OperatedStore
 from agui_gate.stores.outbox import OutboxStore
@@ -210,6 +210,37 @@ class GrantingStore(CountingStore, Protocol):
         """Removes a grant, and says in the trail that ``by`` did so. Durable before it returns; no call is claimed by
         it after that, by `move` in whichever process. Returns False if there was none.
         """
+        ...
+
+
+class DeputyStore(Protocol):
+    """Who decides in the place of whom. What is over is forgotten."""
+
+    async def add(self, wanted: Deputy, way: str = "http") -> Deputy:
+        """Saves who is named, and says so in the trail, with the way; returns it with its time. Raises
+        `InvalidRequest`, see `core.deputies.check_named`: of several who are named at once, each is held against those
+        before.
+        """
+        ...
+
+    async def remove(self, deputy_id: str, by: str, way: str = "http") -> bool:
+        """Ends one, and says in the trail that ``by`` did so. Durable before it returns; nobody agrees by it after
+        that, by `move` in whichever process. Returns False if there was none.
+        """
+        ...
+
+    async def find(self, side: Side, tenant: str, value: str = "") -> Sequence[Deputy]:
+        """Returns those of a tenant whose time is not over, the first to begin first."""
+        ...
+
+
+class DeputizingStore(Protocol):
+    """Keeps deputies. Without it, nobody can name one. `move` raises `MayNotDecide` if one of those of its ``terms``
+    doesn't stand; then nothing changed.
+    """
+
+    def deputies(self) -> DeputyStore:
+        """Returns the deputies of this store, which has to be open while they are used."""
         ...
 
 

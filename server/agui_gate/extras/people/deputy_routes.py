@@ -23,7 +23,7 @@ from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.views import json_response
 from agui_gate.protocol.cards import iso
-from agui_gate.stores.deputies import DeputyStore
+from agui_gate.stores.capabilities import DeputyStore
 
 
 def routes(server: HttpServer) -> list[BaseRoute]:

@@ -20,7 +20,7 @@ from agui_gate.agents.tool import Gate, Tool
 from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.core import agreement, grants
 from agui_gate.core.approvals import SEPARATOR, Approval, Decision, State
-from agui_gate.core.grants import MAX_STANDING, Limits, Use
+from agui_gate.core.grants import MAX_STANDING, GrantLimits, Use
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.principals import By, Caller, Principal
 from agui_gate.core.terms import decode_numbers, numbers
@@ -93,9 +93,9 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         return (*(self.same or ()), *((self.field,) if self.field else ()))
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> GrantLimits:
         """How far it reaches."""
-        return Limits(int(self.hours * 3_600_000), self.times, self.field, _text(self.up_to), _text(self.total))
+        return GrantLimits(int(self.hours * 3_600_000), self.times, self.field, _text(self.up_to), _text(self.total))
 
     def view(self) -> dict[str, Any]:
         """Returns it as JSON, as records have it."""
@@ -184,7 +184,7 @@ async def give(verdict: Verdict, tool: Tool | None, thread: "LeasedThread") -> V
     return await hold(verdict, tool, arguments, thread, thread.by, given=made)
 
 
-def _chosen(sent: str, offers: Sequence[Grant], arguments: str) -> tuple[Grant, Limits]:
+def _chosen(sent: str, offers: Sequence[Grant], arguments: str) -> tuple[Grant, GrantLimits]:
     """Returns the scope that an answer names, and how far it reaches there. Raises `ApprovalRefused`."""
     try:
         wanted = msgspec.json.decode(sent, type=_Sent).grant
@@ -212,7 +212,7 @@ def _chosen(sent: str, offers: Sequence[Grant], arguments: str) -> tuple[Grant, 
 
 
 def _made(
-    approval: Approval, decision: Decision, offer: Grant, limits: Limits, arguments: str, thread: "LeasedThread"
+    approval: Approval, decision: Decision, offer: Grant, limits: GrantLimits, arguments: str, thread: "LeasedThread"
 ) -> grants.Grant:
     by, given = thread.by, parse_object(arguments) or {}
     same = given if offer.same is None else {name: given[name] for name in offer.same}

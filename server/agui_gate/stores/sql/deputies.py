@@ -1,4 +1,4 @@
-"""Deputies in SQL: see `stores/deputies.py`.
+"""Deputies in SQL: see `DeputyStore` in `stores/capabilities.py`.
 
 Who names one takes the lock of the trail's chain without a thread, so they are named one after the other. Who claims a
 call as a deputy has locked the row of a thread before, and then the deputy's own.
