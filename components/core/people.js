@@ -55,6 +55,17 @@ export function whyBarred({ people: { frozen, you } = {} }, strings = ENGLISH) {
 }
 
 /**
+ * `Waits for 2 persons: finance`.
+ * @param {People} people
+ * @param {Strings} [strings]
+ */
+export function waitsForText({ approvers, needs = 1, escalated = [] }, strings = ENGLISH) {
+  const named = approvers ? [approvers].flat() : [fill(strings, "somebodyElse")];
+  const who = [...named, ...escalated.flat()].join(", ");
+  return fill(strings, needs > 1 ? "waitsForMany" : "waitsFor", { who, count: needs });
+}
+
+/**
  * `Asked by alice · Waits for 2 persons: finance · Agreed: ben`; empty where the gate asks for nobody in particular.
  * @param {People | undefined} people
  * @param {Strings} [strings]
@@ -63,11 +74,7 @@ export function peopleText({ asker, edited_by, approvers, needs, approvals = [],
   const parts = [];
   if (asker) parts.push(fill(strings, "personAsks", { name: asker }));
   if (edited_by) parts.push(fill(strings, "editedBy", { name: edited_by }));
-  if (needs && (approvers || needs > 1 || !you?.may.includes("approve"))) {
-    const named = approvers ? [approvers].flat() : [fill(strings, "somebodyElse")];
-    const who = [...named, ...escalated.flat()].join(", ");
-    parts.push(fill(strings, needs > 1 ? "waitsForMany" : "waitsFor", { who, count: needs }));
-  }
+  if (needs && (approvers || needs > 1 || !you?.may.includes("approve"))) parts.push(waitsForText({ approvers, needs, escalated }, strings));
   if (approvals.length > 0) parts.push(fill(strings, "agreed", { names: approvals.map(({ by }) => by).join(", ") }));
   if (handed_to) parts.push(fill(strings, "handedTo", handed_to));
   if (you?.deputy_of) parts.push(fill(strings, "deputyFor", { name: you.deputy_of.id, until: clock(you.deputy_of.until, undefined, strings) }));

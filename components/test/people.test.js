@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fromApproval, fromCard, fromInterrupt, toApproval, toCardAnswer, toResume } from "../core/asks.js";
 import { createCard } from "../core/card.js";
-import { grantText, peopleText, whyBarred, withPeople } from "../core/people.js";
+import { grantText, peopleText, waitsForText, whyBarred, withPeople } from "../core/people.js";
 import { decisionLine } from "../core/records.js";
 import { GERMAN } from "../core/german.js";
 
@@ -18,6 +18,7 @@ test("who asks, who is waited for and who has agreed is the same by card, interr
   for (const ask of [card, interrupt, fromApproval(row(said)), withPeople(fromApproval(row()), said)]) assert.equal(peopleText(ask?.people), text);
   assert.equal(peopleText(fromApproval(row()).people), "");
   assert.equal(peopleText({ approvers: ["ben", "cat"], needs: 1 }), "Waits for ben, cat");
+  assert.equal(waitsForText({ approvers: ["ben", "cat"], needs: 2 }), "Waits for 2 persons: ben, cat");
   assert.equal(peopleText({ approvers: null, needs: 1 }, GERMAN), "Wartet auf eine andere Person");
   const escalated = ["team-lead", ["ann", "bob"]];
   assert.equal(peopleText({ approvers: "finance", needs: 1, escalated }), "Waits for finance, team-lead, ann, bob");

@@ -499,6 +499,9 @@ async def test_a_card_says_what_its_reader_may_do(store: FullStore) -> None:
             shown = (await desk.get(who, f"/approvals/{approval_id}", "view=card")).json()
             assert (listed["you"], listed["edited_by"]) == (shown["you"], shown["edited_by"])
             assert (shown["thread"] is None) is (who != "ada")
+            for query in ("", "view=calls") if who == "ada" else ():  # what the chat's own page reads
+                [call] = (await desk.get(who, "/threads/t", query)).json()["calls"]
+                assert (call["you"], call["edited_by"]) == (shown["you"], shown["edited_by"])
             return shown["you"]["may"], shown["you"]["agreed"], shown["you"]["why"] or ""
 
         assert await you("ben") == (["approve", "edit", "reject"], False, "")

@@ -16,7 +16,14 @@ from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.threads import limit_of
-from agui_gate.http.views import approval_view, compressed, json_response, listed_view, tombstone_view
+from agui_gate.http.views import (
+    approval_view,
+    compressed,
+    json_response,
+    listed_view,
+    tombstone_view,
+    with_people,
+)
 from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import ApprovalPage, Which
@@ -86,14 +93,7 @@ class ApprovalRoutes:
     async def _cards(self, request: Request, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
         store, agents = self._engine.store, self._engine.members
         views = await card_views(store, agents, approvals, principal)
-        if not any(approval.people is not None for approval in approvals):
-            return views
-        by = caller_of(request)
-        deputies = await load("people.deputies").deputies_of(store, by)
-        people: list[dict[str, Any]] = load("people.cards").add_people(
-            views, approvals, agents, by, deputies, store.now()
-        )
-        return people
+        return await with_people(views, approvals, store, agents, caller_of(request))
 
     async def show(self, request: Request) -> Response:
         """`GET /approvals/{id}?view=`: its record. Of one whose thread was deleted: 410, with what is kept."""

@@ -1,6 +1,7 @@
 """Routes that list, show, change, stop and delete threads: those of the principal who asks, and of nobody else."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
@@ -8,10 +9,21 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agui_gate.core.approvals import Approval
 from agui_gate.errors import InvalidRequest, NotFound
+from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_body
 from agui_gate.http.server import HttpServer
-from agui_gate.http.views import calls_view, compressed, head_view, json_response, thread_response, unless_known
+from agui_gate.http.views import (
+    approval_view,
+    calls_view,
+    compressed,
+    head_view,
+    json_response,
+    thread_response,
+    unless_known,
+    with_people,
+)
 from agui_gate.protocol.request_decoder import decode_json
 from agui_gate.protocol.run_input import check_id
 from agui_gate.runs.stop_and_delete import Ended
@@ -60,13 +72,23 @@ class ThreadRoutes:
         thread, reservation = found
         meter = next((one for one in self._engine.extensions.all if hasattr(one, "usage_of")), None)
         more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(thread)}
+        if any(approval.people for approval in thread.approvals):
+            views = [approval_view(approval, self._engine.members) for approval in thread.approvals]
+            more["calls"] = await self._as_read(request, views, thread.approvals)
         return await compressed(request, await thread_response(thread, self._engine.members, reservation, more))
 
     async def _show_calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
         if calls is None:
             raise _missing()
-        return await compressed(request, unless_known(request, json_response(calls_view(calls, self._engine.members))))
+        view = calls_view(calls, self._engine.members)
+        view["calls"] = await self._as_read(request, view["calls"], calls.approvals)
+        return await compressed(request, unless_known(request, json_response(view)))
+
+    async def _as_read(
+        self, request: Request, views: list[dict[str, Any]], approvals: Sequence[Approval]
+    ) -> list[dict[str, Any]]:
+        return await with_people(views, approvals, self._engine.store, self._engine.members, caller_of(request))
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import msgspec
 from starlette.requests import Request
@@ -15,13 +15,16 @@ from agui_gate.approvals.expiry import with_result
 from agui_gate.concurrency import if_large, json_list
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
-from agui_gate.extra_loader import find
+from agui_gate.extra_loader import find, load
 from agui_gate.protocol.cards import iso, record
 from agui_gate.protocol.snapshot import agui_messages
-from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
+from agui_gate.stores.base import MAX_LISTED, Calls, Store, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
 from agui_gate.threads.budget import Reservation
 from agui_gate.threads.history import heaviness
+
+if TYPE_CHECKING:
+    from agui_gate.core.principals import By
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -62,6 +65,16 @@ def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     told = record(with_result(approval), tool.parameters if tool else None)
     offers = tool.gate.grants if tool is not None and tool.gate is not None and approval.is_pending else ()
     return told | {"grants": [offer.view() for offer in offers]} if offers else told
+
+
+async def with_people(
+    views: list[dict[str, Any]], approvals: Sequence[Approval], store: Store, agents: Agents, by: "By"
+) -> list[dict[str, Any]]:
+    """Returns the views of ``approvals``, with what ``by`` may do (``you``) in those that wait for people."""
+    if not any(approval.people is not None and approval.is_pending for approval in approvals):
+        return views
+    told: list[dict[str, Any]] = await load("people.cards").with_people(views, approvals, store, agents, by)
+    return told
 
 
 def tombstone_view(left: Tombstone) -> dict[str, Any]:

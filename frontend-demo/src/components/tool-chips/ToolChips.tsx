@@ -2,6 +2,7 @@ import { useAgent, useRenderTool, UseAgentUpdate } from "@copilotkit/react-core/
 import type { ComponentType } from "react";
 import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "agui-gate-components/core/records.js";
+import { peopleOf, waitsForText } from "agui-gate-components/core/people.js";
 import { unitsFor } from "agui-gate-components/core/units.js";
 import { Icon } from "../confirm-card/Icon";
 import { useAnswer, useGone, useLeft, useLost, useRecord, useUnsent } from "../confirm-card/Ledger";
@@ -50,6 +51,8 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
   const isLeft = useLeft(record);
   const how = isLeft ? "waiting" : (recordStatus(record?.state) ?? (isGone && fromChat === "waiting" ? "stopped" : fromChat));
   const { label, icon } = LOOKS[how];
+  const people = peopleOf(record);
+  const isOthers = how === "waiting" && !isLeft && people.you?.may.includes("approve") === false;
   const unit = record && unitsFor(record.arguments, record);
   return (
     <details className="chip" data-testid="tool-chip" data-tool={name} data-status={how}>
@@ -57,7 +60,7 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
         <span className="chip-symbol">{icon ? <Icon name={icon} /> : <span className="chip-spinner" />}</span>
         <span className="chip-name" title={name}><Shown text={humanize(name)} /></span>
         <span className="chip-preview"><Shown text={summary(values, unit)} /></span>
-        <span className="chip-status">{label}</span>
+        <span className="chip-status">{isOthers ? waitsForText(people) : label}</span>
         <Icon name="chevron" />
         {!hasCard && <Decided callId={toolCallId} />}
         {how === "waiting" && !isLeft && <Lost record={record} />}

@@ -16,11 +16,19 @@ from agui_gate.core.approvals import Approval, Decision, People
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By
 from agui_gate.errors import MayNotDecide
-from agui_gate.extras.people.deputies import absent_of, made_by
+from agui_gate.extras.people.deputies import absent_of, deputies_of, made_by
 from agui_gate.extras.people.gates import current_terms, is_asked, is_owners, may_break_glass
 from agui_gate.protocol.cards import iso
+from agui_gate.stores.base import Store
 
 Json = dict[str, Any]
+
+
+async def with_people(
+    views: Sequence[Json], approvals: Sequence[Approval], store: Store, agents: Mapping[str, Agent], by: By
+) -> list[Json]:
+    """Returns the views of ``approvals`` as ``by`` reads them: see `add_people`."""
+    return add_people(views, approvals, agents, by, await deputies_of(store, by), store.now())
 
 
 def add_people(
