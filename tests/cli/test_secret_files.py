@@ -31,7 +31,8 @@ from tests.cli.conftest import Cli
 from tests.cli.support import running
 from tests.extras.test_operations import prepare
 from tests.people.desk import Desk
-from tests.product.inprocess import Parrot
+from tests.people.receivers import SECRET, Receiver, receiving
+from tests.product.inprocess import Parrot, started
 
 
 def write(path: Path, text: str) -> str:
@@ -130,6 +131,41 @@ async def test_the_keys_of_the_trail_rotate_while_it_is_signed(tmp_path: Path) -
         signed = [event.key_id for event in events if event.thread_id == "last"]
         assert set(signed) == {key_id(secrets[2].encode())}
         assert [event.key_id for event in events if event.kind == "keyed"] == [key_id(one.encode()) for one in secrets]
+
+
+@pytest.mark.anyio
+async def test_the_secrets_of_webhooks_rotate_and_another_address_waits_for_the_next_start(tmp_path: Path) -> None:
+    def table(url: str, *secrets: str) -> None:
+        lines = f"[desk]\nurl = {url!r}\nsecrets = {list(secrets)!r}\nprivate = ['127.0.0.0/8']\n"
+        (tmp_path / "webhooks.toml").write_text(lines)
+
+    def again() -> tuple[str, str | None]:
+        with capture_logs() as lines:
+            files.read_again()
+        (line,) = lines
+        assert line["event"] == "settings_read"
+        return line["changed"], line["means"]
+
+    new = "whsec_" + "bmV3LXNlY3JldC1vZi10aGUtcmVjZWl2ZXI="
+    async with receiving(Receiver()) as receiver:
+        table(receiver.url, SECRET)
+        settings = Settings(webhooks=str(tmp_path / "webhooks.toml"))
+        desk = Desk({"ada": "ada"})
+        async with started(create_app(desk.agent(), store="memory://", auth=desk.auth, settings=settings)) as desk.app:
+            ready = cast(Ready, SimpleNamespace(app=desk.app, settings=settings))
+            files = SettingsFiles(Plan(None, None, {"webhooks": settings.webhooks}), ready)
+            assert (files.are_some, again()) == (True, ("nothing", None))
+            await desk.ask("ada", thread="before")
+            await receiver.until(lambda: len(receiver.got) == 1)
+            table(receiver.url, new, SECRET)
+            assert again() == ("webhooks", None)
+            await desk.ask("ada", thread="both")
+            await receiver.until(lambda: len(receiver.got) == 2)
+            table("https://elsewhere.example/hook", new)
+            assert again() == ("webhooks", "These count at the next start: webhooks.")
+            await desk.ask("ada", thread="after")
+            await receiver.until(lambda: len(receiver.got) == 3)
+    assert [len(one.headers["webhook-signature"].split()) for one in receiver.got] == [1, 2, 2]
 
 
 def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: Path) -> None:

@@ -356,11 +356,13 @@ async def test_long_threads_are_erased_in_pages(url: str, monkeypatch: pytest.Mo
     """No more records and events are read at once than a page has, and what was told to others of them stays told."""
     monkeypatch.setattr("agui_gate.extras.erasure.trail.RECORDS", 2)
     monkeypatch.setattr("agui_gate.extras.erasure.trail.PAGE", 3)
-    store: Any = opened(url, KEY)
-    async with Desk(PEOPLE, approvers=("ben", ZOE), needs=1).open(store) as desk:
+    gate: dict[str, Any] = {"approvers": ("ben", ZOE)}
+    async with Desk(PEOPLE, **gate).open(opened(url, KEY)) as desk:
         for number in range(5):
             asked = await desk.ask("ada", thread="long")
             assert (await desk.decide("zoe", asked, number % 2 == 0, reason=f"PLANTED {number}")).status == 200
+    store: Any = opened(url, KEY)
+    async with Desk(PEOPLE, **gate).open(store) as desk:
         await store.deliveries().add([Delivery("desk", "n", asked, f'{{"tenant":"acme","owner":"ada","by":"{ZOE}"}}')])
         receipt = await erasure(store).erase()
         assert await wrong(store, KEY) == []

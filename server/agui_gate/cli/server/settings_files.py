@@ -1,11 +1,13 @@
 """The files that settings came from, read again while the server runs: for SIGHUP.
 
-What counts at once are the tokens, the level of the log, and the keys of the audit trail. Anything else that has
-changed counts at the next start, which the log says. A file that can't be read, or says what can't be, changes nothing.
+What counts at once are the tokens, the level of the log, the keys of the audit trail, and the secrets of webhooks.
+Anything else that has changed counts at the next start, which the log says. A file that can't be read, or says what
+can't be, changes nothing.
 """
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -33,7 +35,8 @@ class SettingsFiles:
     def are_some(self) -> bool:
         """True if settings came from files."""
         of_files = any(map(is_of_file, self._settings.sources.values()))
-        return self._plan.config is not None or of_files or bool(self._settings.audit_key_file)
+        named = self._settings.audit_key_file, isinstance(self._settings.webhooks, str) and self._settings.webhooks
+        return self._plan.config is not None or of_files or any(named)
 
     def read_again(self) -> None:
         """Reads them again, and logs one line about it. Raises nothing."""
@@ -42,6 +45,7 @@ class SettingsFiles:
             if old.tokens and not new.tokens:
                 raise ConfigurationError("There are no tokens any more, so nobody would be let in.")
             keys = load("audit.keys").read_keys(new) if new.audit_key or new.audit_key_file else None
+            endpoints = load("notices.endpoints").read_endpoints(new.webhooks) if new.webhooks else ()
         except ConfigurationError as error:
             log.error("settings_not_read", why=error.message, means="All settings stay as they were.")
             return
@@ -56,10 +60,24 @@ class SettingsFiles:
             logging.getLogger().setLevel(logging.getLevelNamesMapping()[new.log_level.upper()])
         if self._replace_keys(keys):
             at_once |= {"audit_key", "audit_key_file"}
+        found = self._replace_secrets(endpoints)
+        if found and "webhooks" not in changed:  # they are in a file of their own
+            changed.append("webhooks")
+        at_once |= {"webhooks"} if False not in found else set()
         self._settings = new
         later = [name for name in changed if name not in at_once]
         means = f"These count at the next start: {', '.join(later)}." if later else None
         log.warning("settings_read", changed=",".join(changed) or "nothing", means=means)
+
+    def _replace_secrets(self, endpoints: Sequence[Any]) -> set[bool]:
+        """Has webhooks signed by the secrets of these ``endpoints``. Returns whether nothing else of them has changed,
+        for each application; nothing where they are as they were.
+        """
+        extensions = [one for state in states_of(self._app) for one in state.engine.extensions.all]
+        notices: list[Any] = [one for one in extensions if hasattr(one, "replace_secrets")]
+        if not notices:
+            return {False} if endpoints else set()
+        return {found for one in notices if (found := one.replace_secrets(endpoints)) is not None}
 
     def _replace_keys(self, keys: Any) -> bool:
         """Has the trails that are signed be signed by ``keys``. Returns whether there is such a trail, and a key for

@@ -15,8 +15,8 @@ from agui_gate.core.approvals import Approval
 from agui_gate.errors import ConfigurationError
 from agui_gate.extension import Extension, Server
 from agui_gate.extras.notices import steps
-from agui_gate.extras.notices.delivery import Attempted, OnNotice, Target, Worker, targets
-from agui_gate.extras.notices.endpoints import read_endpoints
+from agui_gate.extras.notices.delivery import Attempted, OnNotice, Target, Webhook, Worker, targets
+from agui_gate.extras.notices.endpoints import Endpoint, read_endpoints
 from agui_gate.extras.notices.notice import make_notice, read_row
 from agui_gate.stores.base import Store
 from agui_gate.stores.deliveries import DeliveringStore, Delivery, DeliveryStore
@@ -66,6 +66,18 @@ class Notices(Extension):
         works: dict[str, Coroutine[Any, Any, None]] = {f"to {one.target.name}": one.work() for one in self._workers}
         works["steps"] = job.work()
         self._tasks = [asyncio.create_task(work, name=f"agui-gate notices {name}") for name, work in works.items()]
+
+    def replace_secrets(self, endpoints: Sequence[Endpoint]) -> bool | None:
+        """Signs by the secrets of these endpoints from now on. Returns whether nothing else of them has changed; None
+        if nothing at all has.
+        """
+        hooks = {one.name: one for one in self._targets if isinstance(one, Webhook)}
+        if {one.name: one for one in endpoints} == {name: hook.endpoint for name, hook in hooks.items()}:
+            return None
+        same = [one for one in endpoints if one.name in hooks and _is_same(one, hooks[one.name].endpoint)]
+        for endpoint in same:
+            hooks[endpoint.name].sign_by(endpoint)
+        return len(same) == len(endpoints) == len(hooks)
 
     async def stop(self) -> None:
         """Ends what is at work. What waits is in the store."""
@@ -130,6 +142,10 @@ class Notices(Extension):
             "approval_notice" in one.notice_kinds and type(one).__module__.partition(".")[0] != "agui_gate"
             for one in others
         )
+
+
+def _is_same(one: Endpoint, other: Endpoint) -> bool:
+    return msgspec.structs.replace(one, secrets=other.secrets) == other
 
 
 def notices(settings: Settings, on_notice: OnNotice | None, meter: Any) -> Notices:

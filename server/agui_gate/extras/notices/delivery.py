@@ -81,12 +81,17 @@ class Webhook:
 
     def __init__(self, endpoint: Endpoint, connection: Connection | None = None) -> None:
         try:
-            signer = import_module("standardwebhooks").Webhook
+            self._signer = import_module("standardwebhooks").Webhook
         except ModuleNotFoundError:
             raise ConfigurationError('AGUI_GATE_WEBHOOKS needs a package: pip install "agui-gate[webhooks]".') from None
         self.name, self.kinds, self.with_arguments = endpoint.name, endpoint.kinds, endpoint.with_arguments
         self._connection = connection or Connection(endpoint)
-        self._signers = [signer(secret) for secret in endpoint.secrets]
+        self.sign_by(endpoint)
+
+    def sign_by(self, endpoint: Endpoint) -> None:
+        """Signs by the secrets of ``endpoint`` from the next attempt on. It is this one, but for these."""
+        self.endpoint = endpoint
+        self._signers = [self._signer(secret) for secret in endpoint.secrets]
 
     async def send(self, notice: Notice) -> None:
         """See `Target`."""
