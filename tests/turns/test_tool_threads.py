@@ -1,13 +1,16 @@
 """Threads of sync tools: bounded, shared fairly, counted where nobody waits for them (T13)."""
 
 import asyncio
+import contextvars
 import inspect
 import threading
 from collections.abc import Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate.concurrency import NoSlot
+from agui_gate.turns import tool_threads
 from agui_gate.turns.tool_threads import ToolThreads
 from tests.requirements import shows
 
@@ -63,6 +66,27 @@ async def test_a_call_that_is_cancelled_while_it_waits_takes_no_slot() -> None:
     gate.set()
     await first
     assert threads.busy == 0
+
+
+async def test_a_slot_that_was_given_to_a_call_that_is_cancelled_is_free_again() -> None:
+    threads, gate = ToolThreads(1), threading.Event()
+    first = asyncio.create_task(use(threads, "alice", gate.wait))
+    await until(lambda: threads.busy == 1)
+    waiting = asyncio.create_task(use(threads, "bob", lambda: None))
+    await until(lambda: "bob" in threads._waiting)
+    gate.set()
+    await until(lambda: not threads._waiting)
+    waiting.cancel()  # it has its slot, and doesn't know yet
+    await asyncio.gather(first, waiting, return_exceptions=True)
+    assert (waiting.cancelled(), threads.busy) == (True, 0)
+
+
+async def test_a_result_for_a_loop_that_is_gone_is_logged() -> None:
+    loop = asyncio.new_event_loop()
+    loop.close()
+    with capture_logs() as logs:
+        tool_threads._work(contextvars.copy_context(), lambda: 7, loop, lambda *_: None)()
+    assert [line["event"] for line in logs] == ["late_tool_result"]
 
 
 async def test_abandoned_threads_are_counted_and_never_more_than_the_slots_are_free_of_charge() -> None:
