@@ -242,6 +242,20 @@ async def test_nobody_follows_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (told["type"], told["code"]) == ("RUN_ERROR", "thread_busy")
 
 
+async def test_who_follows_waits_to_the_end_of_their_time() -> None:
+    async with elsewhere() as e:
+        await e.begin()
+        reader: Any = await e.connect()
+        await reader.read()
+        reader._until = asyncio.get_running_loop().time() + 0.9
+        waiting = asyncio.ensure_future(reader.read())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        reader.close()
+        assert await waiting == b""
+
+
 async def test_a_thread_that_can_not_be_read_now_is_read_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async with elsewhere() as e:
         thread = await e.begin()

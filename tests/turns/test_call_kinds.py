@@ -271,6 +271,31 @@ async def test_a_kind_is_told_that_somebody_stopped_the_run(
     assert {note[1:] for note in stage.notes if note[0] == "stopped"} == {("",)}
 
 
+async def test_a_result_that_comes_with_its_turn_is_told_though_a_stop_comes_while_it_is_saved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with staged(monkeypatch, alone(), [*calls("quick_look", {}), adapter.TurnDone()], DONE) as stage:
+        saves, goes_on, commit = asyncio.Event(), asyncio.Event(), stage.store.commit
+
+        async def slow(thread: Thread, change: Change, run_key: str) -> None:
+            if any(isinstance(entry, TurnEntry) for entry in change.entries):
+                saves.set()
+                await goes_on.wait()
+            await commit(thread, change, run_key)
+
+        async def stop() -> None:
+            await saves.wait()
+            stopping = asyncio.create_task(stage.engine.cancel("alice", "t"))
+            for _ in range(10):
+                await asyncio.sleep(0)
+            goes_on.set()
+            await stopping
+
+        monkeypatch.setattr(stage.store, "commit", slow)
+        told = await stage.run(meanwhile=stop)
+    assert [event["content"] for event in told if event["type"] == "TOOL_CALL_RESULT"] == ["quick_look is done"]
+
+
 async def test_a_kind_is_told_that_the_user_went_on(monkeypatch: pytest.MonkeyPatch) -> None:
     @tool(gate=True)
     async def pay() -> str:

@@ -10,6 +10,7 @@ import pytest
 from agui_gate import Agent, ToolContext, adapter, create_app, tool
 from agui_gate.adapter import AssistantTurn
 from agui_gate.config.settings import Settings
+from agui_gate.turns import tool_execution
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 
@@ -190,3 +191,8 @@ async def test_a_shared_state_that_a_tool_makes_too_large_is_undone() -> None:
         assert (await app.state.engine.store.read_thread("local", "t")).state == {"a": 1}
         refused = await run(app, run_body("u", user("hello", "m1"), state={"text": "x" * 1000}))
         assert (refused.status, refused.json()["error"]["code"]) == (413, "too_large")
+
+
+def test_a_result_is_cut_behind_its_limit_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_execution, "MAX_RESULT", 5)
+    assert [tool_execution._as_text(text) for text in ("12345", "123456")] == ["12345", "12345… (cut)"]
