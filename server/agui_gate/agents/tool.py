@@ -100,7 +100,7 @@ class Gate:
         if self.remind or self.escalate:
             load("notices.steps").check_gate(self)
         if self.escalate or given != (None, 1, {"approve", "edit", "reject"}, None, ()):
-            object.__setattr__(self, "people", load("people.gates").people_of(self))
+            object.__setattr__(self, "people", load("people.approvers").people_of(self))
         if self.grants or self.always:
             load("people.grants").check_gate(self)
 

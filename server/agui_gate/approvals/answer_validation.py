@@ -109,7 +109,7 @@ async def checked(
     is_ruled = any(tool and tool.gate and tool.gate.has_rule for tool in tools)
     if not is_ruled and not any(v.approval.people or v.grant is not None or v.decision.break_glass for v in verdicts):
         return verdicts, ()
-    check = load("people.gates").check_verdicts
+    check = load("people.approvers").check_verdicts
     kept, refused = await check(verdicts, tool_of, thread, now)
     return kept, refused
 

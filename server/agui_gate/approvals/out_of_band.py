@@ -155,7 +155,7 @@ class Decisions:
     async def _approval(self, principal: str, approval_id: str, by: "By") -> Approval:
         approval = await self._store.approval(principal, approval_id)
         if approval is None and by is not None:
-            approval = await load("people.gates").find(self._store, self._roster.members, by, approval_id)
+            approval = await load("people.approvers").find(self._store, self._roster.members, by, approval_id)
         if approval is None:
             raise NotFound("There is no such approval.")
         return approval

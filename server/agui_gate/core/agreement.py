@@ -89,7 +89,7 @@ def has_each_yes(approval: Approval, people: People, events: Iterable[tuple[str,
 
 def check(approval: Approval, people: People, decision: Decision, now: int) -> None:
     """Raises `MayNotDecide` unless these terms let this person say yes at ``now``. A function of the gate is asked
-    elsewhere (`extras/people/gates.py`).
+    elsewhere (`extras/people/approvers.py`).
     """
     if decision.break_glass:
         check_break_glass(approval, people, decision)
@@ -109,7 +109,7 @@ def check(approval: Approval, people: People, decision: Decision, now: int) -> N
 
 def check_break_glass(approval: Approval, people: People, decision: Decision) -> None:
     """Raises `MayNotDecide` unless these terms let somebody decide a call in an emergency. Whether this person may is
-    looked up elsewhere (`extras/people/gates.py`).
+    looked up elsewhere (`extras/people/approvers.py`).
     """
     if not people.break_glass:
         raise MayNotDecide("The gate of this call lets nobody break the glass.")

@@ -1,4 +1,7 @@
-"""Tells the other replicas that a thread or an approval has changed, so that readers who wait there look at once.
+"""Tells the other replicas that a thread or an approval has changed, or that what runs is to stop, so that they look at
+once.
+
+A stop is a request in the store, which its replica takes with its next beat (`runs/heartbeat.py`): here it is hurried.
 
 What is written here is told to the other replicas by a signal on the bus, and what they tell is passed on here as if it
 had been written here. Signals are hints (`bus/base.py`): whoever is woken looks at the store, and everybody who waits

@@ -105,7 +105,7 @@ def _add_notices(engine: Engine, settings: "Settings", on_notice: Callable[..., 
 
 def _asks_people(engine: Engine) -> bool:
     """Returns whether a gate asks for people, or one of a source may."""
-    return _may_come(engine, "people.gates") or any(gate.people is not None for gate in _gates(engine))
+    return _may_come(engine, "people.approvers") or any(gate.people is not None for gate in _gates(engine))
 
 
 def _gates(engine: Engine) -> list[Gate]:

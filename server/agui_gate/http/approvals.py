@@ -76,7 +76,7 @@ class ApprovalRoutes:
         store, by = self._engine.store, caller_of(request)
         if by is None or which != "pending":
             return await store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
-        people = load("people.gates")
+        people = load("people.approvers")
         in_emergency = _in_emergency(request.query_params, by)
         own = ApprovalPage([], None)
         if cursor is None or not _of_others(cursor, people.PREFIX):
@@ -104,7 +104,7 @@ class ApprovalRoutes:
         await self._engine.start()
         approval = await self._engine.store.approval(principal, approval_id)
         if approval is None and (by := caller_of(request)) is not None:
-            find = load("people.gates").find
+            find = load("people.approvers").find
             approval = await find(self._engine.store, self._engine.members, by, approval_id)
         if approval is None:
             return await self._what_is_left(principal, approval_id)
@@ -184,7 +184,7 @@ def _in_emergency(query: QueryParams, by: "By") -> bool:
     said = query.get("break_glass", "false")
     if said not in ("true", "false"):
         raise InvalidRequest("break_glass must be true or false.", well_formed=True)
-    if said == "true" and not load("people.gates").may_break_glass(by):
+    if said == "true" and not load("people.approvers").may_break_glass(by):
         raise Forbidden("Breaking the glass needs the role break-glass.")
     return said == "true"
 

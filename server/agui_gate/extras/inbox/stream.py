@@ -44,7 +44,7 @@ def routes(server: HttpServer) -> list[BaseRoute]:
         principal, by = await server.principal(request), caller_of(request)
         concerns = None
         if by is not None:
-            concerns = partial(load("people.gates").concerns, server.store, engine.members, by)
+            concerns = partial(load("people.approvers").concerns, server.store, engine.members, by)
         told = inbox.watch(principal, concerns)
         return InboxStream(told, engine.members, request.app.state.send_timeout, admission_of(request.scope))
 

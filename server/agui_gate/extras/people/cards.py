@@ -16,8 +16,8 @@ from agui_gate.core.approvals import Approval, Decision, People
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By
 from agui_gate.errors import MayNotDecide
+from agui_gate.extras.people.approvers import current_terms, is_asked, is_owners, may_break_glass
 from agui_gate.extras.people.deputies import absent_of, deputies_of, made_by
-from agui_gate.extras.people.gates import current_terms, is_asked, is_owners, may_break_glass
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.base import Store
 

@@ -25,7 +25,7 @@ from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.principals import By, Caller, Principal
 from agui_gate.core.terms import decode_numbers, numbers
 from agui_gate.errors import ApprovalRefused, ConfigurationError, RequestError, TermsChanged
-from agui_gate.extras.people.gates import check_verdict
+from agui_gate.extras.people.approvers import check_verdict
 from agui_gate.extras.people.rules import hold
 from agui_gate.stores.lookup import takes
 

@@ -11,8 +11,8 @@ from agui_gate.core import agreement
 from agui_gate.core.approvals import Approval, Decision, People
 from agui_gate.core.principals import Caller, tenant_of
 from agui_gate.errors import ApprovalRefused, InvalidRequest, MayNotDecide, NotFound
+from agui_gate.extras.people.approvers import current_terms, find, is_owners, may_see
 from agui_gate.extras.people.deputies import deputies_of
-from agui_gate.extras.people.gates import current_terms, find, is_owners, may_see
 from agui_gate.runs.engine import Engine
 
 

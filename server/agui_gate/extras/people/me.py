@@ -13,9 +13,9 @@ from starlette.routing import BaseRoute, Route
 from agui_gate.core.approvals import Login
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By, Principal, tenant_of
+from agui_gate.extras.people.approvers import may_break_glass
 from agui_gate.extras.people.deputies import deputies_of
 from agui_gate.extras.people.deputy_routes import deputy_view
-from agui_gate.extras.people.gates import may_break_glass
 from agui_gate.extras.people.rights import RIGHTS, rights_of
 from agui_gate.http.auth import caller_of
 from agui_gate.http.server import HttpServer

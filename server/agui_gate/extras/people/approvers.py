@@ -1,4 +1,4 @@
-"""Gates that ask for people: who may see a call, and who may decide it.
+"""Approvers: who may see a call, and who may decide it, where its gate asks for somebody in particular.
 
 The store counts (`core/agreement.py`), by what a decision says of who makes it. Here is what a store can't know: the
 gate as it is now, which counts as well as the one that asked, functions that say who may decide, and deputies of who is
