@@ -13,7 +13,7 @@ import pytest
 from agui_gate import ConfigurationError, Gate, Principal
 from agui_gate.core.approvals import Approval
 from agui_gate.core.principals import Caller
-from agui_gate.extras.people import gates
+from agui_gate.extras.people import approvers
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, Json, ids
@@ -522,7 +522,7 @@ async def test_a_card_says_what_its_reader_may_do(store: FullStore) -> None:
 
 
 async def test_a_page_looks_through_so_many_calls_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gates, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(approvers, "MOST_LOOKED_AT", 2)
     pages: list[int] = []
 
     async def people_waiting(tenant: str, after: int, most: int) -> list[tuple[int, Approval]]:
@@ -530,5 +530,5 @@ async def test_a_page_looks_through_so_many_calls_of_others(monkeypatch: pytest.
         return [(after + 1, gated()), (after + 2, gated())]
 
     store: Any = SimpleNamespace(people_waiting=people_waiting)
-    found = await gates.waiting(store, {}, Caller(Principal("ben", "acme")), "alice", limit=5)
+    found = await approvers.waiting(store, {}, Caller(Principal("ben", "acme")), "alice", limit=5)
     assert (found, pages) == (([], "people:2"), [0])

@@ -49,17 +49,17 @@ HOUR_MS = 3_600_000
 
 
 def test_a_grant_is_over_at_its_end_and_not_before() -> None:
-    limits = Limits(duration=10)
+    limits = GrantLimits(duration=10)
     grant = Given(
         id="g", owner="acme\x1fada", agent="support", tool="refund", scope="all", limits=limits, approval_id="a1",
         thread_id="t", giver="ben", at=100,
     )  # fmt: skip
     assert used(grant, limits, "{}", 109).used == 1
-    for narrower in (limits, Limits(duration=9)):
+    for narrower in (limits, GrantLimits(duration=9)):
         with pytest.raises(ApprovalRefused, match="has ended"):
             used(grant, narrower, "{}", 100 + narrower.duration)
     with pytest.raises(ApprovalRefused, match="is used up"):
-        used(used(grant, limits, "{}", 109), Limits(duration=10, times=1), "{}", 109)
+        used(used(grant, limits, "{}", 109), GrantLimits(duration=10, times=1), "{}", 109)
 
 
 async def test_a_store_that_keeps_no_grants_is_given_none() -> None:

@@ -14,7 +14,7 @@ from agui_gate.core.principals import Caller
 from agui_gate.extras.inbox import feed
 from agui_gate.extras.inbox.feed import Waiting, inbox_of
 from agui_gate.extras.notices.courier import Notices
-from agui_gate.extras.people import gates
+from agui_gate.extras.people import approvers
 from agui_gate.stores.deliveries import Step
 from agui_gate.stores.operators import Act
 from agui_gate.stores.sqlite import SQLiteStore
@@ -98,7 +98,7 @@ async def test_an_emergency_is_told_to_all_whom_it_concerns(tmp_path: Path, monk
                 engine = desk.app.state.engine
                 for name in ("ada", "ben", "lea", "eve"):
                     who = people[name]
-                    concerns = partial(gates.concerns, engine.store, engine.members, Caller(who))
+                    concerns = partial(approvers.concerns, engine.store, engine.members, Caller(who))
                     watching = inbox_of(engine).watch(who.owner, concerns)
                     while not isinstance(await anext(watching), Waiting):
                         pass
@@ -116,7 +116,7 @@ async def test_an_emergency_is_told_to_all_whom_it_concerns(tmp_path: Path, monk
         assert (data["type"], data["data"]["by"]) == ("approval.break_glass", "zoe")
         assert receiver.kinds(approval_id) == ["break_glass"]
         engine = desks[1].app.state.engine
-        lea = partial(gates.concerns, engine.store, engine.members, Caller(people["lea"]))
+        lea = partial(approvers.concerns, engine.store, engine.members, Caller(people["lea"]))
         record = await stores[1].people_approval(approval_id)
         assert record is not None
         assert not await lea(record)
