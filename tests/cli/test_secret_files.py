@@ -58,16 +58,19 @@ def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
     ("content", "why"),
     [
         (None, "can't be read: No such file or directory"),
+        ("a folder", "can't be read: Is a directory"),
         (b"", "is empty"),
         (b"# nothing\n", "is empty"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
         (b"x" * (MAX_SECRET + 1), "is too long"),
     ],
 )
-def test_a_file_that_says_nothing_is_one_sentence(tmp_path: Path, content: bytes | None, why: str) -> None:
+def test_a_file_that_says_nothing_is_one_sentence(tmp_path: Path, content: bytes | str | None, why: str) -> None:
     path = tmp_path / "tokens"
-    if content is not None:
+    if isinstance(content, bytes):
         path.write_bytes(content)
+    elif content:
+        path.mkdir()
     with pytest.raises(ConfigurationError, match=rf"^The file that AGUI_GATE_TOKENS_FILE names {why}\.$"):
         load_settings(environ={"AGUI_GATE_TOKENS_FILE": str(path)})
 
