@@ -75,6 +75,12 @@ def test_a_long_sentence_is_found(tmp_path: Path) -> None:
     assert all(f" {sentences.MOST + 1} words: " in line for line in found)
 
 
+def test_the_runbook_says_what_to_do_about_each_alert() -> None:
+    alerts = re.findall(r"- alert: (\w+)", (pages.DOCS.parent / "examples/metrics/alerts.yml").read_text())
+    assert len(alerts) > 5
+    assert re.findall(r"^\| `(AguiGate\w+)` \|", (pages.DOCS / "runbook.md").read_text(), re.MULTILINE) == alerts
+
+
 def test_every_setting_is_described() -> None:
     rows = [line.split(" | ") for line in pages.settings().splitlines()[2:]]
     assert rows

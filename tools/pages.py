@@ -17,6 +17,7 @@ from prometheus_client.metrics_core import Metric
 from agui_gate import errors
 from agui_gate.config.setting_values import READERS
 from agui_gate.config.settings import PREFIX, Settings, names
+from agui_gate.config.sources import SECRETS
 from agui_gate.errors import AguiGateError
 from agui_gate.extras.metrics.families import Families
 from agui_gate.extras.metrics.state import described
@@ -39,10 +40,16 @@ def settings() -> str:
     """Every setting with its default, what it may be, and what it does."""
     said = _below_attributes(Settings)
     defaults = {f.name: Settings().shown(f.name) for f in fields(Settings)}
-    rows = [
-        (f"`{PREFIX}{name.upper()}`", f"`{defaults[name]}`" if defaults[name] else "", _doc(READERS[name]), said[name])
-        for name in names()
-    ]
+    rows = list[Row]()
+    for name in names():
+        variable = f"{PREFIX}{name.upper()}"
+        default = f"`{defaults[name]}`" if defaults[name] else ""
+        rows.append((f"`{variable}`", default, _doc(READERS[name]), said[name]))
+        if name in SECRETS:
+            means = (
+                f"A file with the value of `{variable}`, in its place ([operations](operations.md#secrets-in-files))."
+            )
+            rows.append((f"`{variable}_FILE`", "", "A path.", means))
     return _table(("variable", "default", "may be", "what it does"), rows)
 
 

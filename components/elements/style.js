@@ -43,6 +43,7 @@ export const style = `
     --_mono: var(--agui-gate-mono, ui-monospace, Menlo, Consolas, monospace);
     --_inset: 18px;
     display: block;
+    text-align: start;
     color: var(--_text);
     font: 400 var(--agui-gate-font-size, 15px)/1.6 var(--_sans);
   }

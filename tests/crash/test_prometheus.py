@@ -76,6 +76,35 @@ async def test_the_rule_for_an_orphan_fires_when_a_process_is_killed_at_work(tmp
     assert "it may have taken effect" in summary
 
 
+DOWN = """
+rule_files: [alerts.yml]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'up{job="agui-gate", instance="one:9090"}', values: "1 1 0 0 0 0 0 0"}
+      - {series: 'up{job="agui-gate", instance="two:9090"}', values: "1 1 1 1 1 1 1 1"}
+    alert_rule_test:
+      - {eval_time: 3m, alertname: AguiGateReplicaDown, exp_alerts: []}
+      - eval_time: 6m
+        alertname: AguiGateReplicaDown
+        exp_alerts:
+          - exp_labels: {severity: page, job: agui-gate, instance: "one:9090"}
+            exp_annotations:
+              summary: "one:9090 can't be read: it is down, or its metrics port can't be reached."
+"""
+
+
+def test_the_rule_for_a_replica_that_is_down_fires_for_that_one(tmp_path: Path) -> None:
+    assert "job_name: agui-gate" in (SHIPPED / "prometheus.yml").read_text()
+    shutil.copy(SHIPPED / "alerts.yml", tmp_path)
+    (tmp_path / "down.yml").write_text(DOWN)
+    said = subprocess.run(
+        ["promtool", "test", "rules", "down.yml"], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 def test_prometheus_takes_what_is_shipped_as_it_is(tmp_path: Path) -> None:
     for name in ("prometheus.yml", "alerts.yml"):
         shutil.copy(SHIPPED / name, tmp_path)

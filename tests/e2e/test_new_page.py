@@ -23,6 +23,8 @@ _, TEXT = (PAGE / "README.md").read_text().split("## Copying the components")
 COMMANDS, APP, SERVE = re.findall(r"```\w*\n(.*?)```", TEXT, re.DOTALL)
 OPTIONS = re.findall(r'`("(?:strict|lib)": [^`]+)`', TEXT)
 TOKEN = "wonderland"
+PACKED, VERSION = map(json.loads((ROOT / "components/package.json").read_text()).get, ("name", "version"))
+TARBALL = f"./{PACKED}-{VERSION}.tgz"
 SECONDS = 300.0
 """For one command, on a busy machine."""
 
@@ -43,8 +45,10 @@ def follow(commands: str, place: Path) -> Path:
             assert made.returncode == 0, made.stdout + made.stderr
         elif words[0] == "cd":
             place /= words[1]
+        elif words[:2] in (["npm", "ci"], ["npm", "pack"]):  # which tests/e2e/components/test_package.py does
+            assert (place / words[-1] / "package.json").is_file()
         elif words[:2] == ["npm", "install"]:
-            install(words[2:], place)
+            install([PACKED if word == TARBALL else word for word in words[2:]], place)
         else:
             assert words[0] == "cp", f"the README says what this test can't do: {command}"
             subprocess.run(words, cwd=place, check=True)
@@ -65,6 +69,23 @@ def put(text: str, old: str, new: str) -> str:
     """``text``, with the only ``old`` replaced."""
     assert text.count(old) == 1, f"{text.count(old)} times in the text: {old}"
     return text.replace(old, new)
+
+
+def test_the_page_of_the_first_five_minutes_can_be_built(tmp_path: Path) -> None:
+    """The whole App.jsx of docs/start.md; the server's own module is left to the browser."""
+    (text,) = re.findall(r"`src/App.jsx`:\n\n```jsx\n(.*?)```", (ROOT / "docs/start.md").read_text(), re.DOTALL)
+    (tmp_path / "App.jsx").write_text(text)
+    (tmp_path / "node_modules").symlink_to(PAGE / "node_modules")
+    options = ("--bundle", "--format=esm", "--jsx=automatic", "--external:http*", "--outfile=out.js", "--log-limit=0")
+    fonts = (f"--loader:.{kind}=empty" for kind in ("woff2", "woff", "ttf"))
+    esbuild = ROOT / "components/node_modules/esbuild/bin/esbuild"
+    built = subprocess.run(
+        [esbuild, "App.jsx", *options, *fonts], cwd=tmp_path, capture_output=True, timeout=SECONDS, check=False
+    )
+    assert built.returncode == 0, built.stderr.decode()
+    (imported,) = re.findall(r'import \{([^}]+)\} from "http://127.0.0.1:8000/components/agui-gate.js"', text)
+    ours = (ROOT / "components/agui-gate.js").read_text()
+    assert [name for name in re.findall(r"\w+", imported) if not re.search(rf"\b{name}\b", ours)] == []
 
 
 class NewPage:

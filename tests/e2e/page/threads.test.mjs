@@ -17,6 +17,13 @@ test("what waits comes first, once a chat, with the words of what is asked", () 
   assert.deepEqual(found[0][1].map(({ title, waits }) => [title, waits]), [["b", "Refund · 20 (and 1 more)"], ["Refund", "Pay?"]]);
 });
 
+test("what somebody else has to approve doesn't wait for this person", () => {
+  const you = (may) => ({ you: { may, agreed: false, why: "Who asked can't." } });
+  const named = (...approvals) => sections([thread("a", -1)], approvals, NOW)[0][0];
+  assert.equal(named(approval("1", "a", you(["reject"]))), "Waiting for others (1)");
+  assert.equal(named(approval("1", "a", you(["reject"])), approval("2", "a", you(["approve", "reject"]))), "Waiting for you (2)");
+});
+
 test("what has expired waits for nobody; when the next one does is known", () => {
   const approvals = [approval("1", "a", { expires_at: iso(-1) }), approval("2", "b", { expires_at: iso(5) })];
   const found = sections([thread("a", -1), thread("b", -2)], approvals, NOW);

@@ -5,7 +5,7 @@ import { humanize, summary } from "./components/core/values.js";
 const DAY = 86_400_000; // ms
 
 /**
- * What to show: `[[name, [{id, agent, title, at, waits, mark}]]]`, what waits for the person first. `marks` say where
+ * What to show: `[[name, [{id, agent, title, at, waits, mark}]]]`, what waits for the person first, or for others who have to approve it. `marks` say where
  * somebody is at work (unread.js); `moreApprovals`, that the server has more of them than it listed.
  */
 export function sections(threads, approvals, now, { marks = {}, moreApprovals = false } = {}) {
@@ -14,8 +14,9 @@ export function sections(threads, approvals, now, { marks = {}, moreApprovals = 
   const first = waiting.map((approval) => waitingThread(approval, threads, open));
   const ids = new Set(first.map(({ id }) => id));
   const rest = threads.filter(({ id }) => !ids.has(id)).map((thread) => toEntry(thread, marks[thread.id]));
+  const isTheirs = open.some(({ you }) => !you || you.may.includes("approve"));
   const count = `${open.length}${moreApprovals ? "+" : ""}`;
-  return [...(first.length > 0 ? [[`Waiting for you (${count})`, first]] : []), ...byDay(rest, now)];
+  return [...(first.length > 0 ? [[`${isTheirs ? "Waiting for you" : "Waiting for others"} (${count})`, first]] : []), ...byDay(rest, now)];
 }
 
 /** What has expired waits for nobody, whether or not the server has noticed. */

@@ -3,16 +3,9 @@
 import { humanize } from "./components/core/values.js";
 import { h, icon } from "./dom.js";
 
-const EXAMPLES = [
-  "Refund order A1, 20 euros",
-  "What orders does Ada have?",
-  "Email Ada that her refund is on its way",
-  "Refund A1 and A2, 10 euros each",
-];
-
 /** Draw `agent` into `node`; `choose(text)` is called with a clicked example. */
 export function renderWelcome(node, agent, choose) {
-  const examples = (agent?.examples?.length ? agent.examples : EXAMPLES).slice(0, 4);
+  const examples = (agent?.examples ?? []).slice(0, 4);
   const name = humanize(agent?.name ?? "assistant");
   const description = agent?.description || "Ask in plain words. Actions that change something wait for your approval.";
   node.replaceChildren(
@@ -21,7 +14,7 @@ export function renderWelcome(node, agent, choose) {
     h("p", { class: "welcome-text" }, description),
     ...toolList((agent?.tools ?? []).filter((tool) => !tool.agent)),
     ...teamList(agent?.team ?? []),
-    h("ul", { class: "examples" }, examples.map((text) => h("li", {}, example(text, choose)))),
+    ...(examples.length > 0 ? [h("ul", { class: "examples" }, examples.map((text) => h("li", {}, example(text, choose))))] : []),
   );
 }
 
