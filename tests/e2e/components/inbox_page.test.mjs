@@ -1,5 +1,5 @@
 // `/inbox` in Chromium, on a desktop and on a phone, in light and dark: with a server that knows ada, who asks, ben and cat
-// of finance, who decide, dan, who may be their deputy, and zoe, who decides in an emergency.
+// of finance, who decide, dan, who may be their deputy, zoe, who decides in an emergency, and oli, who operates it.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -20,7 +20,7 @@ async function ask(text, who = "ada", thread = crypto.randomUUID()) {
 }
 
 /** The page as `who` has it; null: without a token. */
-async function open(who, { at = "", before = async () => {}, ...options } = {}) {
+async function open(who, { at = "", page: path = `inbox${at}`, before = async () => {}, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, locale: "en-GB", ...options });
   context.setDefaultTimeout(60_000);
   if (who) await context.addInitScript((token) => sessionStorage.setItem("agui-gate.token", token), who);
@@ -29,7 +29,7 @@ async function open(who, { at = "", before = async () => {}, ...options } = {}) 
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("response", (response) => response.status() === 403 && response.request().method() === "GET" && page.problems.push(`403 ${response.url()}`)); // it knows by /me what it may ask
   await before(page);
-  await page.goto(`${SERVER}inbox${at}`);
+  await page.goto(`${SERVER}${path}`);
   return page;
 }
 
@@ -292,6 +292,56 @@ test("a deputy is named, decides in the place of who is away, and not any more o
   assert.deepEqual((await get("ben", "deputies")).deputies, []);
   await post("ben", `approvals/${asked.id}`, { approved: false });
   for (const page of [ben, dan]) await done(page);
+});
+
+test("while calls are frozen nobody approves one, and each says why; then it goes on", async () => {
+  const asked = await ask("refund H1 20");
+  const freeze = (lift) => post("oli", "ops/freezes", { tool: "refund", reason: "Payments are being checked.", lift });
+  await freeze(false);
+  const page = await open("ben", { at: `#${asked.id}`, viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  const card = page.locator(".linked agui-confirm-card");
+  await card.getByText(/Payments are being checked\./).waitFor();
+  assert.equal(await card.getByRole("button", { name: "Approve" }).count(), 0);
+  await looksWell(page, "frozen-phone-dark");
+  const zoe = await open("zoe", { at: `#${asked.id}` });
+  await zoe.getByRole("button", { name: "Reject in an emergency …" }).waitFor();
+  assert.equal(await zoe.getByRole("button", { name: "Approve in an emergency …" }).count(), 0, "a freeze holds in an emergency, too");
+  await looksWell(zoe, "frozen");
+  await freeze(true);
+  await page.reload();
+  await card.getByRole("button", { name: "Approve" }).click();
+  await card.getByText("You agreed.").waitFor();
+  await post("ben", `approvals/${asked.id}`, { approved: false });
+  for (const each of [page, zoe]) await done(each);
+});
+
+test("the story of a call in the audit trail: who edited, who agreed, who said no; by the keyboard", async () => {
+  const asked = await ask("refund J1 20");
+  await post("ben", `approvals/${asked.id}`, { approved: true, edited_arguments: { order_id: "J1", amount: 15 } });
+  await post("cat", `approvals/${asked.id}`, { approved: true });
+  await post("cat", `approvals/${asked.id}`, { approved: false, reason: "She has it already." });
+  for (const [name, options] of [["story", {}], ["story-phone-dark", { viewport: { width: 390, height: 760 }, colorScheme: "dark" }]]) {
+    const page = await open("ben", { page: `audit?approval=${asked.id}`, ...options });
+    await page.getByRole("heading", { name: `The story of ${asked.id}` }).waitFor();
+    await page.getByText(/^cat.* rejected it .*“She has it already\.”/).waitFor();
+    const told = await page.locator("#story > li > p:first-of-type").allTextContents();
+    assert.deepEqual(told.map((line) => /asked|showed|agreed|rejected/.exec(line)?.[0]).filter(Boolean), ["asked", "agreed", "agreed", "rejected"], told.join(" | "));
+    assert.match(await page.locator("#story .changed").first().textContent(), /15/);
+    await looksWell(page, name);
+    await done(page);
+  }
+  const list = await open(null, { page: "audit" });
+  await list.getByLabel("Token").waitFor();
+  while (!(await list.getByLabel("Token").evaluate((field) => field === document.activeElement))) await list.keyboard.press("Tab");
+  await list.keyboard.type("cat");
+  await list.keyboard.press("Enter");
+  const story = list.getByRole("link", { name: `The story of ${asked.id}` }).first();
+  await story.waitFor();
+  await looksWell(list, "audit");
+  while (!(await story.evaluate((link) => link === document.activeElement))) await list.keyboard.press("Tab");
+  await list.keyboard.press("Enter");
+  await list.getByRole("heading", { name: `The story of ${asked.id}` }).waitFor();
+  await done(list);
 });
 
 test("an address that can't be read shows what waits", async () => {

@@ -21,6 +21,7 @@ PEOPLE = {
     "Bearer ben": Principal("ben", "acme", FINANCE),
     "Bearer cat": Principal("cat", "acme", FINANCE),
     "Bearer dan": Principal("dan", "acme", ("approver",)),
+    "Bearer oli": Principal("oli", "acme", ("operator",)),
     "Bearer zoe": Principal("zoe", "acme", ("break-glass",)),
 }
 
