@@ -25,6 +25,8 @@ WORDS = {
     "asked": "waits for you",
     "reminder": "still waits",
     "escalated": "now waits for you, too",
+    "handed_to": "was handed to you by a colleague",
+    "break_glass": "was decided in an emergency",
     "decided": "was decided",
     "expired": "has expired",
     "orphaned": "was approved, and its server has stopped",
@@ -46,6 +48,9 @@ def is_signed(body: bytes, headers: Mapping[str, str], secrets: Sequence[str], n
 def sentence(notice: Json) -> str:
     """Returns what people read: one line, without arguments."""
     data, kind = notice["data"], notice["type"].removeprefix("approval.")
+    if kind.startswith("deputy."):
+        does = "may decide" if kind == "deputy.named" else "decides no more"
+        return " ".join(f"{', '.join(data['to'])} {does} in the place of {data['owner']} until {data['until']}".split())
     said = f"{data.get('tool', 'A call')} of {data.get('asker', data['owner'])} {WORDS.get(kind, kind)}"
     if kind == "decided":
         said += f" ({data['state']}{' by ' + data['by'] if 'by' in data else ''})"

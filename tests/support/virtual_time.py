@@ -1,12 +1,12 @@
 """A loop whose clock stands still while there is work, and jumps to the next timer when there is none.
 
-So minutes of waiting take no time, and how late something is doesn't depend on the machine. It is for code that uses no
-threads and no sockets: it would jump while they are at work.
+So minutes of waiting take no time, and how late something is doesn't depend on the machine. It is for code without
+sockets: it would jump while they are at work. What goes to a thread of the loop's is done at once.
 """
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,6 +36,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds."""
         return self._jump.now
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        """Done at once."""
+        done = self.create_future()
+        done.set_result(func(*args))
+        return done
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -22,7 +22,7 @@ TAKE_MS = 10_000
 NoticeKind = Literal["approval_pending", "approval_decided", "approval_notice", "run_ended"]
 """``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval.
 ``approval_notice``: a reminder of it, an escalation, that it was handed to a colleague, that nobody is at work on it
-(`stores/deliveries.py`); or that it was decided in an emergency.
+(`stores/deliveries.py`); that it was decided in an emergency; or about a deputy, who was named or whose time was ended.
 """
 
 KINDS: tuple[str, ...] = get_args(NoticeKind)

@@ -17,7 +17,7 @@ from agui_gate.extension import Extension, Server
 from agui_gate.extras.notices import steps
 from agui_gate.extras.notices.delivery import Attempted, OnNotice, Target, Webhook, Worker, targets
 from agui_gate.extras.notices.endpoints import Endpoint, read_endpoints
-from agui_gate.extras.notices.notice import make_notice, read_row
+from agui_gate.extras.notices.notice import DEPUTIES, make_notice, read_row
 from agui_gate.stores.base import Store
 from agui_gate.stores.deliveries import DeliveringStore, Delivery, DeliveryStore
 from agui_gate.stores.outbox import Notice as Row
@@ -108,6 +108,9 @@ class Notices(Extension):
         wanted = [one.name for one in self._targets if said.kind in one.kinds or said.kind == "break_glass"]
         if not wanted and said.kind != "asked":
             return ()
+        if said.kind in DEPUTIES:
+            notice = make_notice(row, said, None, self._public_url)
+            return [Delivery(name, notice.id, row.about, msgspec.json.encode(notice).decode()) for name in wanted]
         approval = await store.approval(row.principal, row.about)
         if approval is None and (approval := await deliveries.approval(row.about)) is not None:  # it was handed on
             row = msgspec.structs.replace(row, principal=approval.principal)
@@ -119,7 +122,7 @@ class Notices(Extension):
             return ()
         notice = make_notice(row, said, approval, self._public_url)
         body = msgspec.json.encode(notice).decode()
-        return [Delivery(name, notice.id, notice.approval_id, body) for name in wanted]
+        return [Delivery(name, notice.id, row.about, body) for name in wanted]
 
     async def _plan(self, deliveries: DeliveryStore, approval: Approval) -> None:
         assert self._server is not None

@@ -18,7 +18,17 @@ from agui_gate.stores.deliveries import Waiting
 from agui_gate.stores.outbox import Notice as Row
 
 NoticeKind = Literal[
-    "asked", "reminder", "decided", "expired", "escalated", "handed_to", "break_glass", "unknown", "orphaned"
+    "asked",
+    "reminder",
+    "decided",
+    "expired",
+    "escalated",
+    "handed_to",
+    "break_glass",
+    "unknown",
+    "orphaned",
+    "deputy_named",
+    "deputy_removed",
 ]
 KINDS: tuple[str, ...] = get_args(NoticeKind)
 
@@ -36,17 +46,22 @@ _BY_STATE: Mapping[str, NoticeKind] = {
     "orphaned": "orphaned",
     "handed_to": "handed_to",
     "break_glass": "break_glass",
+    "deputy_named": "deputy_named",
+    "deputy_removed": "deputy_removed",
 }
+DEPUTIES: frozenset[str] = frozenset(("deputy_named", "deputy_removed"))
+"""The kinds that are about no approval: of these, ``approval_id``, ``thread_id`` and ``state`` are ""."""
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A notice about one approval. Times are ms since the epoch, by the store's clock.
+    """A notice about one approval, or about a deputy. Times are ms since the epoch, by the store's clock.
 
     ``id`` is the same for each attempt to deliver it. ``kind``: ``asked``, a call waits for a person; ``reminder``, it
     still does; ``escalated``, the people in ``to`` may decide it from now on; ``handed_to``, ``by`` wants the colleague
     in ``to`` to decide it; ``break_glass``, ``by`` decided it in an emergency; ``decided``, it waits no more;
     ``expired``, nobody answered in time; ``orphaned``, nobody is at work on a call that was let go; ``unknown``, nobody
-    knows what came of it.
+    knows what came of it; ``deputy_named`` and ``deputy_removed``, the principal in ``to`` may decide in the place of
+    the ``owner`` from ``since`` until ``until``, or not any more.
 
     ``state`` is that of the approval when this happened: ``pending``, ``claimed`` (somebody approved it), ``rejected``,
     ``superseded`` (the user went on), ``cancelled`` (the run was stopped), ``deleted`` (with its thread), ``expired``
@@ -76,6 +91,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
     to: tuple[str, ...] = ()
     after: float | None = None
+    since: int | None = None
+    until: int | None = None
     link: str = ""
     arguments: dict[str, Any] | None = None
     message: str | None = None
@@ -95,6 +112,8 @@ class Fact(msgspec.Struct, frozen=True):
     to: tuple[str, ...] = ()
     after: int | None = None
     by: str = ""
+    since: int | None = None
+    until: int | None = None
 
 
 def read_row(row: Row) -> Fact | None:
@@ -104,8 +123,9 @@ def read_row(row: Row) -> Fact | None:
     if (kind := _BY_STATE.get(said)) is None:
         return None
     known = {"reminder": "pending", "escalated": "pending", "handed_to": "pending", "orphaned": "claimed"}
-    state = known.get(said, said)
-    return Fact(kind, state, tuple(body.get("to", ())), body.get("after"), str(body.get("by", "")))
+    state = "" if kind in DEPUTIES else known.get(said, said)
+    to, by = tuple(body.get("to", ())), str(body.get("by", ""))
+    return Fact(kind, state, to, body.get("after"), by, body.get("since"), body.get("until"))
 
 
 def make_notice(row: Row, said: Fact, approval: Approval | None, public_url: str) -> Notice:
@@ -118,7 +138,7 @@ def make_notice(row: Row, said: Fact, approval: Approval | None, public_url: str
         id="msg_" + sha256(f"{row.about}\n{said.kind}\n{detail}".encode()).hexdigest()[:32],
         kind=said.kind,
         at=row.created_at,
-        approval_id=row.about,
+        approval_id="" if said.kind in DEPUTIES else row.about,
         thread_id=row.thread_id,
         tenant=tenant,
         owner=row.principal.removeprefix(owner_key(tenant, "")) if tenant else row.principal,
@@ -126,7 +146,11 @@ def make_notice(row: Row, said: Fact, approval: Approval | None, public_url: str
         to=said.to,
         by=said.by,
         after=None if said.after is None else said.after / 1000,
-        link=f"{public_url.rstrip('/')}/inbox#{row.about}" if public_url else "",
+        since=said.since,
+        until=said.until,
+        link=f"{public_url.rstrip('/')}/inbox#{'deputies' if said.kind in DEPUTIES else row.about}"
+        if public_url
+        else "",
     )
     if approval is None:
         return notice
@@ -169,11 +193,14 @@ def payload(notice: Notice) -> bytes:
     """Returns the body of a webhook: see docs/notifications.md#the-body. Times in it are ISO 8601."""
     data: dict[str, Any] = msgspec.structs.asdict(notice)
     at, kind = data.pop("at"), data.pop("kind")
-    for name in ("asked_at", "expires_at"):
-        data[name] = None if data[name] is None else iso(data[name])
-    for name in ("arguments", "message", "reason", "after"):
-        if data[name] is None:
-            del data[name]
-    data = {name: value for name, value in data.items() if value not in ("", ())}
     del data["id"]
-    return msgspec.json.encode({"type": f"approval.{kind}", "timestamp": iso(at), "data": data})
+    for name in ("asked_at", "expires_at", "since", "until"):
+        data[name] = None if data[name] is None else iso(data[name])
+    if kind in DEPUTIES:
+        data = {name: data[name] for name in ("owner", "tenant", "by", "to", "since", "until", "link")}
+    for name in ("arguments", "message", "reason", "after", "since", "until"):
+        if data.get(name) is None:
+            data.pop(name, None)
+    data = {name: value for name, value in data.items() if value not in ("", ())}
+    named = kind.replace("_", ".") if kind in DEPUTIES else f"approval.{kind}"
+    return msgspec.json.encode({"type": named, "timestamp": iso(at), "data": data})

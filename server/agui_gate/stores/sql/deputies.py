@@ -15,9 +15,10 @@ from agui_gate.core.deputies import MAX_OF_TENANT, Deputy, Side, check_named
 from agui_gate.core.json_text import canonical
 from agui_gate.core.principals import owner_key
 from agui_gate.errors import MayNotDecide
+from agui_gate.stores.outbox import Telling
 from agui_gate.stores.sql.operations import Kind, Operation, Statement, Steps
 from agui_gate.stores.sql.store_chain import LOCK, add
-from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.sql.trail import TELL, Trail
 from agui_gate.stores.sql.variant import Variant
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class Deputies:
         named = msgspec.structs.replace(wanted, at=now, since=max(wanted.since, now))
         row = msgspec.structs.asdict(named) | {"of_tenant": named.tenant, "body": _text(named)}
         row = {name: row[name] for name in ("id", "of_tenant", "absent", "deputy", "since", "until", "body")}
-        yield [Statement(_FORGET), Statement(_ADD, row)]
+        yield [Statement(_FORGET), Statement(_ADD, row), _notice("deputy_named", named, named.absent)]
         yield from add(self._variant, self._trail, _happened("deputy_named", named, named.absent, way))
         return named
 
@@ -86,7 +87,9 @@ class Deputies:
         (gone,) = yield [Statement(_REMOVE, {"id": deputy_id})]
         if not gone.changed:
             return False
-        yield from add(self._variant, self._trail, _happened("deputy_removed", _decode(found.rows[0][0]), by, way))
+        removed = _decode(found.rows[0][0])
+        yield [_notice("deputy_removed", removed, by)]
+        yield from add(self._variant, self._trail, _happened("deputy_removed", removed, by, way))
         return True
 
 
@@ -123,6 +126,12 @@ def _happened(kind: audit.Kind, deputy: Deputy, by: str, way: str) -> audit.Happ
         way=way,
         body=canonical(body),
     )
+
+
+def _notice(kind: str, deputy: Deputy, by: str) -> Statement:
+    body = {"state": kind, "to": [deputy.deputy], "by": by, "since": deputy.since, "until": deputy.until}
+    telling = Telling("approval_notice", owner_key(deputy.tenant, deputy.absent), "", deputy.id, canonical(body))
+    return Statement(TELL, msgspec.structs.asdict(telling))
 
 
 def _text(deputy: Deputy) -> str:
