@@ -16,6 +16,8 @@ from agui_gate.core.audit_verification import KINDS, Break, Chains
 from agui_gate.core.json_text import canonical
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused
+from agui_gate.stores.sql.deletions import deleted
+from agui_gate.stores.sql.epochs import restored
 
 ASKED = Approval(
     id="ap_1",
@@ -98,8 +100,8 @@ def test_no_event_holds_what_was_said() -> None:
         *audit.moved(ASKED, State.DONE, output=Output("s3cret")),
         *audit.moved(ASKED, State.REJECTED, NO),
         audit.replaced(ASKED, "run_3"),
-        audit.deleted(ASKED, "run_4"),
-        audit.restored(ASKED, 2),
+        deleted(ASKED, "run_4"),
+        restored(ASKED, 2),
     ]
     events = chained(Head("7"), 1, happened)
     assert "s3cret" not in msgspec.json.encode(events).decode()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import TIMEOUT, Chat, Stream, parse
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.conforming import conforms
 from tests.crash.processes import Machine, Server, machine
 from tests.product.kit import CARD_TOOL, Chat, Stream

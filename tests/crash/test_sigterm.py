@@ -16,7 +16,7 @@ import pytest
 
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit import serve as emulate
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import MODES, TIMEOUT, Chat, Product, Stream, parse
 from tests.product.live import frames
 from tests.product.shop import call, say

@@ -13,7 +13,7 @@ from agui_gate.core.approvals import State
 from agui_gate.stores.base import LEASE_MS
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.tombstones import Tombstone
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.crash.processes import Machine, Server, machine
 from tests.interop.validate import assert_valid
 from tests.product.kit import TIMEOUT, Chat

@@ -13,7 +13,7 @@ from agui_gate import Gate, tool
 from agui_gate.config.settings import Settings
 from agui_gate.runs import heartbeat, stop_and_delete
 from agui_gate.runs.stop_and_delete import Ended
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product, streamed
 from tests.product.live import Following, cancel, over, quiet, rest, starting
 from tests.product.shop import COLOR, PICK, Endless, Shop, call, outputs, refund, say, script, status

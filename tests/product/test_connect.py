@@ -9,7 +9,7 @@ import pytest
 from agui_gate import ToolContext, tool
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.testkit import Emulator
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.interop.validate import assert_valid
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product, streamed
 from tests.product.live import cancel, connect, connecting, over, quiet, starting

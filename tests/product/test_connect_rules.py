@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agui_gate import ToolContext, tool
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.conforming import conforms
 from tests.interop.replay import Case, Run, assert_accepted, replay
 from tests.interop.validate import assert_valid

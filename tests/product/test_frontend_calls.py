@@ -16,7 +16,7 @@ from agui_gate import tool
 from agui_gate.config.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.testkit import Emulator
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product, streamed
 from tests.product.live import cancel, connect, starting

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.requirements import shows

@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.company import Company
 from tests.product.kit import CARD_TOOL, Chat, Json, Product, Stream
 from tests.product.live import Following, cancel, starting

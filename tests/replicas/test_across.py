@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from agui_gate import tool
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, streamed
 from tests.product.live import Following, cancel, connect, connecting, frame_id, over, rest, starting
 from tests.product.shop import Shop, call, refund, say, script

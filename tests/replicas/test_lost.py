@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import TIMEOUT
 from tests.product.live import connect, resuming, starting
 from tests.product.shop import Shop, call, outputs, refund, say, script, status

@@ -14,7 +14,7 @@ from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
 from agui_gate_adapters.testkit import Emulator, serve
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.client.servers import Scripted, run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, call, sse, text
 from tests.product.kit import TIMEOUT, client_of

@@ -8,7 +8,7 @@ import pytest
 from psycopg import sql
 
 from agui_gate import tool
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.drill import run
 from tests.product.kit import TIMEOUT, Product
 from tests.product.live import starting

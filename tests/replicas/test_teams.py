@@ -11,7 +11,7 @@ from agui_gate import Agent
 from agui_gate.config.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from tests.product.kit import TIMEOUT, client_of, streamed
 from tests.product.live import cancel, connect, connecting, starting
 from tests.product.shop import Shop, call, outputs, refund, say, status, users

@@ -204,30 +204,6 @@ def replaced(approval: Approval, run_key: str) -> Happened:
     return about(approval, "replaced", run_key=run_key)
 
 
-def deleted(approval: Approval, run_key: str) -> Happened:
-    """Returns the event of a thread's deletion, for an approval that was in that state then."""
-    return about(approval, "deleted", run_key=run_key, body={"state": approval.state.value})
-
-
-def ended_after_deletion(gone: Event, to: State, output: Output) -> Happened:
-    """Returns the event of the outcome of a call whose thread was deleted meanwhile, by the event ``gone``."""
-    return Happened(
-        kind=cast(Kind, to.value),
-        principal=gone.principal,
-        thread_id=gone.thread_id,
-        approval_id=gone.approval_id,
-        body=canonical({"output": digest(output.content)}),
-    )
-
-
-def restored(approval: Approval, epoch: int, again: str | None = None) -> Happened:
-    """Returns the event that a backup was restored in which it was in that state. ``epoch``: of the store, from then
-    on. ``again``: the id under which it is asked again.
-    """
-    more = {} if again is None else {"again": again}
-    return about(approval, "restored", body={"epoch": epoch, "state": approval.state.value, **more})
-
-
 def _agreed(approval: Approval, decision: Decision) -> Body:
     effective = approval.arguments if decision.edited_arguments is None else decision.edited_arguments
     paths = _changed(approval.arguments, effective)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from agui_gate_adapters.testkit.agui.reducer import apply, folded, held
-from agui_gate_adapters.testkit.agui.stream import Json, Stream, parse
+from agui_gate_adapters.testkit.agui.stream import Json, Stream, apply, folded, held, parse
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 from agui_gate.client import ClientError
-from agui_gate_adapters.testkit.agui.reducer import apply
+from agui_gate_adapters.testkit.agui.stream import apply
 from agui_gate_adapters.testkit.check.peer import MAX_BYTES, Answer, Peer, Unreachable
 from agui_gate_adapters.testkit.spec.items import Chunks
 from agui_gate_adapters.testkit.spec.judge import judge

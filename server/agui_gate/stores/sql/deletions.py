@@ -1,12 +1,15 @@
 """Deletes threads in SQL, and keeps what outlives them."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 
 from agui_gate.core import audit
 from agui_gate.core.approvals import RAN, UNFINISHED, Approval, State, after_move
-from agui_gate.core.audit import digest
+from agui_gate.core.audit import Event, Happened, Kind, about, digest
+from agui_gate.core.json_text import canonical
+from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import MAX_LISTED
 from agui_gate.stores.sql.journal import UNDER_LEASE
@@ -72,14 +75,14 @@ class Deletions:
         if not locked.rows:
             return False
         ((_, now, tenant),) = locked.rows
-        happened: list[audit.Happened] = []
+        happened: list[Happened] = []
         batch: list[Statement] = []
         for found in self._ledger.approvals(listed):
             approval = found
             if found.overdue_at(now):
                 happened += audit.moved(found, State.EXPIRED)
                 approval = after_move(found, State.EXPIRED, now)
-            happened.append(audit.deleted(approval, run_key))
+            happened.append(deleted(approval, run_key))
             kept = tombstone((yield from self._whole(approval)), now)
             batch += [] if kept is None else [Statement(_BURY, _row(kept))]
         batch += self._trail.added(key, tenant, end, now, happened)
@@ -104,7 +107,7 @@ class Deletions:
         amended, last, end, now = yield [*(Statement(text, values) for text in (_AMEND, _LAST_OF, _END)), clock]
         if amended.changed and last.rows:
             gone = event_of(last.rows[0])
-            happened = [audit.ended_after_deletion(gone, move.to, move.output)]
+            happened = [ended_after_deletion(gone, move.to, move.output)]
             yield Last(self._trail.added(int(gone.thread), gone.tenant, end, now.rows[0][0], happened))
 
     def read(
@@ -151,3 +154,19 @@ def _state(approval: Approval) -> State:
     if approval.is_agreed:  # nobody tells the provider any more
         return State.FAILED
     return State.UNKNOWN if approval.state in UNFINISHED else approval.state
+
+
+def deleted(approval: Approval, run_key: str) -> Happened:
+    """Returns the event of a thread's deletion, for an approval that was in that state then."""
+    return about(approval, "deleted", run_key=run_key, body={"state": approval.state.value})
+
+
+def ended_after_deletion(gone: Event, to: State, output: Output) -> Happened:
+    """Returns the event of the outcome of a call whose thread was deleted meanwhile, by the event ``gone``."""
+    return Happened(
+        kind=cast(Kind, to.value),
+        principal=gone.principal,
+        thread_id=gone.thread_id,
+        approval_id=gone.approval_id,
+        body=canonical({"output": digest(output.content)}),
+    )

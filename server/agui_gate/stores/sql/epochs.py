@@ -12,7 +12,7 @@ import msgspec
 
 from agui_gate.core import audit
 from agui_gate.core.approvals import UNFINISHED, Approval, State
-from agui_gate.core.audit import Head
+from agui_gate.core.audit import Happened, Head, about
 from agui_gate.core.transcript import ConversationRef
 from agui_gate.stores.epochs import MAY_HAVE_RUN, Epoch
 from agui_gate.stores.lease import DECIDES, DELETES
@@ -80,7 +80,7 @@ class _Work:
         self.again: list[dict[str, object]] = []
         self.settled: list[dict[str, object]] = []
         self._sizes: Counter[int] = Counter()
-        self.happened: dict[int, list[audit.Happened]] = {}
+        self.happened: dict[int, list[Happened]] = {}
         self.records: list[Approval] = []
         """The records, as they are then."""
 
@@ -90,14 +90,14 @@ class _Work:
         if approval.is_pending:
             again = _asked_again(approval, self._number)
             self.again.append({"before": approval.id, "id": again.id, "was": again.was})
-            told += audit.restored(approval, self._number, again.id), audit.asked(again)
+            told += restored(approval, self._number, again.id), audit.asked(again)
             self.records.append(again)
             return
         to, output = _OUTCOMES[approval.state]
         text = msgspec.json.encode(output).decode()
         self.settled.append({"id": approval.id, "to": to.value, "output": text})
         self._sizes[thread] += len(text)
-        told += audit.restored(approval, self._number), *audit.moved(approval, to, output=output)
+        told += restored(approval, self._number), *audit.moved(approval, to, output=output)
         self.records.append(msgspec.structs.replace(approval, state=to, output=output))
 
     def statements(self) -> Iterator[Statement]:
@@ -204,3 +204,11 @@ def _asked_again(approval: Approval, epoch: int) -> Approval:
 def _not_continued(ref: ConversationRef | None) -> ConversationRef | None:
     """Returns what is left of a reference: a conversation at the provider is not continued."""
     return msgspec.structs.replace(ref, turn_id="") if ref is not None and ref.conversation_id else ref
+
+
+def restored(approval: Approval, epoch: int, again: str | None = None) -> Happened:
+    """Returns the event that a backup was restored in which it was in that state. ``epoch``: of the store, from then
+    on. ``again``: the id under which it is asked again.
+    """
+    more = {} if again is None else {"again": again}
+    return about(approval, "restored", body={"epoch": epoch, "state": approval.state.value, **more})
