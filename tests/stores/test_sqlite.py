@@ -6,9 +6,10 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ConfigurationError, ThreadBusy, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore, database
+from agui_gate.stores.sqlite import store as sqlite_store
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
@@ -273,6 +275,79 @@ async def test_the_loop_goes_on_while_the_store_waits_for_a_lock(store: SQLiteSt
         await waiting
 
 
+# --- changes that wait
+
+
+async def transactions(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What begins and ends on the worker's thread from now on, with ``told`` where callers are told of it."""
+    happened: list[str] = []
+    resolve = sqlite_store._resolve
+
+    def telling(outcomes: Sequence[sqlite_store._Outcome]) -> None:
+        happened.append("told")
+        resolve(outcomes)
+
+    def note(statement: str) -> None:
+        if statement.startswith(("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA sync")):
+            happened.append(statement)
+
+    await store._run(lambda db: db.connection.set_trace_callback(note))
+    monkeypatch.setattr(sqlite_store, "_resolve", telling)
+    return happened
+
+
+async def settled(store: SQLiteStore, *calls: Coroutine[Any, Any, Any]) -> list[Any]:
+    """What came of calls that all waited in the queue."""
+    with occupied(store):
+        tasks = [asyncio.create_task(call) for call in calls]
+        await asyncio.sleep(0)
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_changes_that_wait_are_committed_together_before_anybody_is_told(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = await transactions(store, monkeypatch)
+    threads = await settled(store, *(store.lease_thread("alice", f"t{n}", "support", f"r{n}") for n in range(20)))
+    assert [thread.id for thread in threads] == [f"t{n}" for n in range(20)]
+    assert [what for what in happened if what != "told"] == ["BEGIN IMMEDIATE", "COMMIT"] * 2  # sixteen, and four
+    assert happened.count("told") == 3  # of the thread's being busy, too
+    assert happened[-1] == "told"
+
+
+async def test_a_change_that_is_refused_takes_no_other_along(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = await transactions(store, monkeypatch)
+    first, second, other = await settled(
+        store,
+        store.lease_thread("alice", "t", "support", "r1"),
+        store.lease_thread("alice", "t", "support", "r2"),
+        store.lease_thread("alice", "u", "support", "r3"),
+    )
+    assert isinstance(second, ThreadBusy)
+    assert [happened.count(what) for what in ("BEGIN IMMEDIATE", "ROLLBACK", "COMMIT")] == [4, 2, 2]
+    await store.commit(first, Change(entries=said("a")), "r1")
+    await store.commit(other, Change(entries=said("b")), "r3")
+    assert ids(await store.read_thread("alice", "t")) == ["a"]
+
+
+async def test_what_need_not_wait_for_the_disk_does_not_wait_for_a_change_behind_it(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    happened = await transactions(store, monkeypatch)
+    await settled(
+        store,
+        store.commit(thread, Change(entries=said("a")), "r1"),
+        store.commit(thread, Change(approvals=[gated()]), "r1"),
+        store.commit(thread, Change(entries=said("b")), "r1"),
+    )
+    alone, durable = ["BEGIN IMMEDIATE", "COMMIT"], ["PRAGMA synchronous = FULL", "BEGIN IMMEDIATE", "COMMIT"]
+    assert [what for what in happened if what != "told"] == alone + durable
+    assert ids(await store.read_thread("alice", "t")) == ["a", "b"]
+
+
 # --- cost
 
 
@@ -280,10 +355,10 @@ async def test_a_run_costs_two_hops(store: SQLiteStore, monkeypatch: pytest.Monk
     hops = 0
     submit = store._submit
 
-    def counting(job: Callable[[database.Database], object]) -> asyncio.Future[object]:
+    def counting(job: Callable[[database.Database], object], *change: Any) -> asyncio.Future[object]:
         nonlocal hops
         hops += 1
-        return submit(job)
+        return submit(job, *change)
 
     monkeypatch.setattr(store, "_submit", counting)
     thread = await store.lease_thread("alice", "t", "support", "r1")

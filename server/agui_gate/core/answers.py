@@ -22,6 +22,7 @@ Divergences from that schema, all of them spellings that clients use:
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -181,10 +182,15 @@ _EXPECTED = {
 }
 
 
+@cache
+def _form() -> Json:
+    form: Json = msgspec.json.schema_components([Reply])[1]["Reply"]
+    return form
+
+
 def reply_schema(parameters: Json | None) -> Json:
     """Returns the JSON Schema of a reply. ``parameters``, a tool's schema, only where its arguments may be edited."""
-    _, components = msgspec.json.schema_components([Reply])
-    made = components["Reply"]
+    made = _form()
     shown: Json = {"type": "object", "properties": dict(made["properties"]), "required": made["required"]}
     if parameters is None:
         del shown["properties"]["editedArgs"]

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, one worker thread, one transaction a call.
+"""The embedded store: one SQLite file, one worker thread, one transaction a call, or for several that wait.
 
 Decisions: adr/0001-sqlite-on-one-worker-thread.md. Several processes may share the file; a claim is one conditional
 update, so SQLite itself decides which of them wins. The operations are those of every store in SQL (`stores/sql`); here
@@ -9,12 +9,14 @@ of its leases.
 import asyncio
 import os
 import sqlite3
+import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
@@ -41,11 +43,22 @@ FORGET_MS = 30 * 24 * 3_600_000
 _CLOCK = "SELECT boot, ahead, seen FROM clock"
 _KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"
 
+TOGETHER = 16
+"""Changes in one transaction, at most."""
+
+
+class _Change(NamedTuple):
+    """An operation that writes. It may share its transaction with others that wait."""
+
+    kind: Kind
+    operation: Operation[Any]
+
 
 class SQLiteStore(SQLStore):
     """A `Store` in the file ``path``. ``clock`` is the wall clock (`stores.clock`). ``any_past``: see `open_store`.
 
-    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
+    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued. Changes that wait
+    while another is made are made in one transaction; nobody is told of his before all are committed.
     """
 
     neighbours: Sequence[int]
@@ -68,7 +81,7 @@ class SQLiteStore(SQLStore):
         """Opens and migrates the file; does nothing if it is open. Raises `ConfigurationError`."""
         if self._worker is not None:
             return
-        worker = Worker("agui-gate-sqlite")
+        worker = Worker("agui-gate-sqlite", self._together)
         self._worker = worker
         try:
             await worker.submit(self._open)
@@ -137,11 +150,14 @@ class SQLiteStore(SQLStore):
     # --- the driver
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        return await self._submit(partial(self._job, kind, operation))
+        return await self._submit(*self._as_job(kind, operation))
 
     def _later(self, operation: Operation[None]) -> None:
         if self._worker is not None:
-            self._submit(partial(self._job, "write", operation)).add_done_callback(_forget)
+            self._submit(*self._as_job("write", operation)).add_done_callback(_forget)
+
+    def _as_job(self, kind: Kind, operation: Operation[T]) -> "tuple[Callable[[Database], T], _Change | None]":
+        return partial(self._job, kind, operation), None if kind == "read" else _Change(kind, operation)
 
     @property
     def _holder(self) -> str:
@@ -191,10 +207,10 @@ class SQLiteStore(SQLStore):
             if self._file is not None:
                 self._file.close()
 
-    def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
+    def _submit(self, job: Callable[[Database], T], change: _Change | None = None) -> asyncio.Future[T]:
         if self._worker is None:
             raise Unavailable("The store is closed.")
-        return self._worker.submit(partial(self._attempt, job))
+        return self._worker.submit(partial(self._attempt, job), change)
 
     def _attempt(self, job: Callable[[Database], T]) -> T:
         if self._db is None:
@@ -214,6 +230,15 @@ class SQLiteStore(SQLStore):
         with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
             return self._perform(db, operation)
 
+    def _together(self, changes: Sequence[_Change]) -> list[Any]:
+        """Makes several changes in one transaction. Raises what one of them does; then none is made."""
+        db, kind = self._db, changes[0].kind
+        assert db is not None  # they are queued while it is open
+        if kind == "durable":
+            self._require_file()
+        with db.transaction(durable=kind == "durable"):
+            return [self._perform(db, change.operation) for change in changes]
+
     def _perform(self, db: Database, operation: Operation[T]) -> T:
         """Performs an operation within a transaction."""
         at = self._clock.moment()
@@ -224,25 +249,30 @@ class SQLiteStore(SQLStore):
         return await self._submit(job)
 
 
-_Item = tuple[Callable[[], Any], asyncio.Future[Any]]
+_Item = tuple[Callable[[], Any], _Change | None, asyncio.Future[Any]]
+_Outcome = tuple[asyncio.Future[Any], object, BaseException | None]
 
 
 class Worker:
     """A thread that runs blocking jobs in order, and hands their results back to the event loop.
 
-    Cheaper than a pool (one queue, one wake-up of the loop per job), which matters at two jobs a run. It is a daemon: a
+    Cheaper than a pool (one queue, one wake-up of the loop per job), which matters at two jobs a run. ``together``
+    makes changes that wait one behind the other in one step; if it raises, each is made alone. It is a daemon: a
     process that forgets to close its store can still exit.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, together: Callable[[Sequence[_Change]], Sequence[Any]]) -> None:
         self._jobs: SimpleQueue[_Item | None] = SimpleQueue()
+        self._together = together
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    def submit(self, job: Callable[[], T]) -> asyncio.Future[T]:
-        """Queues ``job``. Cancelling the future does not stop the job: it runs, and its result is dropped."""
+    def submit(self, job: Callable[[], T], change: _Change | None = None) -> asyncio.Future[T]:
+        """Queues ``job``, which makes this ``change``, if any. Cancelling the future does not stop the job: it runs,
+        and its result is dropped.
+        """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._jobs.put((job, future))
+        self._jobs.put((job, change, future))
         return future
 
     def stop(self) -> None:
@@ -250,25 +280,64 @@ class Worker:
         self._jobs.put(None)
 
     def _work(self) -> None:
-        while (item := self._jobs.get()) is not None:
-            job, future = item
-            result, error = None, None
-            try:
-                result = job()
-            except BaseException as raised:  # the caller's to handle, whatever it is
-                error = raised
-            with suppress(RuntimeError):  # its loop is closed: nobody waits any more
-                future.get_loop().call_soon_threadsafe(_resolve, future, result, error)
-            del item, job, future, result, error
+        if sys.platform == "linux":  # to be woken is no reason to take the core from the loop, which has Python's lock
+            with suppress(OSError):
+                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        waiting = deque[_Item | None]()
+        while True:
+            if not waiting:
+                waiting.append(self._jobs.get())
+            while len(waiting) < TOGETHER and not self._jobs.empty():
+                waiting.append(self._jobs.get())
+            if (first := waiting.popleft()) is None:
+                return
+            group, loop = [first], first[2].get_loop()
+            while waiting and (item := waiting[0]) and _goes_with(first, item):
+                group.append(item)
+                waiting.popleft()
+            for outcomes in self._done(group):
+                with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(_resolve, outcomes)
+            del first, group, outcomes
+
+    def _done(self, group: Sequence[_Item]) -> Iterator[list[_Outcome]]:
+        """Does jobs, and returns what came of them, as soon as it is known."""
+        results: Sequence[Any] = ()
+        if len(group) > 1:
+            with suppress(BaseException):  # whose it is shows when each is done alone
+                results = self._together([change for _, change, _ in group if change is not None])
+        if results:
+            yield [(future, result, None) for (_, _, future), result in zip(group, results, strict=True)]
+            return
+        for job, _, future in group:
+            yield [_outcome(job, future)]
 
 
-def _resolve(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
+def _goes_with(first: _Item, item: _Item) -> bool:
+    """Returns whether two changes can be made in one transaction: one that doesn't wait for the disk is not to wait for
+    it because of one behind it.
+    """
+    (_, begun, future), (_, change, other) = first, item
+    if begun is None or change is None or future.get_loop() is not other.get_loop():
+        return False
+    return begun.kind == "durable" or change.kind == begun.kind
+
+
+def _outcome(job: Callable[[], Any], future: asyncio.Future[Any]) -> _Outcome:
+    try:
+        return future, job(), None
+    except BaseException as raised:  # the caller's to handle, whatever it is
+        return future, None, raised
+
+
+def _resolve(outcomes: Sequence[_Outcome]) -> None:
+    for future, result, error in outcomes:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
 
 def _forget(future: asyncio.Future[None]) -> None:
