@@ -1,9 +1,10 @@
 """Limits: where each number comes from that bounds a request, a run, a thread, a principal.
 
 Each limit is a setting of the same name, which says what it means (`agui_gate.config.settings`). Its default stands
-here, alone, unless only a server has it (such as `header_bytes`): then it stands with the setting. `Limits` has those that the
-engine works with; a server hands the others on where it is made (`http/app.py`, `config/backends.py`). What an operator
-gives each owner and tenant is a quota (`extras/quotas.py`).
+here, alone, unless only a server has it (such as `header_bytes`): then it stands with the setting.
+
+`Limits` has those that the engine works with. A server hands the others on where it is made (`http/app.py`,
+`config/backends.py`). What an operator gives each owner and tenant is a quota (`extras/quotas.py`).
 """
 
 from typing import TYPE_CHECKING, Any, Self
