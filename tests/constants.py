@@ -249,6 +249,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.context_windows.MOST_SUMMARY": (20000, "Some 5,000 tokens, sent with each later request: a summary is to be shorter than what it stands for."),
     "agui_gate.concurrency.BUSY_SECONDS": (0.005, "A tenth of what others may wait, as pieces are checked only between two of them. Smaller, and switching costs more than the work."),
     "agui_gate.http.approval_cards.MAX_EVENTS": (200, "Ten times what a chat has between a question and its answer; forty chats are read for one list."),
+    "agui_gate.http.auth.MOST_REFUSED": (100, "A deployment has a few pages. Whoever makes up origins fills no log with them."),
     "agui_gate.http.auth.AUTH_SECONDS": (20.0, "A look at an identity provider on a bad day. Threads are few: ten times as long, and a slow one keeps everybody out."),
     "agui_gate.http.request_body.MAX_CONTAINERS": (100000, "As in `client.reading`: some 30 ms in one call of the decoder."),
     "agui_gate.extras.inbox.stream.END_SECONDS": (2.0, "Within the seconds that a server has to end its streams (`END_SECONDS` there)."),

@@ -494,3 +494,11 @@ def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPa
     printer.draw()
     told = capsys.readouterr()
     assert (told.out, told.err.strip(chat_printer.CLEAR)) == ("Hi", "")  # nothing is drawn into a line of words
+
+
+async def test_who_can_not_approve_is_told_for_whom_it_waits() -> None:
+    async with shop("finance") as url:
+        done = await chat(url, "-m", "refund 20", "--thread", "t1")
+        assert done.returncode == 3
+        assert "Waits for finance: they decide at /inbox, or by `agui-gate approvals`." in done.stderr
+        assert "--approve yes" not in done.stderr

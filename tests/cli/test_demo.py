@@ -84,6 +84,13 @@ def test_a_taken_port_is_passed_over_unless_it_was_asked_for(cli: Cli) -> None:
     assert "is taken by another program" in result.stderr
 
 
+def test_the_emulator_says_what_it_understands(tmp_path: Path) -> None:
+    with running(tmp_path, "emulator", "--port", "0") as emulator:
+        emulator.wait_for("Ctrl-C")
+        assert "  refund: Refund 20 euros of order 1003\n" in emulator.text
+        assert emulator.stop(signal.SIGTERM) == 0
+
+
 def test_the_emulator_serves_a_script_and_the_example_runs_on_it(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     turns = [

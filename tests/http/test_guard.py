@@ -11,6 +11,7 @@ import httpx2
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
@@ -170,3 +171,21 @@ async def test_a_proxy_that_changes_the_host_is_named() -> None:
 
 async def test_a_header_that_is_too_long_is_not_repeated() -> None:
     assert len(await refusal(app_of(), "x" * 5000)) < 400
+
+
+async def test_the_log_names_an_origin_that_is_refused_once() -> None:
+    """A browser tells only its own console."""
+    app = app_of(tokens={"alice": "token-of-alice"}, cors_origins=("https://shop.example",))
+    asking = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
+    with capture_logs() as lines:
+        for origin in ("https://shop.example", "https://a.example", "https://a.example", "https://b.example"):
+            await request(
+                app, "OPTIONS", "/agents", headers={"host": "gate:8000", "origin": origin, **asking}, server=HERE
+            )
+        await refusal(app, "gate:8000", "https://a.example", **ALICE)
+        await refusal(app, "gate:8000", "https://c.example", **ALICE)
+        for number in range(200):
+            await refusal(app, "gate:8000", f"https://{number}.example", **ALICE)
+    told = [line["origin"] for line in lines if line["event"] == "origin_refused"]
+    assert told[:3] == ["https://a.example", "https://b.example", "https://c.example"]
+    assert len(told) == 100

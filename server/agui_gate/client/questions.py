@@ -41,7 +41,8 @@ class Question:
 
     ``id`` is the interrupt's, or the card's call id. ``tool`` and ``arguments`` say what is asked about, where that is
     known. ``editable`` are the arguments that may be changed; ``agent`` is who asks, where it is not the agent itself.
-    ``approval``: it is answered by yes or no. ``schema`` is that of the answer, as it came.
+    ``approval``: it is answered by yes or no. ``schema`` is that of the answer, as it came. ``waits_for``: who has to
+    approve it, in words, where its gate names somebody.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Question:
     schema: Json | None = None
     approval: bool = True
     expires_at: str = ""
+    waits_for: str = ""
 
     def approve(self, edited: Json | None = None) -> Answer:
         """Yes. ``edited`` are all arguments that shall run instead. Raises ValueError where they can't be edited."""
@@ -119,6 +121,7 @@ def _of_interrupt(interrupt: Json, call: Json | None, subagents: dict[str, str])
         schema=schema,
         approval=_is_approval(schema, interrupt["reason"]),
         expires_at=_text(interrupt.get("expiresAt") or told.get("expires_at")),
+        waits_for=_waits_for(told),
     )
 
 
@@ -142,6 +145,12 @@ def _editable(schema: Json | None, told: Json, arguments: Json) -> tuple[str, ..
     return tuple(_dict(edited.get("properties")) or arguments)
 
 
+def _waits_for(told: Json) -> str:
+    """Returns whom a gate names: a role, or ids, and whom an escalation has added."""
+    named = [told.get("approvers"), *_list(told.get("escalated"))] if told.get("approvers") else []
+    return " or ".join(", ".join(map(_text, one)) if isinstance(one, list) else _text(one) for one in named)
+
+
 def of_cards(pending: Sequence[str], call_of: Callable[[str], Json | None]) -> list[Question]:
     """Returns the questions of cards that wait: pending calls of the card's tool."""
     calls = [call for call in map(call_of, pending) if call is not None and call["function"]["name"] == CARD_TOOL]
@@ -162,6 +171,7 @@ def _of_card(call: Json) -> Question:
         editable=tuple(name for name in _list(card.get("editable")) if isinstance(name, str)),
         agent=_text(card.get("agent")),
         expires_at=_text(card.get("expires_at")),
+        waits_for=_waits_for(card),
     )
 
 

@@ -40,6 +40,9 @@ AUTH_THREADS = 16
 AUTH_SECONDS = 20.0
 """Seconds that ``auth`` may take, waiting for a thread included. Over it: 503."""
 
+MOST_REFUSED = 100
+"""Origins of which it is logged that they were refused."""
+
 ADMISSION = "agui_gate.admission"
 """The key in a request's scope under which its `Admission` is kept."""
 
@@ -73,7 +76,7 @@ class Guard:
         self._is_fixed = getattr(auth, "is_fixed", False) is True
         self.asks_people = False
         """Whether some gate asks for people: then a plain string is a `Principal` without roles, whom ids may name."""
-        self._origins = frozenset(origins)
+        self._origins, self._refused = frozenset(origins), set[str]()
         self._hosts = frozenset(host.lower() for host in hosts)
 
     @property
@@ -87,6 +90,13 @@ class Guard:
 
     def _names_origin(self, origin: str) -> bool:
         return origin in self._origins or (self.loopback_only and _is_local(origin))
+
+    def log_refused(self, origin: str) -> None:
+        """Logs that pages of ``origin`` are refused: once for each of the first `MOST_REFUSED`."""
+        name = origin[:200]
+        if name not in self._refused and len(self._refused) < MOST_REFUSED:
+            self._refused.add(name)
+            log.warning("origin_refused", origin=name, means="AGUI_GATE_CORS_ORIGINS names those that may ask.")
 
     def allows_credentials(self) -> bool:
         """Returns whether a browser may send its own, such as cookies: never where every page may ask."""
@@ -108,6 +118,7 @@ class Guard:
         if origin is not None and foreign and not self.allows_origin(origin):
             from agui_gate.http.local_requests import refused_origin
 
+            self.log_refused(origin)
             raise Forbidden(refused_origin(request, origin, is_open=self.auth is None))
         principal = LOCAL if self.auth is None else await self._asked(self.auth, request)
         if request.method in CHANGING:

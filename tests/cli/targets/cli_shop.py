@@ -109,9 +109,16 @@ def refund(order_id: str, amount: float) -> str:
     return f"{amount:g} refunded \x1b[31m"
 
 
+@tool(name="refund", gate=Gate(approvers="finance"))
+def paid_by_finance(order_id: str, amount: float) -> str:
+    """Refund an order."""
+    return f"{amount:g} of {order_id}"
+
+
 agent = Agent(name="shop", model=RuleModel(), tools=[refund])
 cards = Agent(name="cards", model=RuleModel(), tools=[refund], hitl="card")
 sick = Agent(name="sick", model=SickModel())
+finance = Agent(name="finance", model=RuleModel(), tools=[paid_by_finance])
 silent = Agent(name="silent", model=SilentModel())
 toolless = Agent(name="toolless", model=RuleModel(), tools=[MCPTools.stdio("no-such-command", name="docs")])
 both = [agent, cards]

@@ -146,7 +146,8 @@ class Session:
         if not self._talk.thread.questions or self._code:
             return self._code
         if not self._converses:
-            print_pending([(one.id, one.message) for one in self._talk.thread.questions], self._again)
+            left = [(one.id, one.message, one.waits_for) for one in self._talk.thread.questions]
+            print_pending(left, self._again)
         return WAITING
 
     def _resume(self) -> None:

@@ -20,7 +20,9 @@ HELP = """Serve the strict emulator of model providers, for tests.
 
 It serves the Responses API, Chat Completions and Anthropic's Messages at the same time, keeps state like the provider,
 and rejects what the provider rejects, with the same messages. Without a script it answers by rules that pick tools from
-the prompt. SCRIPTS.md beside the emulator's code describes scripts.
+the prompt, and prints a phrase for each tool that it knows, such as "Refund 20 euros of order 1003" for `refund`.
+Orders have ids of three digits or more, or of letters and digits, such as A1. SCRIPTS.md beside the emulator's code
+describes scripts.
 
 \b
 Examples:
@@ -85,6 +87,13 @@ def _announce(url: str, script: Path | None, strict: str) -> None:
     up = fit(f"  The emulator is up at {url}/v1", sys.stdout, hang=0)
     click.echo("\n" + up.replace(f"{url}/v1", click.style(f"{url}/v1", fg="cyan", bold=True)))
     click.echo(fit(f"  {says}; {strict}\n", sys.stdout))
+    if script is None:
+        from agui_gate_adapters.testkit.scenes import SCENES
+
+        click.echo("  For agents with these tools, it understands for example:\n")
+        for tool, example in {scene.tool: scene.example for scene in SCENES}.items():
+            dim(fit(f"  {tool}: {example}", sys.stdout))
+        click.echo("")
     for host, address in (("OPENAI", f"{url}/v1"), ("ANTHROPIC", url)):
         dim(fit(f"  {host}_BASE_URL={address} {host}_API_KEY=any", sys.stdout, hang=0))
     dim("\n  Ctrl-C stops it.")

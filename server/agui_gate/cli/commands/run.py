@@ -124,11 +124,18 @@ class Ending(NamedTuple):
 def _print_left(end: Ending, again: str) -> None:
     """Says what waits, or was lost. ``again`` is the command that continues the conversation."""
     if end.pending:
-        print_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
+        print_pending([(one.id, one.message or f"Run {one.tool}?", _waits_for(one)) for one in end.pending], again)
         dim(f"Decide on a server:   {whole_line(f'agui-gate approvals approve {end.pending[0].id}')}", err=True)
     else:
         failure(Interrupted().message, Interrupted.code)
         print_lost(end.lost or (), again)
+
+
+def _waits_for(approval: Approval) -> str:
+    """Returns whom the gate names; "" where it names nobody."""
+    from agui_gate.core.agreement import waited_for
+
+    return waited_for(approval.people) if approval.people is not None and approval.people.approvers else ""
 
 
 def _who(principal: str | None, tenant: str | None, roles: tuple[str, ...]) -> str:

@@ -70,13 +70,16 @@ def asked_by(agent: str, question: str) -> str:
     return question if not agent or question.startswith(f"{agent} asks:") else f"{agent} asks: {question}"
 
 
-def print_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
-    """Names the calls that were left pending, each its id and question, and says how to decide them.
-
-    ``again`` is the command that continues the conversation.
+def print_pending(pending: Sequence[tuple[str, str, str]], again: str) -> None:
+    """Names the calls that were left pending, each its id, its question and for whom it waits, and says how to decide
+    them. ``again`` is the command that continues the conversation.
     """
-    for approval_id, question in pending:
+    for approval_id, question, _ in pending:
         dim(f"Still pending: {whole(approval_id)}: {whole(question)}", err=True)
+    for others in dict.fromkeys(others for _, _, others in pending if others):
+        dim(f"Waits for {whole(others)}: they decide at /inbox, or by `agui-gate approvals`.", err=True)
+    if all(others for _, _, others in pending):
+        return
     dim(f"Decide at a terminal: {whole_line(again)}", err=True)
     dim(f"Decide without one:   {whole_line(f'{again} --approve yes')}   (or no)", err=True)
 

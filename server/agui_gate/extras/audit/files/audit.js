@@ -81,7 +81,8 @@ function row(entry) {
   item.dataset.tone = TONES[entry.kind] ?? "";
   if (!approval && entry.approval_id) {
     const link = element("a", { href: `audit?approval=${encodeURIComponent(entry.approval_id)}`, textContent: `The story of ${entry.approval_id}` });
-    item.append(element("p", { className: "call" }, entry.tool ? `${entry.tool} · ` : "", link));
+    const about = [entry.tool, entry.message].filter(Boolean).map((said) => `${said} · `); // "approved it" needs an it
+    item.append(element("p", { className: "call" }, ...about, link));
   }
   if (approval && entry.kind === "asked" && entry.arguments) item.append(details(Object.entries(entry.arguments)));
   const changed = ["approved", "agreed"].includes(entry.kind) ? entry.edited.length > 0 : entry.kind === "claimed";
