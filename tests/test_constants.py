@@ -24,8 +24,11 @@ Number = int | float | tuple[int | float, ...]
 
 
 def found() -> dict[str, Number]:
-    """Those of all modules, by module and name."""
-    return {f"{module}.{name}": value for module, name, value in _numbers()}
+    """Those of all modules, by module and name, and the defaults of an engine's limits."""
+    engine = {f"agui_gate.config.limits.Limits.{name}": getattr(DEFAULTS, name) for name in Limits.__struct_fields__}
+    return {f"{module}.{name}": value for module, name, value in _numbers()} | {
+        name: value for name, value in engine.items() if KIND.search(name.upper().rpartition(".")[2])
+    }
 
 
 def _numbers() -> Iterator[tuple[str, str, Number]]:
@@ -81,9 +84,8 @@ def test_what_is_promised_is_in_the_table_and_says_where() -> None:
 def test_a_default_stands_once() -> None:
     """The limits of an engine are the settings of the same name, also where there are no settings."""
     for name in Limits.__struct_fields__:
-        assert getattr(DEFAULTS, name) == getattr(Settings(), name) == getattr(limits, name.upper())
-    for path in (ROOT / "server/agui_gate/config/limits.py", ROOT / "server/agui_gate/config/settings.py"):
-        text = path.read_text()
-        names = {name.lower() for name in vars(limits) if name.isupper()}
-        said = {name for name in names if re.search(rf"^    {name}: (int|float) = [\d(]", text, re.MULTILINE)}
-        assert said == set(), f"{path.name} says them again; limits.py begins with them"
+        assert getattr(DEFAULTS, name) == getattr(Settings(), name)
+    text = (ROOT / "server/agui_gate/config/settings.py").read_text()
+    names = {name.lower() for name in vars(limits) if name.isupper()} | set(Limits.__struct_fields__)
+    said = {name for name in names if re.search(rf"^    {name}: (int|float) = [\d(]", text, re.MULTILINE)}
+    assert said == set(), "settings.py says them again; they stand in limits.py"

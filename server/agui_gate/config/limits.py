@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.stores.retention import Ages
 
-TURN_BYTES = 4 * 1024 * 1024
-TURN_CALLS = 256
-TURN_SECONDS = 900.0
-TOOLS_AT_ONCE = 16
-TOOL_THREADS = 64
-THREAD_BYTES = 32 * 1024 * 1024
-THREAD_ENTRIES = 20_000
-OPEN_BYTES = 256 * 1024 * 1024
-KEPT_BYTES = 64 * 1024 * 1024
-STATE_BYTES = 512 * 1024
-PRINCIPAL_RUNS = 1000
-LIMITS: tuple[str, ...] = ()
-RETENTION_THREADS_DAYS = 0
-RETENTION_RECORDS_DAYS = 0
 MAX_BODY_BYTES = 4 * 1024 * 1024
 EVENTS_SECONDS = 300.0
 EVENTS_BYTES = 1024 * 1024
@@ -55,20 +41,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
     """
 
-    turn_bytes: int = TURN_BYTES
-    turn_calls: int = TURN_CALLS
-    turn_seconds: float = TURN_SECONDS
-    tools_at_once: int = TOOLS_AT_ONCE
-    tool_threads: int = TOOL_THREADS
-    thread_bytes: int = THREAD_BYTES
-    thread_entries: int = THREAD_ENTRIES
-    open_bytes: int = OPEN_BYTES
-    kept_bytes: int = KEPT_BYTES
-    state_bytes: int = STATE_BYTES
-    principal_runs: int = PRINCIPAL_RUNS
-    limits: tuple[str, ...] = LIMITS
-    retention_threads_days: int = RETENTION_THREADS_DAYS
-    retention_records_days: int = RETENTION_RECORDS_DAYS
+    turn_bytes: int = 4 * 1024 * 1024
+    turn_calls: int = 256
+    turn_seconds: float = 900.0
+    tools_at_once: int = 16
+    tool_threads: int = 64
+    thread_bytes: int = 32 * 1024 * 1024
+    thread_entries: int = 20_000
+    open_bytes: int = 256 * 1024 * 1024
+    kept_bytes: int = 64 * 1024 * 1024
+    state_bytes: int = 512 * 1024
+    principal_runs: int = 1000
+    limits: tuple[str, ...] = ()
+    retention_threads_days: int = 0
+    retention_records_days: int = 0
 
     @classmethod
     def from_settings(cls, settings: "Settings") -> Self:

@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from agui_gate.config import limits as defaults
+from agui_gate.config.limits import DEFAULTS
 from agui_gate.errors import ConfigurationError
 
 PREFIX = "AGUI_GATE_"
@@ -105,41 +106,41 @@ class Settings:
     """
     send_timeout: float = defaults.SEND_TIMEOUT
     """Seconds for which a client may read nothing. Above: its connection is closed."""
-    turn_bytes: int = defaults.TURN_BYTES
+    turn_bytes: int = DEFAULTS.turn_bytes
     """Text, reasoning and arguments of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
-    turn_calls: int = defaults.TURN_CALLS
+    turn_calls: int = DEFAULTS.turn_calls
     """Calls in one answer of the model. Above: `limit_reached`; none of them runs."""
-    turn_seconds: float = defaults.TURN_SECONDS
+    turn_seconds: float = DEFAULTS.turn_seconds
     """Duration of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
-    tools_at_once: int = defaults.TOOLS_AT_ONCE
+    tools_at_once: int = DEFAULTS.tools_at_once
     """Calls of one answer that run at the same time. The others wait."""
-    tool_threads: int = defaults.TOOL_THREADS
+    tool_threads: int = DEFAULTS.tool_threads
     """Sync tools that run at the same time, shared fairly among principals. The others wait."""
-    thread_bytes: int = defaults.THREAD_BYTES
+    thread_bytes: int = DEFAULTS.thread_bytes
     """Stored size of one thread. Above: `limit_reached`; begin a new thread."""
-    thread_entries: int = defaults.THREAD_ENTRIES
+    thread_entries: int = DEFAULTS.thread_entries
     """Messages, results and other entries in one thread. Above: `limit_reached`; begin a new thread."""
-    open_bytes: int = defaults.OPEN_BYTES
+    open_bytes: int = DEFAULTS.open_bytes
     """Size of all threads that are in use at the same time (several times that in memory), half of it for one
     principal. Above: 503 `unavailable`, and 429 `rate_limited` for the principal.
     """
-    kept_bytes: int = defaults.KEPT_BYTES
+    kept_bytes: int = DEFAULTS.kept_bytes
     """Memory for threads between their runs, so that the next run doesn't read them again. The thread that was used
     last is dropped last. 0: none.
     """
-    state_bytes: int = defaults.STATE_BYTES
+    state_bytes: int = DEFAULTS.state_bytes
     """The shared state of a thread, as JSON. Above: 413 `too_large`; a tool's change is undone."""
-    principal_runs: int = defaults.PRINCIPAL_RUNS
+    principal_runs: int = DEFAULTS.principal_runs
     """Runs of one principal in flight. Above: 429 `rate_limited`."""
     principal_bytes: int = 256 * 1024 * 1024
     """Bytes that `memory://` stores for one principal. Above: 413 `too_large`."""
     principal_threads: int = 10_000
     """Threads that `memory://` stores for one principal. Above: 413 `too_large`."""
-    retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
+    retention_threads_days: int = DEFAULTS.retention_threads_days
     """Days without a change after which a thread is deleted, with its journal and approvals. Never while something
     is pending or running on it. 0: never.
     """
-    retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
+    retention_records_days: int = DEFAULTS.retention_records_days
     """Days after which the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
     retention_usage_days: int = 0
     """Days after which usage is deleted, where it is kept ([usage.md](usage.md)). 0: never."""
@@ -171,7 +172,7 @@ class Settings:
     """What may be spent: `run`, and each day `principal`, `tenant` and `all`, in tokens or dollars, such as
     `run:50000,principal:$2.50`. Above: 429 `rate_limited`, before a model is asked; within a run `limit_reached`.
     """
-    limits: tuple[str, ...] = defaults.LIMITS
+    limits: tuple[str, ...] = DEFAULTS.limits
     """What each owner (`principal`) and each `tenant` may have at once: `requests` in a second, minute or hour, `runs`,
     `streams`, `threads` and waiting `approvals`, such as `principal:requests=600/m,tenant:runs=200`. Above: 429
     `rate_limited` ([usage.md](usage.md#limits)).
