@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from tests.bench import conversations, figures, parsing, sdk, stalls
+from tests.bench import conversations, figures, parsing, rivals, sdk, stalls
 from tests.bench.machine import LOAD, Load, pin, raise_file_limit, remember_cores
 from tests.bench.readers import fan_out
 from tests.bench.report import Row, table
@@ -38,7 +38,6 @@ OVER_SOCKETS = {
     "earlier": conversations.earlier_runs,
     "gated": conversations.gated_cycles,
     "stores": conversations.stores,
-    "rest": conversations.resting_threads,
     "memory": Contest.memory,
     "streams": conversations.sustained_streams,
 }
@@ -54,8 +53,11 @@ def main() -> int:
     before = Load.now()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         rows = runner.run(_measure(options.only, _effort(options)))
+        others = runner.run(_compare(_effort(options))) if options.rivals else ""
     after = Load.now()
     print(table(rows))
+    if others:
+        print(f"\n{others}")
     print(f"\n{_circumstances(before, after, pinned=pinned)}")
     if options.json:
         _save(options.json, rows, after.others_since(before))
@@ -69,6 +71,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Our figures, next to a bare proxy's.")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: under 50 s")
     parser.add_argument("--only", type=_names, default=NAMES, metavar="NAME,…", help=f"some of {', '.join(NAMES)}")
+    parser.add_argument(
+        "--rivals", action="store_true", help="servers of other frameworks as well, installed the first time"
+    )
     parser.add_argument("--rounds", type=int, help="rounds of each server in each scenario")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
     return parser.parse_args()
@@ -107,6 +112,12 @@ async def _measure(names: Sequence[str], effort: Effort) -> list[Row]:
         with _Progress("stalls"):
             rows += await stalls.stalling()
     return rows
+
+
+async def _compare(effort: Effort) -> str:
+    with contest(effort) as running, _Progress("rivals"):
+        await running.warm_up()
+        return await rivals.compare(running)
 
 
 async def _over_sockets(running: Contest, names: Sequence[str]) -> list[Row]:

@@ -52,7 +52,7 @@ def read(response: bytes) -> list[dict[str, Any]]:
     head, _, body = response.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
         raise WrongStream(f"status: {head[:60]!r}")
-    frames = _unchunked(body).split(b"\n\n")[:-1]  # the last one has no end yet, or is empty
+    frames = _unchunked(body).replace(b"\r\n", b"\n").split(b"\n\n")[:-1]  # the last one has no end yet, or is empty
     lines = (line for frame in frames for line in frame.split(b"\n") if line.startswith(b"data:"))
     try:
         return [msgspec.json.decode(line[5:]) for line in lines]

@@ -4,7 +4,6 @@ Figures are of our server and the proxy in turns, as in `scenarios.py`. A known 
 the proxy keeps nothing, so it is asked the same with each run.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -196,17 +195,3 @@ async def stores(contest: Contest) -> list[Row]:
 
     file, other = await contest.rounds(one, other="postgres")
     return [*rows, grown("a gated cycle on PostgreSQL", "ms", other, file, 1.5, "× SQLite")]
-
-
-async def resting_threads(contest: Contest) -> list[Row]:
-    """Resident memory of a thread between its runs, a thousand of them, each of one short run."""
-    server = contest.servers["ours"]
-    with connected(await connect(server.port, 1)) as (connection,):
-        for _ in range(100):
-            check_run(await connection.run(run_request(2)), 2)
-        before = server.resident()
-        for _ in range(1000):
-            check_run(await connection.run(run_request(2)), 2)
-        await asyncio.sleep(0)
-        held = server.resident() - before
-    return [Row(what="memory of a thread at rest", unit="KB", ours=held / 1000 / 1024, note="AGUI_GATE_KEPT_BYTES")]

@@ -22,14 +22,22 @@ LINUX = sys.platform.startswith("linux")
 class Child:
     """A running ``python -m tests.bench.<module> <args>``. ``port`` is where it listens on 127.0.0.1."""
 
-    def __init__(self, folder: Path, module: str, *args: str, under: Sequence[str] = (), seconds: float = 30) -> None:
-        """Starts it ``under`` another program if there is one; it has so many ``seconds``."""
-        self.name = " ".join((module, *args[:1]))
+    def __init__(
+        self,
+        folder: Path,
+        module: str,
+        *args: str,
+        under: Sequence[str] = (),
+        seconds: float = 30,
+        python: str = sys.executable,
+    ) -> None:
+        """Starts it ``under`` another program if there is one, by that ``python``; it has so many ``seconds``."""
+        self.name = " ".join((module, *(Path(one).name for one in args[:1])))
         self._errors = folder / f"{self.name.replace(' ', '-')}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("AGUI_GATE_", "OPENAI_"))}
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [*under, sys.executable, "-m", f"tests.bench.{module}", *args],
+                [*under, python, "-m", f"tests.bench.{module}", *args],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -42,7 +42,11 @@ def grown(what: str, unit: str, large: Sequence[float], small: Sequence[float], 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows, aligned."""
-    cells = [HEADINGS, *map(_cells, rows)]
+    return aligned([HEADINGS, *map(_cells, rows)])
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> str:
+    """Rows of texts below each other."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(_line(row, widths) for row in cells)
 
@@ -57,19 +61,20 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    proxy = "" if row.proxy is None else _figure(row.proxy, row.unit)
+    proxy = "" if row.proxy is None else figure(row.proxy, row.unit)
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
     mark = {None: "", True: "✓", False: "✗"}[row.met]
-    return (row.what, _figure(row.ours, row.unit), proxy, ratio, _goal(row), mark)
+    return (row.what, figure(row.ours, row.unit), proxy, ratio, _goal(row), mark)
 
 
 def _goal(row: Row) -> str:
     if row.goal is None:
         return row.note
-    limit = f"{row.goal:g}" if row.ratio is not None else _figure(row.goal, row.unit)
+    limit = f"{row.goal:g}" if row.ratio is not None else figure(row.goal, row.unit)
     return f"≤ {limit} {row.note}".rstrip()
 
 
-def _figure(value: float, unit: str) -> str:
+def figure(value: float, unit: str) -> str:
+    """Three digits of a figure, with its unit."""
     digits = 0 if value == int(value) or value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{digits}f} {unit}".rstrip()

@@ -239,6 +239,13 @@ class Contest:
         folder = tempfile.mkdtemp(dir=self._folder)
         return self._child("server", kind, f"http://127.0.0.1:{self._provider.port}", folder, *store)
 
+    def add(self, kind: str, python: Path, file: Path, seconds: float) -> None:
+        """Starts a server of others (`rivals.py`), which has so many seconds for that. Raises RuntimeError."""
+        provider, folder = f"http://127.0.0.1:{self._provider.port}", tempfile.mkdtemp(dir=self._folder)
+        child = Child(self._folder, "server", str(file), provider, folder, seconds=seconds, python=str(python))
+        self._children.callback(child.stop)
+        self.servers[kind] = child
+
     def _child(self, module: str, *args: str) -> Child:
         child = Child(self._folder, module, *args)
         self._children.callback(child.stop)

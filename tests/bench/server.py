@@ -1,15 +1,18 @@
 """One of the two servers that are compared, under uvicorn with the same configuration.
 
-    python -m tests.bench.server ours|unlogged|proxy PROVIDER_URL FOLDER [STORE_URL]
+    python -m tests.bench.server ours|unlogged|proxy|FILE PROVIDER_URL FOLDER [STORE_URL]
 
 ``ours`` is the whole product: SQLite in FOLDER, or the store at STORE_URL, a principal, approvals and all; stateless,
-so that a history is sent whole. ``unlogged`` is the same without its event log.
+so that a history is sent whole. ``unlogged`` is the same without its event log. FILE makes a rival's application: see
+`rivals.py`.
 """
 
 import asyncio
+import runpy
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -40,7 +43,9 @@ def create_ours(provider: str, folder: Path, store: str | None = None, bus: str 
     return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", bus=bus, auth=_bench)
 
 
-def _create(kind: str, provider: str, folder: Path, store: str | None) -> Starlette:
+def _create(kind: str, provider: str, folder: Path, store: str | None) -> Any:
+    if kind.endswith(".py"):
+        return runpy.run_path(kind)["create"](provider)
     if kind == "unlogged":
         from tests.bench.unlogged import switch_off
 

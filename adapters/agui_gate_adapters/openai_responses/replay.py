@@ -218,6 +218,10 @@ def replay(
             items.append(user_message(turn))
         elif type(turn) is AssistantTurn:
             ours = turn.origin == origin
+            if len(turn.parts) == 1 and type(part := turn.parts[0]) is TextPart:  # as most are
+                if part.text:
+                    items.append(_message(part.text, _phase(part.private) if ours and part.private else _NO_PHASE))
+                continue
             asked = approval_requests(turn, transcript) if ours and answers else {}
             items += _assistant(turn, used, asked, ours=ours, sealed=sealed is None or turn.id in sealed)
     return items

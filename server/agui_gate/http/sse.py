@@ -79,13 +79,13 @@ class EventStream(Response):
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = asyncio.create_task(self._watch(receive))
-        guard = _StreamGuard(self._reader, limit, admission_of(scope))
-        read, asked_again, (card, interrupt) = self._reader.read, guard.is_asked_again, ASKING
+        admission, read, (card, interrupt) = admission_of(scope), self._reader.read, ASKING
+        guard = _StreamGuard(self._reader, limit, admission)
         try:
             async with guard.timeout:
                 while data := await read():
                     # Not `in`: that first takes bytes for a number, and drops a TypeError for each delta.
-                    if asked_again and (data.find(card) >= 0 or data.find(interrupt) >= 0):
+                    if admission is not None and (data.find(card) >= 0 or data.find(interrupt) >= 0):
                         await guard.check()
                     guard.begin()
                     await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -176,11 +176,6 @@ class _StreamGuard:
     def end(self) -> None:
         """Ends the send."""
         self._begun = None
-
-    @property
-    def is_asked_again(self) -> bool:
-        """True if somebody has to be known, and is asked again."""
-        return self._admission is not None
 
     async def check(self) -> None:
         """Raises `Unauthorized` if it doesn't stand at this moment."""
