@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants } from "node:zlib";
 import { build, transform } from "esbuild";
 import { minify } from "terser";
+import { lean } from "./lean.js";
 
 const COMPONENTS = fileURLToPath(new URL("..", import.meta.url));
 const PAGE = resolve(COMPONENTS, "../server/agui_gate/extras/page/files");
@@ -122,7 +123,7 @@ function shorten(code) {
 }
 
 async function bundleComponents() {
-  await bundleModules(["agui-gate.js", "core/german.js"].map((name) => join(COMPONENTS, name)), DIST, [packed, apart]);
+  await bundleModules(["agui-gate.js", "core/german.js"].map((name) => join(COMPONENTS, name)), DIST, [packed, apart, lean]);
   await copyFile(join(COMPONENTS, "auto.js"), join(DIST, "auto.js")); // what it imports is beside it
 }
 

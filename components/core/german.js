@@ -26,6 +26,7 @@ export const GERMAN = {
   reason: "Begründung (freiwillig)",
   noArguments: "Keine Angaben.",
   none: "Nichts",
+  choose: "Bitte wählen",
   emptyText: "Leer",
   emptyList: "Leere Liste",
   emptyObject: "Leeres Objekt",

@@ -20,7 +20,7 @@ const MOST = 60_000; // ms between tries at a server that isn't there
 const STEADY = 30_000; // ms after which a stream that breaks off has not failed
 const LOOK = 5000; // ms between looks at a server without a stream
 export const MOST_ROWS = 1000; // as many as the stream follows
-const AT_ONCE = 4; // requests
+const AT_ONCE = 100; // ids in a request
 
 /**
  * @typedef {object} Problem
@@ -138,14 +138,24 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
 
   /** What the ledger says of some. @param {string[]} ids */
   async function ask(ids) {
-    const left = [...ids];
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-      for (let id = left.pop(); id !== undefined; id = left.pop()) await read(id);
-    }));
+    try {
+      for (let left = ids; left.length > 0; ) {
+        const said = await server.some(left.slice(0, AT_ONCE));
+        if (!said) return await Promise.all(left.map(readOne));
+        said.rows.forEach(take);
+        for (const { id, record } of said.gone) change(id, { gone: true, ...(record && { record }) });
+        const told = new Set([...said.rows, ...said.gone].map(({ id }) => id));
+        if (told.size === 0) return;
+        left = left.filter((id) => !told.has(id));
+      }
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      fail(error);
+    }
   }
 
-  /** @param {string} id */
-  async function read(id) {
+  /** As an older server has it. @param {string} id */
+  async function readOne(id) {
     try {
       take(await server.read(id));
     } catch (error) {
@@ -181,7 +191,7 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
         change(String(event.id), { record: /** @type {Row} */ (/** @type {unknown} */ (event)) });
         await besides(String(event.id));
       }
-      else if (event.state === "pending" && state.isRead) await read(String(event.id));
+      else if (event.state === "pending" && state.isRead) await ask([String(event.id)]);
     }
   }
 
@@ -289,7 +299,7 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
       try {
         told = await server.decide(id, toApproval(shown ?? entry.ask, decision, how));
         change(id, { note: typeof told.not_continued === "string" ? told.not_continued : "" });
-        await read(id);
+        await ask([id]);
         await besides(id);
       } catch (error) {
         if (!(error instanceof ServerError)) throw error;
@@ -309,7 +319,7 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
   async function refused(id, error) {
     if (error.kind === "missing") return change(id, { gone: true });
     if (isClosed(error.record)) return change(id, { record: /** @type {Row} */ (error.record), late: true });
-    await read(id); // it may have arrived
+    await ask([id]); // it may have arrived
     const entry = entries.get(id);
     if (entry && !isClosed(entry.record) && !entry.gone) change(id, { problem: { kind: error.kind, message: error.message } });
   }

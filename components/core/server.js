@@ -87,6 +87,17 @@ export function createServer({ base, getToken = () => null, fetch: ask = (url, i
     },
 
     /**
+     * What became of some, which are there or `gone`; what is in neither is for the next request. Null: the server is one
+     * that doesn't know of this.
+     * @param {string[]} ids
+     * @returns {Promise<{rows: Row[], gone: {id: string, record: Row | null}[]} | null>}
+     */
+    async some(ids) {
+      const said = await json(`approvals?view=card&id=${ids.map(encodeURIComponent).join("&id=")}`);
+      return Array.isArray(said.gone) && Array.isArray(said.approvals) ? { rows: said.approvals.filter(isRow), gone: said.gone } : null;
+    },
+
+    /**
      * @param {string} id
      * @returns {Promise<Row>}
      */

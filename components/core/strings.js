@@ -29,6 +29,7 @@ export const ENGLISH = {
   reason: "Reason (optional)",
   noArguments: "No arguments.",
   none: "None",
+  choose: "Choose",
   emptyText: "Empty",
   emptyList: "Empty list",
   emptyObject: "Empty object",

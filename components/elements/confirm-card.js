@@ -252,7 +252,7 @@ export class ConfirmCard extends GateElement {
     const isOver = left === 0;
     const said = isOver ? fill(strings, "over") : mode === "edit" ? fill(strings, "changeThenApprove") : mode === "reject" ? fill(strings, "wontRun") : purpose(ask, strings);
     return html`<header class="card-header" part="header">
-      <span class="card-badge">${ICONS.gate}</span>
+      ${ICONS.gate}
       <div class="card-heading">
         ${ask.agent ? html`<p class="card-agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : nothing}
         <h2 class="card-title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}>${shown(titleOf(ask, strings))}</h2>
@@ -282,8 +282,8 @@ export class ConfirmCard extends GateElement {
       <div class="card-actions" part="actions">
         ${may(ask, "approve") ? this.#button(strings, "approve", { look: "primary", symbol: ICONS.check, key: "A" }) : nothing}
         <slot name="actions"></slot>
-        ${may(ask, "edit") ? this.#button(strings, "edit", { symbol: ICONS.edit, key: "E" }) : nothing}
-        ${may(ask, "reject") ? this.#button(strings, "reject", { look: "danger", symbol: ICONS.cross, key: "R" }) : nothing}
+        ${may(ask, "edit") ? this.#button(strings, "edit", { key: "E" }) : nothing}
+        ${may(ask, "reject") ? this.#button(strings, "reject", { look: "danger", key: "R" }) : nothing}
       </div>`;
   }
 

@@ -67,7 +67,7 @@ function control(field, { id, about, text, isWrong, disabled, strings, type }) {
   switch (field.kind) {
     case "choice":
       return html`<select id=${id} name=${field.name} autocomplete="off" aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} @input=${typed}>
-        ${choicesOf(field).map((option) => html`<option value=${option} ?selected=${option === text}>${option === "" ? fill(strings, "none") : reveal(option)}</option>`)}
+        ${choicesOf(field).map((option) => html`<option value=${option} ?selected=${option === text}>${option === "" ? fill(strings, field.required && !field.nullable ? "choose" : "none") : reveal(option)}</option>`)}
       </select>`;
     case "boolean":
       return html`<input type="checkbox" id=${id} name=${field.name} aria-describedby=${about} aria-invalid=${invalid} ?disabled=${disabled} .checked=${text === "true"} @input=${typed}>`;

@@ -6,7 +6,6 @@ export const ICONS = {
   check: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M5 12.5l4.5 4.5L19 7.5"></path></svg>`,
   cross: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M7 7l10 10M17 7L7 17"></path></svg>`,
   people: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M9 11a3.5 3.5 0 100-7 3.5 3.5 0 000 7zM3 20a6 6 0 0112 0M16 4.5a3.5 3.5 0 010 6M17.5 14.5A6 6 0 0121 20"></path></svg>`,
-  edit: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M4 20l4.5-1L19 8.5 15.5 5 5 15.5zM13 7.5l3.5 3.5"></path></svg>`,
   gate: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M5 20V9a7 7 0 0114 0v11M5 20h14M12 20v-9M9 20v-9M15 20v-9"></path></svg>`,
   clock: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 4a8 8 0 100 16 8 8 0 000-16zM12 8v4l3 2"></path></svg>`,
   warning: html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 4L3 19h18zM12 10v4M12 16.5v.5"></path></svg>`,

@@ -30,6 +30,9 @@ import { shown } from "./text.js";
 const MOST = 100; // lines that are drawn, until more are asked for
 const FEW = 7; // of them need no search
 
+/** The parts of its cards, for the page's styles; where it has one of that name itself, the card's is another. */
+const PARTS = "card,header,title:card-title,expiry,people,barred,arguments,field,error,actions,button,line:card-line";
+
 export class Inbox extends GateElement {
   static styles = [style, inboxStyle];
 
@@ -37,8 +40,6 @@ export class Inbox extends GateElement {
 
   #forget = () => {};
   #stopClock = () => {};
-  /** @type {Set<string>} */
-  #open = new Set();
   /** @type {Map<string, HTMLElement>} The lines that are drawn, by the calls' ids. */
   #rows = new Map();
   #search = "";
@@ -60,6 +61,8 @@ export class Inbox extends GateElement {
     this.picks = false;
     /** @type {Set<string>} The ids of those. */
     this.picked = new Set();
+    /** @type {Set<string>} The ids of those whose card is open: `agui-toggle` says that it has changed. Each has a slot of its id. */
+    this.opened = new Set();
     /** @type {((entry: Entry) => boolean) | null} Which ones are shown. */
     this.filter = null;
   }
@@ -93,7 +96,7 @@ export class Inbox extends GateElement {
 
   /** What was decided need not be shown any more. */
   clear() {
-    this.#open.clear();
+    this.opened.clear();
     this.#search = "";
     this.#most = MOST;
     this.ledger?.forgetOver();
@@ -104,8 +107,7 @@ export class Inbox extends GateElement {
   focus() {
     const { shown } = this;
     const first = shown.find(isWaiting) ?? shown[0];
-    if (first) this.#open.add(first.id);
-    this.requestUpdate();
+    if (first && !this.opened.has(first.id)) this.#toggle(first.id);
     const find = (/** @type {string} */ waits) => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(`.item${waits} .line-button`));
     void this.updateComplete.then(() => (find("[data-waits=true]") ?? find(""))?.focus());
   }
@@ -181,8 +183,9 @@ export class Inbox extends GateElement {
 
   /** @param {string} id */
   #toggle(id) {
-    if (!this.#open.delete(id)) this.#open.add(id);
+    if (!this.opened.delete(id)) this.opened.add(id);
     this.requestUpdate();
+    this.say("agui-toggle", { id });
   }
 
   render() {
@@ -258,7 +261,7 @@ export class Inbox extends GateElement {
    */
   #item(entry, strings) {
     const { id, record, ask } = entry;
-    const isOpen = this.#open.has(id);
+    const isOpen = this.opened.has(id);
     const what = record.message || summary(inOrder(record.arguments, record.schema ?? undefined), unitsFor(record.arguments, ask));
     const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
     const where = [(ask.agent || record.asker) && fill(strings, "asks", { agent: ask.agent ? humanize(ask.agent) : (record.asker ?? "") }), chat].filter(Boolean).join(" · ");
@@ -281,7 +284,7 @@ export class Inbox extends GateElement {
     const isGone = gone && !isClosed(record);
     const open = () => this.say("agui-open-chat", { thread: record?.thread_id, agent: record?.thread?.agent ?? record?.agent });
     return html`<div class="detail">
-      <agui-confirm-card density="compact" data-id=${id} @agui-decide=${this.#decided} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}></agui-confirm-card>
+      <agui-confirm-card density="compact" exportparts=${PARTS} data-id=${id} @agui-decide=${this.#decided} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}><slot name=${id} slot="after"></slot></agui-confirm-card>
       ${note ? html`<p class="inbox-note">${fill(strings, "notContinued", { note })}</p>` : nothing}
       ${this.chats && !gone ? html`<button class="ghost" part="button" type="button" @click=${open}>${fill(strings, "inboxOpenChat")}</button>` : nothing}
     </div>`;

@@ -128,6 +128,12 @@ export const style = `
     overflow: hidden;
   }
 
+  /* Off screen it is laid out when it is scrolled to, where a page shows it by its id, as lists do; a chat, which follows its end, doesn't. */
+  :host([approval]) [data-mode="view"] {
+    content-visibility: auto;
+    contain-intrinsic-size: auto 250px;
+  }
+
   .card-header {
     display: flex;
     align-items: flex-start;
@@ -136,16 +142,13 @@ export const style = `
     background: var(--_wait-soft);
   }
 
-  .card-badge {
-    display: grid;
-    place-items: center;
-    flex: none;
+  .card-header > .icon {
     width: 34px;
     height: 34px;
+    padding: 7px;
     border-radius: 10px;
     background: color-mix(in srgb, var(--_wait) 10%, transparent);
     color: var(--_wait);
-    font-size: 1.2em;
   }
 
   .card-heading {
@@ -373,16 +376,18 @@ export const style = `
 
   .button,
   .ghost {
-    display: inline-flex;
-    align-items: center;
-    gap: 7px;
     min-height: 36px;
-    padding: 0 14px;
+    padding: 0 11px;
     border: 1px solid transparent;
     border-radius: var(--_control-radius);
     background: none;
     font-size: 0.95em;
     font-weight: 550;
+  }
+
+  .button .icon {
+    margin-inline-end: 7px;
+    vertical-align: -0.2em;
   }
 
   .primary {
@@ -429,7 +434,7 @@ export const style = `
 
   kbd {
     display: none;
-    min-width: 1.5em;
+    margin-inline-start: 5px;
     padding: 0 4px;
     border: 1px solid color-mix(in srgb, currentcolor 45%, transparent);
     border-radius: 5px;
@@ -439,7 +444,7 @@ export const style = `
 
   @media (hover: hover) and (min-width: 701px) {
     kbd {
-      display: inline-block;
+      display: inline;
     }
   }
 
@@ -506,10 +511,6 @@ export const style = `
 
   ${narrow(":host([density=compact])")}
 
-  :host([density="compact"]) :is(.plain, .danger) .icon {
-    display: none;
-  }
-
   @media (max-width: 560px) {
     ${narrow(":host")}
 
@@ -517,7 +518,6 @@ export const style = `
       flex: 1 0 auto;
       min-height: 42px;
       padding: 0 10px;
-      justify-content: center;
     }
 
     .card-actions .danger {

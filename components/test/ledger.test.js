@@ -10,7 +10,7 @@ const json = (/** @type {unknown} */ value, status = 200) => new Response(JSON.s
 const stream = (/** @type {unknown[]} */ ...events) =>
   new Response(events.map((event) => `event: x\ndata: ${JSON.stringify(event)}\n\n`).join(""), { headers: { "content-type": "text/event-stream" } });
 
-/** A ledger over `answers` by path, whose time is passed by hand: `pauses` are those that it wanted to make. */
+/** A ledger over `answers` by path (`named`: for the calls that a request names), whose time is passed by hand: `pauses` are those that it wanted to make. */
 function ledgerOver(/** @type {Record<string, () => Response | Promise<Response>>} */ answers) {
   /** @type {string[]} */
   const asked = [];
@@ -25,7 +25,7 @@ function ledgerOver(/** @type {Record<string, () => Response | Promise<Response>
     random: () => 1,
   };
   const fetch = async (/** @type {RequestInfo | URL} */ url) => {
-    const path = String(url).slice("http://gate/".length).split("?")[0] ?? "";
+    const path = /[?&]id=/.test(String(url)) ? "named" : (String(url).slice("http://gate/".length).split("?")[0] ?? "");
     asked.push(path);
     const answer = answers[path];
     if (!answer) throw new TypeError("nobody is there");
@@ -56,11 +56,43 @@ test("what waits no more by the stream is asked for; what is not there is gone",
   const { ledger, pauses, until } = ledgerOver({
     approvals: () => json({ approvals: [row()], next_cursor: null }),
     "approvals/events": () => stream({ ids: [] }),
-    "approvals/apr_1": () => json({ error: { code: "gone", message: "Deleted." } }, 410),
+    named: () => json({ approvals: [], gone: [{ id: "apr_1", record: null }] }),
   });
   ledger.update();
   await until(() => pauses.length > 0);
   assert.equal(ledger.entry("apr_1")?.gone, true);
+});
+
+test("forty that are wanted are one request, whatever became of them; what didn't fit is asked for again", async () => {
+  const ids = Array.from({ length: 40 }, (_, at) => `apr_${at}`);
+  const gone = ids.slice(0, 38).map((id) => ({ id, record: id === "apr_0" ? row({ id, state: "rejected", decision: { approved: false } }) : null }));
+  const named = [{ approvals: [row({ id: "apr_38" })], gone }, { approvals: [row({ id: "apr_39" })], gone: [] }];
+  const { ledger, asked, pauses, until } = ledgerOver({
+    approvals: () => json({ approvals: [], next_cursor: null }),
+    "approvals/events": () => stream(),
+    named: () => json(named.shift()),
+  });
+  ledger.want(ids);
+  ledger.update();
+  await until(() => pauses.length > 0);
+  assert.deepEqual(asked, ["approvals", "named", "named", "approvals/events"]);
+  assert.deepEqual(ids.map((id) => ledger.entry(id)?.gone), [...gone.map(() => true), false, false]);
+  assert.equal(ledger.entry("apr_0")?.record?.state, "rejected", "what is kept of it");
+});
+
+test("an older server is asked for each", async () => {
+  const { ledger, pauses, until } = ledgerOver({
+    approvals: () => json({ approvals: [], next_cursor: null }),
+    "approvals/events": () => stream(),
+    named: () => json({ approvals: [row({ id: "apr_9" })], next_cursor: null }), // it knows no ids
+    "approvals/apr_1": () => json(row({ state: "done", decision: { approved: true } })),
+    "approvals/apr_2": () => json({ error: { code: "gone", message: "Deleted." } }, 410),
+  });
+  ledger.want(["apr_1", "apr_2"]);
+  ledger.update();
+  await until(() => pauses.length > 0);
+  assert.equal(ledger.entry("apr_1")?.record?.state, "done");
+  assert.equal(ledger.entry("apr_2")?.gone, true);
 });
 
 test("it tries again later each time, and at once when it is asked to", async () => {
@@ -82,15 +114,17 @@ test("a click is sent once; what doesn't arrive can be sent again", async () => 
   const answers = {
     approvals: () => json({ approvals: [row()], next_cursor: null }),
     "approvals/events": () => new Promise((/** @type {(_: Response) => void} */ _) => {}),
-    "approvals/apr_1": async () => (posts++ === 0 ? Promise.reject(new TypeError("cut")) : json(row())),
+    "approvals/apr_1": () => Promise.reject(new TypeError(`cut ${++posts}`)),
+    named: () => json({ approvals: [row()], gone: [] }),
   };
-  const { ledger, until } = ledgerOver(answers);
+  const { ledger, asked, until } = ledgerOver(answers);
   ledger.update();
   await until(() => ledger.entry("apr_1") !== null);
   const [first, second] = [ledger.decide("apr_1", { approved: true }), ledger.decide("apr_1", { approved: true })];
   assert.deepEqual(await Promise.all([first, second]), [null, null]);
   const entry = ledger.entry("apr_1");
-  assert.equal(posts, 2, "the answer, and a look whether it arrived");
+  assert.equal(posts, 1);
+  assert.equal(asked.at(-1), "named", "it is looked whether it arrived");
   assert.equal(entry?.problem?.kind, "away");
   assert.ok(entry && isWaiting(entry));
 });
@@ -99,7 +133,8 @@ test("the first of several yeses leaves the card open", async () => {
   const answers = {
     approvals: () => json({ approvals: [row({ needs: 2, approvals: [] })], next_cursor: null }),
     "approvals/events": () => new Promise((/** @type {(_: Response) => void} */ _) => {}),
-    "approvals/apr_1": () => json(row({ needs: 2, approvals: [{ by: "me" }] })),
+    "approvals/apr_1": () => json({ id: "apr_1", state: "pending" }),
+    named: () => json({ approvals: [row({ needs: 2, approvals: [{ by: "me" }] })], gone: [] }),
   };
   const { ledger, until } = ledgerOver(answers);
   ledger.update();

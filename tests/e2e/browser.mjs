@@ -125,15 +125,12 @@ export async function addPage(context, url) {
   return page;
 }
 
-/** A call that was told of, and is gone by the time it is looked up: an earlier scenario's, whose chat was cleared away. Chromium reports each 404. */
-const IS_GONE = /status of 404 .*\/approvals\/apr_\w+\?view=card$/;
-
 function watch(page) {
   const seen = [];
   const allowed = [];
   page.on("console", (message) => {
     const problem = `console: ${message.text()} ${message.location()?.url ?? ""}`;
-    if (message.type() === "error" && !IS_GONE.test(problem)) seen.push(problem);
+    if (message.type() === "error") seen.push(problem);
   });
   page.on("pageerror", (error) => seen.push(`unhandled: ${error.stack ?? error}`));
   page.on("requestfailed", (request) => {

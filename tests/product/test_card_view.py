@@ -91,6 +91,28 @@ async def test_a_page_is_as_large_as_any_other(store: str, monkeypatch: pytest.M
         assert (await p.get("/approvals?view=some"))["status_code"] == 422
 
 
+async def test_calls_that_a_page_names_are_one_answer(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with product(Shop().tools, [{"output": [refund()], "repeat": True}], store=store, settings=TWO) as p:
+        mine, deleted = p.chat(headers=ALICE), p.chat(headers=ALICE)
+        for chat in (mine, deleted, p.chat(headers=BOB)):
+            await chat.say("refund A1")
+        cards = {one["thread_id"]: one for one in (await p.get("/approvals?view=card", ALICE))["approvals"]}
+        first, second = cards[mine.thread_id], cards[deleted.thread_id]
+        (his,) = (await p.get("/approvals", BOB))["approvals"]
+        await p.decide(second["id"], {"approved": True}, ALICE)
+        await p.client.delete(f"{p.url}/threads/{deleted.thread_id}", headers=ALICE)
+        named = "&id=".join([second["id"], his["id"], "", "x" * 300, first["id"], first["id"]])
+        said = await p.get(f"/approvals?view=card&id={named}", ALICE)
+        assert said["approvals"] == [first]
+        gone = {one["id"]: one["record"] for one in said["gone"]}
+        assert gone.pop(second["id"])["state"] == "done", "what is kept of it"
+        assert gone == {his["id"]: None, "": None, "x" * 300: None}
+        monkeypatch.setattr(cursor, "PAGE_BYTES", 1)
+        assert (await p.get(f"/approvals?id={first['id']}", ALICE))["approvals"], "one is always told"
+        many = "&id=".join(map(str, range(101)))
+        assert (await p.get(f"/approvals?id={many}", ALICE))["status_code"] == 422
+
+
 async def test_a_call_whose_tool_is_not_here_has_no_schema(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'gate.db'}"
     async with product(Shop().tools, script(refund()), store=store) as p:

@@ -47,27 +47,19 @@ class ApprovalRoutes:
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
         is_cards = _is_cards(query)
         await self._engine.start()
+        records = load("inbox.records")
+        if "id" in query:
+            return cast(Response, await records.read_records(self, self._engine, request, principal, is_cards))
         list_approvals = partial(self._list_approvals, request, principal, cursor=cursor, which=which)
         page = await list_approvals(limit=limit)
         if is_cards:
-            approvals = await self._cards(request, principal, page.approvals)
+            approvals = await self.cards(request, principal, page.approvals)
             if (number := number_fitting(approvals)) < len(approvals):
                 page, approvals = await list_approvals(limit=number), approvals[:number]
         else:
             approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
-        approvals = await self._with_freezes(page.approvals, approvals)
+        approvals = await records.with_freezes(self._engine.store, page.approvals, approvals)
         return await compressed(request, json_response({"approvals": approvals, "next_cursor": page.next_cursor}))
-
-    async def _with_freezes(self, approvals: list[Approval], views: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the views, with ``frozen`` in those of calls that wait and that nobody can let go now."""
-        read = getattr(self._engine.store, "freezes", None)
-        if read is None or not any(approval.is_pending for approval in approvals):
-            return views
-        freezes = await read()
-        words = [
-            [one.words for one in freezes if approval.is_pending and one.is_about(approval)] for approval in approvals
-        ]
-        return [view | {"frozen": said[0]} if said else view for view, said in zip(views, words, strict=True)]
 
     async def _list_approvals(
         self, request: Request, principal: str, *, limit: int, cursor: str | None, which: Which
@@ -90,7 +82,8 @@ class ApprovalRoutes:
         )
         return ApprovalPage([*own.approvals, *more], after)
 
-    async def _cards(self, request: Request, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
+    async def cards(self, request: Request, principal: str, approvals: list[Approval]) -> list[dict[str, Any]]:
+        """Returns what cards show of ``approvals``: this principal's, or such as they may decide."""
         store, agents = self._engine.store, self._engine.members
         views = await card_views(store, agents, approvals, principal)
         return await with_people(views, approvals, store, agents, caller_of(request))
@@ -102,15 +95,21 @@ class ApprovalRoutes:
         approval_id: str = request.path_params["id"]
         check_id(approval_id, "id")
         await self._engine.start()
-        approval = await self._engine.store.approval(principal, approval_id)
-        if approval is None and (by := caller_of(request)) is not None:
-            find = load("people.approvers").find
-            approval = await find(self._engine.store, self._engine.members, by, approval_id)
+        approval = await self.find(request, principal, approval_id)
         if approval is None:
             return await self._what_is_left(principal, approval_id)
         whole = approval_view(approval, self._engine.members)
-        view = (await self._cards(request, principal, [approval]))[0] if is_card else whole
-        return json_response((await self._with_freezes([approval], [view]))[0])
+        view = (await self.cards(request, principal, [approval]))[0] if is_card else whole
+        views = await load("inbox.records").with_freezes(self._engine.store, [approval], [view])
+        return json_response(views[0])
+
+    async def find(self, request: Request, principal: str, approval_id: str) -> Approval | None:
+        """Returns a call of this principal's, or one of somebody else's that they may decide; None if there is none."""
+        store = self._engine.store
+        approval = await store.approval(principal, approval_id)
+        if approval is None and (by := caller_of(request)) is not None:
+            approval = await load("people.approvers").find(store, self._engine.members, by, approval_id)
+        return approval
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:
         """410 with what is kept of a call whose thread was deleted. Raises `NotFound` where nothing is."""

@@ -16,12 +16,12 @@ const LOOKS = {
       --agui-gate-surface: #060a06; --agui-gate-page: #000; --agui-gate-sunken: #0d1a0d; --agui-gate-line: #1f3d1f; --agui-gate-line-strong: #2f6b2f; --agui-gate-text: #c8f7c5; --agui-gate-quiet: #7fae7c;
       --agui-gate-accent: #39d353; --agui-gate-accent-strong: #7ee787; --agui-gate-on-accent: #031203; --agui-gate-wait: #e3b341; --agui-gate-wait-soft: #0d1a0d; --agui-gate-wait-line: #2f6b2f; }
     ::part(header) { padding-block: 4px; } ::part(arguments), ::part(actions) { padding-block: 5px; } ::part(arguments) { row-gap: 0; }
-    ::part(title) { font-size: 1em; text-transform: uppercase; letter-spacing: 0.08em; } ::part(expiry) { border-radius: 0; } ::part(button) { min-height: 26px; padding-inline: 8px; }`,
+    ::part(title), ::part(card-title) { font-size: 1em; text-transform: uppercase; letter-spacing: 0.08em; } ::part(expiry) { border-radius: 0; } ::part(button) { min-height: 26px; padding-inline: 8px; }`,
   friendly: `:root { color-scheme: light; background: #eef4ff; }
     agui-confirm-card, agui-inbox { --agui-gate-font: ui-rounded, "Nunito", "Varela Round", system-ui, sans-serif; --agui-gate-font-size: 18px; --agui-gate-radius: 32px; --agui-gate-control-radius: 99px; --agui-gate-shadow: 0 10px 30px rgb(37 99 235 / 18%);
       --agui-gate-accent: #2563eb; --agui-gate-accent-strong: #1d4ed8; --agui-gate-text: #14213d; --agui-gate-quiet: #52607a; --agui-gate-line: #d5e0f5; --agui-gate-line-strong: #b9cbee; --agui-gate-page: #f7faff; --agui-gate-sunken: #e4edff;
       --agui-gate-wait: #9d3c66; --agui-gate-wait-soft: #ffe9f1; --agui-gate-wait-line: #ffc9dc; }
-    ::part(header) { padding-block: 22px 16px; } ::part(title) { font-size: 1.3em; } ::part(arguments) { row-gap: 12px; } ::part(actions) { padding-block: 20px 24px; }
+    ::part(header) { padding-block: 22px 16px; } ::part(title), ::part(card-title) { font-size: 1.3em; } ::part(arguments) { row-gap: 12px; } ::part(actions) { padding-block: 20px 24px; }
     ::part(button) { min-height: 52px; padding-inline: 12px; }`,
 };
 

@@ -172,7 +172,7 @@ test("a call is handed to a colleague; who may not be is told in the dialog", as
   const asked = await ask("refund D1 20");
   const page = await open("ben");
   await line(page, asked).click();
-  await item(page, asked).getByRole("button", { name: "Hand to a colleague …" }).click();
+  await page.locator(`agui-inbox > [slot="${asked.id}"]`).getByRole("button", { name: "Hand to a colleague …" }).click();
   const dialog = page.getByRole("dialog", { name: "Hand this to a colleague?" });
   await dialog.getByText(/for order D1\?/).waitFor();
   await page.keyboard.type("ada");

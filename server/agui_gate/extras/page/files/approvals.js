@@ -5,7 +5,7 @@
 
 import { decidedPage, deputiesPage, doneBy, emergenciesPage, grantsPage, revokeGrant, whoAmI } from "./api.js";
 import { at, say, words } from "./approvalwords.js";
-import { actionsOf, addActions, emergencyRow, handOn, whatOf } from "./colleagues.js";
+import { actionsOf, emergencyRow, handOn, whatOf } from "./colleagues.js";
 import { defineAguiGate } from "./components/agui-gate.js";
 import { isWaiting } from "./components/core/ledger.js";
 import { reveal } from "./components/core/reveal.js";
@@ -47,7 +47,6 @@ const filters = { tool: "", agent: "", asker: "", whose: "" };
 const lists = createLists(KINDS, draw);
 let waits = { count: 0, more: false };
 let told = "";
-let drawActions = () => {};
 let me = null; // who uses the page, as the server knows them; null: not known yet
 let looking = null; // the timer of the next look for emergencies
 
@@ -90,11 +89,14 @@ function draw() {
     </header>
     <main class="desk" id="main">
       <agui-gate base="./" send look="10" .getToken=${readToken} @agui-problem=${problem} @agui-count=${counted} @agui-decided=${decided} @agui-pick=${draw}>
-        ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()}><div slot="after" class="card-actions">${actionsOf(gate()?.ledger?.entry(linked()), changed)}</div></agui-confirm-card></section>` : nothing}
+        ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()}>${actionsFor(linked(), "after")}</agui-confirm-card></section>` : nothing}
         <section ?hidden=${current !== "waiting"}>
           ${givenTo(me, entries())}
           ${choices()}
-          <agui-inbox picks chats @agui-open-chat=${({ detail }) => (location.href = `./#t=${encodeURIComponent(detail.thread)}`)}><h2 slot="title">${words.waiting}${waits.count > 0 ? ` (${count})` : ""}</h2></agui-inbox>
+          <agui-inbox picks chats @agui-toggle=${draw} @agui-open-chat=${({ detail }) => (location.href = `./#t=${encodeURIComponent(detail.thread)}`)}>
+            <h2 slot="title">${words.waiting}${waits.count > 0 ? ` (${count})` : ""}</h2>
+            ${[...(inbox()?.opened ?? [])].map((id) => actionsFor(id, id))}
+          </agui-inbox>
           ${several()}
         </section>
       </agui-gate>
@@ -103,8 +105,10 @@ function draw() {
         ${current === "decided" && isOpen(me, "GET /audit") ? html`<h2>${words.othersDecided}</h2>${lists.view("others")}` : nothing}</section>`}
       <p class="desk-told" role="status">${told}</p>
     </main>`, element("#page"));
-  drawActions();
 }
+
+/** What else may be done with a call, in a slot of its card. */
+const actionsFor = (id, slot) => html`<div slot=${slot} class="card-actions">${actionsOf(gate()?.ledger?.entry(id), changed)}</div>`;
 
 /** A choice for what the calls differ in. */
 function choices() {
@@ -253,7 +257,6 @@ setUpDesk(words, () => {
 });
 draw();
 gate().updateComplete.then(() => {
-  drawActions = addActions(inbox(), gate().ledger, changed);
   gate().ledger.subscribe(draw);
 });
 load();

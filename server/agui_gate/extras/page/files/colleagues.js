@@ -8,7 +8,7 @@ import { peopleOf, peopleText } from "./components/core/people.js";
 import { reveal } from "./components/core/reveal.js";
 import { stringsFor } from "./components/core/strings.js";
 import { humanize, summary } from "./components/core/values.js";
-import { html, nothing, render } from "./components/vendor/lit.js";
+import { html, nothing } from "./components/vendor/lit.js";
 import { lang } from "./desk.js";
 import { h } from "./dom.js";
 import { askAndSend, field, valueOf } from "./forms.js";
@@ -29,20 +29,6 @@ export function actionsOf(entry, then) {
     mayBreakGlass(record) && !record.frozen ? html`<button class="button plain small danger" type="button" @click=${() => breakGlass(record, true, then)}>${words.breakGlass}</button>` : nothing,
     mayBreakGlass(record) ? html`<button class="button plain small danger" type="button" @click=${() => breakGlass(record, false, then)}>${words.breakNo}</button>` : nothing,
   ];
-}
-
-/** Put these buttons into each card that the inbox has open, now and whenever one opens. Returns what draws them anew. */
-export function addActions(inbox, ledger, then) {
-  const drawAll = () => {
-    for (const card of inbox.renderRoot?.querySelectorAll("agui-confirm-card") ?? []) {
-      if (!card.firstElementChild) card.append(h("div", { slot: "after" }));
-      const place = card.firstElementChild;
-      render(actionsOf(ledger.entry(card.dataset.id), then), place);
-      place.className = place.firstElementChild ? "card-actions" : ""; // which has room around it
-    }
-  };
-  void inbox.updateComplete.then(() => new MutationObserver(drawAll).observe(inbox.renderRoot, { childList: true, subtree: true }));
-  return drawAll;
 }
 
 /** Ask to whom, and hand it there. */
