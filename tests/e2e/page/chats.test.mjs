@@ -41,6 +41,15 @@ test("a chat that begins is listed at once, under the title it has", async () =>
   assert.deepEqual(list.last().threads.map(({ title }) => title), ["a", "Hello"]);
 });
 
+test("whose roles open no chats hears of it, and what waits for their decision is listed", async () => {
+  const forbidden = Object.assign(new Error("Your roles don't allow this request."), { code: "forbidden" });
+  const [told, seen] = [[], []];
+  const api = { listThreads: () => Promise.reject(forbidden), listApprovals: async () => ({ approvals: [{ id: "1", thread_id: "a" }], more: false }) };
+  const chats = createChats({ api, news: { marks: () => ({}) }, current: () => null, onChange: ({ approvals }) => seen.push(approvals.length), onRemoved() {}, onForbidden: (error) => told.push(error) });
+  await chats.refresh();
+  assert.deepEqual([told, seen], [[forbidden], [1]]);
+});
+
 test("where the list can't be had, it stays as it was", async () => {
   const list = listed({ first: { threads: [thread("a")], next_cursor: null } }, [{ id: "1", thread_id: "a" }]);
   await list.chats.refresh();

@@ -93,6 +93,10 @@ const chats = createChats({
     drawHeader(session.state);
     lists.update();
   },
+  onForbidden(error) {
+    renderProblem(element("welcome"), error, { again: start, askToken });
+    composer.setReady(false);
+  },
   onRemoved: (id) => {
     if (id === threadInAddress()) go(null);
   },

@@ -83,7 +83,8 @@ function draw() {
       <h1>${words.inbox}</h1>
       <nav aria-label=${words.inbox}>${TABS.filter(isShown).map((name) => html`<a href="#${name}" aria-current=${name === current ? "page" : nothing}>${words[name]}${name === "waiting" && waits.count > 0 ? ` (${count})` : ""}</a>`)}</nav>
       <span class="spacer"></span>
-      <a class="ghost" href="./">${words.chat}</a>
+      ${isOpen(me, "GET /threads") ? html`<a class="ghost" href="./">${words.chat}</a>` : nothing}
+      <a class="ghost" href="audit">${words.trail}</a>
       <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
       <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
     </header>
@@ -93,7 +94,7 @@ function draw() {
         <section ?hidden=${current !== "waiting"}>
           ${givenTo(me, entries())}
           ${choices()}
-          <agui-inbox picks chats @agui-toggle=${draw} @agui-open-chat=${({ detail }) => (location.href = `./#t=${encodeURIComponent(detail.thread)}`)}>
+          <agui-inbox picks ?chats=${isOpen(me, "GET /threads")} @agui-toggle=${draw} @agui-open-chat=${({ detail }) => (location.href = `./#t=${encodeURIComponent(detail.thread)}`)}>
             <h2 slot="title">${words.waiting}${waits.count > 0 ? ` (${count})` : ""}</h2>
             ${[...(inbox()?.opened ?? [])].map((id) => actionsFor(id, id))}
           </agui-inbox>

@@ -5,7 +5,7 @@ import { fill, stringsFor } from "./components/core/strings.js";
 import { lang } from "./desk.js";
 
 const ENGLISH = {
-  inbox: "Inbox", waiting: "Waiting", decided: "Decided", grants: "Grants", chat: "Chats", keys: "Keys", theme: "Light or dark",
+  inbox: "Inbox", waiting: "Waiting", decided: "Decided", grants: "Grants", chat: "Chats", trail: "Audit trail", keys: "Keys", theme: "Light or dark",
   linked: "From the link", close: "Close", tool: "Tool", agent: "Agent", asker: "Asked by", whose: "Whose", all: "All",
   mine: "Mine", others: "For my roles", noFilter: "Show all",
   pickAll: "Choose all", pickNone: "Choose none", chosen: "{count} chosen", approveAll: "Approve {count} …", rejectAll: "Reject {count} …",
@@ -28,7 +28,7 @@ const ENGLISH = {
 };
 
 const GERMAN = {
-  inbox: "Eingang", waiting: "Wartet", decided: "Entschieden", grants: "Dauerfreigaben", chat: "Chats", keys: "Tasten", theme: "Hell oder dunkel",
+  inbox: "Eingang", waiting: "Wartet", decided: "Entschieden", grants: "Dauerfreigaben", chat: "Chats", trail: "Protokoll", keys: "Tasten", theme: "Hell oder dunkel",
   linked: "Aus dem Link", close: "Schließen", tool: "Werkzeug", agent: "Agent", asker: "Gefragt von", whose: "Wessen", all: "Alle",
   mine: "Meine", others: "Für meine Rollen", noFilter: "Alle zeigen",
   pickAll: "Alle auswählen", pickNone: "Keine auswählen", chosen: "{count} ausgewählt", approveAll: "{count} freigeben …", rejectAll: "{count} ablehnen …",

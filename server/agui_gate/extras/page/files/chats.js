@@ -7,10 +7,10 @@ const MAX_TITLE = 200; // characters, as the server has it
 
 /**
  * `onChange({threads, marks, approvals, moreApprovals, more})` is called with what is known; `onRemoved(id)` when a chat
- * is gone. `news` (unread.js) knows where somebody is at work; `current()` is the id of the chat that the person looks at.
+ * is gone, `onForbidden(error)` where the person's roles open no chats. `news` (unread.js) knows where somebody is at work; `current()` is the id of the chat that the person looks at.
  * `announce(text)` tells those who listen.
  */
-export function createChats({ api, news, current, onChange, onRemoved, announce = () => {} }) {
+export function createChats({ api, news, current, onChange, onRemoved, onForbidden = () => {}, announce = () => {} }) {
   let threads = [];
   let waiting = { approvals: [], more: false };
   let more = false;
@@ -24,7 +24,8 @@ export function createChats({ api, news, current, onChange, onRemoved, announce 
   async function refresh() {
     latest += 1;
     const look = latest;
-    const [listed, open] = await Promise.all([readPages(), api.listApprovals()].map((asked) => asked.catch(() => null)));
+    const missed = (error) => (error.code === "forbidden" && onForbidden(error), null);
+    const [listed, open] = await Promise.all([readPages().catch(missed), api.listApprovals().catch(() => null)]);
     if (look !== latest) return true;
     if (open) waiting = open;
     if (listed) ({ threads, more } = listed);

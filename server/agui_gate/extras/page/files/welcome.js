@@ -21,6 +21,7 @@ export function renderWelcome(node, agent, choose) {
 /** Nothing can be said yet: why, and the button that helps. `askToken()` asks, and returns what is said about it. */
 export function renderProblem(node, { code, message }, { again, askToken }) {
   if (code === "unauthorized") return draw(node, { title: "This server requires a token", text: askToken(), label: "Enter token", act: askToken });
+  if (code === "forbidden") return draw(node, { title: message, text: "What waits for your decision is in the inbox.", label: "Open the inbox", act: () => location.assign("inbox") });
   const title = code === "network" ? "The server can't be reached" : message;
   draw(node, { title, text: "Is it still running? Check the connection, then try again.", label: "Try again", act: again });
 }
