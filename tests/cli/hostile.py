@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Any
 
 Answer = Callable[[str], Iterable[bytes]]
@@ -76,9 +77,11 @@ def _serve(listener: socket.socket, answer: Answer, over: threading.Event) -> No
 
 
 def _request(connection: socket.socket) -> str:
-    """The first line of a request that was read to its end."""
+    """The first line of a request that was read to its end. Raises `ConnectionError` if none came."""
     with connection.makefile("rb") as taken:
-        lines = [line.decode("ascii", "replace") for line in iter(taken.readline, b"\r\n")]
+        lines = [line.decode("ascii", "replace") for line in takewhile(lambda line: line != b"\r\n", taken)]
+        if not lines:
+            raise ConnectionError("The connection was closed before anything was asked.")
         lengths = [line.partition(":")[2] for line in lines if line.lower().startswith("content-length:")]
         taken.read(int(lengths[0]) if lengths else 0)
     return lines[0]

@@ -5,8 +5,10 @@ import itertools
 import json
 import random
 import re
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -270,3 +272,11 @@ def test_whatever_is_answered_is_an_end_and_a_line_of_text(cli: Cli, start: int)
         assert result.exit_code in (0, 1, 2), seed
         assert "unexpected" not in result.stderr, (seed, result.stderr)
         assert all(line.isprintable() for line in result.output.splitlines()), seed
+
+
+def test_the_server_of_these_tests_outlives_who_asks_nothing() -> None:
+    with answering(always(reply(b"{}"))) as url:
+        _, _, port = url.rpartition(":")
+        socket.create_connection(("127.0.0.1", int(port))).close()
+        with urlopen(url, timeout=20) as answer:
+            assert answer.read() == b"{}"

@@ -1,14 +1,20 @@
 """A call is handed to a colleague: they are told and shown as waited for, and have no right by that."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agui_gate import Principal
+from agui_gate.core.approvals import Approval
+from agui_gate.core.principals import Caller
+from agui_gate.errors import InvalidRequest
+from agui_gate.extras.people.hand_to import hand_to
 from agui_gate.stores.capabilities import FullStore
 from tests.people.desk import Desk
 from tests.people.test_gates import told
 from tests.product.inprocess import Answer
+from tests.stores.support import gated
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +58,23 @@ async def test_the_trail_says_which_way() -> None:
             assert (await desk.post("ben", path, body)).status == status
         (event,) = [event for event in await desk.trail() if event.kind == "handed_to"]
         assert (event.by, event.way) == ("ben", "shell")
+
+
+async def test_who_waits_here_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Desk(PEOPLE, approvers="finance").open() as desk:
+        approval_id, heard = await desk.ask("ada"), list[tuple[str, ...]]()
+        monkeypatch.setattr(desk.app.state.engine, "written", lambda *about: heard.append(about))
+        assert (await hand(desk, "ben", approval_id, "cat")).status == 200
+        assert heard == [("acme\x1fada", "t", "approvals")]
+
+
+async def test_a_store_that_tells_nobody_hands_nothing_on() -> None:
+    async def approval(owner: str, approval_id: str) -> Approval:
+        return gated(approval_id)
+
+    engine: Any = SimpleNamespace(store=SimpleNamespace(approval=approval), members={})
+    with pytest.raises(InvalidRequest, match="can't hand calls"):
+        await hand_to(engine, "alice", "a1", Caller(Principal("alice")), "bob")
 
 
 async def test_it_gives_no_right() -> None:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
+from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from time import monotonic
@@ -29,7 +30,9 @@ MOST = 50
 PARTS = 6
 """It gets this part at most of what would be its share of all that are left, so that all processes end together."""
 END_SECONDS = 60.0
-"""How long processes may take to tear down what their tests have set up, once they are told to stop."""
+"""How long processes may take to tear down what their tests have set up, once they have run the last one or are told to
+stop. A thread of a test that never ends fails the session so.
+"""
 
 FORKED = pytest.StashKey[bool]()
 END = object()
@@ -77,7 +80,11 @@ class Processes:
             for _ in range(min(self._most, len(self._left))):
                 self._begin(session)
             while self._running:
-                for pipe in wait(list(self._running)):
+                ends_by = min(process.ends_by for process in self._running.values())
+                heard = wait(list(self._running), None if ends_by == inf else max(0.0, ends_by - monotonic()))
+                if not heard:
+                    _fail(session, f"a process of the tests did not end {END_SECONDS:g} seconds after its last one")
+                for pipe in heard:
                     self._hear(session, self._running[pipe])  # type: ignore[index]
                     if session.shouldfail:
                         raise session.Failed(session.shouldfail)
@@ -99,6 +106,7 @@ class Processes:
                 share = self._left.popleft() if self._left else []
                 process.pipe.send(share)
                 process.given.extend(share)
+                process.is_last = not share
         except (EOFError, OSError):
             reports = END
         if reports is END:
@@ -111,13 +119,15 @@ class Processes:
         for data in reports:
             report = hook.pytest_report_from_serializable(config=session.config, data=data)
             item.ihook.pytest_runtest_logreport(report=report)
+        if process.is_last and not process.given:
+            process.ends_by = monotonic() + END_SECONDS
 
     def _has_ended(self, session: pytest.Session, process: "_Process") -> None:
         del self._running[process.pipe]
         code = process.wait()
         if not process.given:
             if code:
-                raise session.Failed(f"a process of the tests ended with exit code {code} outside of a test")
+                _fail(session, f"a process of the tests ended with exit code {code} outside of a test")
             return
         item = session.items[process.given.popleft()]
         told = f"The process of this test ended in it, with exit code {code}."
@@ -137,9 +147,16 @@ class Processes:
             pipe, process = self._running.popitem()
             with suppress(EOFError, OSError):
                 while pipe.poll(max(0.0, deadline - monotonic())):
-                    pipe.recv()
+                    if pipe.recv() is None:  # it was forked so late that it has not heard the signal
+                        pipe.send([])
                 os.kill(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _fail(session: pytest.Session, why: str) -> NoReturn:
+    """End the session, and say why: what is raised alone is not printed."""
+    session.shouldfail = why
+    raise session.Failed(why)
 
 
 class _Process:
@@ -149,6 +166,8 @@ class _Process:
         self.pipe, theirs = Pipe()
         self.given: deque[int] = deque()
         """The tests that it has got and not reported, by their places in the session."""
+        self.is_last, self.ends_by = False, inf
+        """Whether it gets no more tests, and when it has to have ended."""
         sys.stdout.flush()
         self.pid = os.fork()
         if not self.pid:

@@ -39,13 +39,24 @@ def test_one(n, mine):
 """
 
 
-def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the cases in two processes."""
-    (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "test_cases.py").write_text(CASES)
+HANGS = """
+import threading
+
+def test_one():
+    threading.Thread(target=threading.Event().wait).start()
+
+def test_two():
+    pass
+"""
+
+
+def run(folder: Path, *options: str, cases: str = CASES, more: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the cases in two processes. ``more``: of their `conftest.py`."""
+    (folder / "conftest.py").write_text(CONFTEST + more)
+    (folder / "test_cases.py").write_text(cases)
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-n2", *options, "."]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "200"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -77,3 +88,9 @@ def test_it_stops_when_it_is_told_to(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "stopping after 1 failures" in done.stdout
     assert "1 failed" in done.stdout
+
+
+def test_a_thread_of_a_test_that_never_ends_ends_the_session(tmp_path: Path) -> None:
+    done = run(tmp_path, cases=HANGS, more="processes.END_SECONDS = 0.5\n")
+    assert done.returncode == 1, done.stderr
+    assert "a process of the tests did not end 0.5 seconds after its last one" in done.stdout
