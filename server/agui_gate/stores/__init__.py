@@ -80,7 +80,7 @@ async def schema_of(url: str) -> int:
     `ConfigurationError`.
     """
     if (path := sqlite_path(url)) is not None:
-        from agui_gate.stores.sqlite.database import schema_of as of_file
+        from agui_gate.stores.sqlite.refusals import schema_of as of_file
 
         return of_file(path)
     if url.startswith("postgres"):

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
 from types import TracebackType
@@ -163,24 +163,13 @@ def open_database(path: str) -> Database:
         _prepare(database, path)
     except sqlite3.Error as error:
         connection.close()
-        raise ConfigurationError(_refusal(path, error)) from error
+        from agui_gate.stores.sqlite.refusals import refusal
+
+        raise ConfigurationError(refusal(path, error)) from error
     except BaseException:
         connection.close()
         raise
     return database
-
-
-def schema_of(path: str) -> int:
-    """Returns the version of the file's schema; 0 if there is none yet. Raises `ConfigurationError`, also for a newer
-    one.
-    """
-    if not os.path.exists(path):
-        return 0
-    with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
-        try:
-            return _version(Database(connection), path)
-        except sqlite3.Error as error:
-            raise ConfigurationError(_refusal(path, error)) from error
 
 
 @contextmanager
@@ -211,7 +200,7 @@ def _create(path: str) -> None:
 
 
 def _prepare(database: Database, path: str) -> None:
-    version = _version(database, path)
+    version = version_of(database, path)
     if not _use_wal(database):
         raise ConfigurationError(
             f"The database {path} must be on a local file system (SQLite's WAL doesn't work there)."
@@ -243,15 +232,15 @@ def migrate(database: Database, path: str) -> None:
     """Applies the missing migrations in one transaction; of two processes that start at once, one does it."""
     with database.transaction(durable=True):
         migrations = _migrations()
-        for script in migrations[_version(database, path) :]:
+        for script in migrations[version_of(database, path) :]:
             for statement in _statements(script):
                 database.execute(statement)
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.execute(f"PRAGMA user_version = {len(migrations)}")
 
 
-def _version(database: Database, path: str) -> int:
-    """Returns the schema's version. Raises `ConfigurationError` if it isn't ours to touch."""
+def version_of(database: Database, path: str) -> int:
+    """Returns the version of the file's schema. Raises `ConfigurationError` if it isn't ours to touch."""
     # One statement, so one state of the file: another process may be making the tables right now.
     version: int
     version, application, tables = database.execute(
@@ -285,14 +274,3 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _refusal(path: str, error: sqlite3.Error) -> str:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
-        return f"The file {path} is not a SQLite database or is damaged; restore a backup or choose another file."
-    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
-        return f"The database {path} can't be written; check the rights of the file and its directory."
-    if code == sqlite3.SQLITE_BUSY:
-        return f"The database {path} is locked by another process; stop that one first."
-    return f"The database {path} can't be used ({error})."

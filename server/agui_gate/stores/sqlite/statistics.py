@@ -18,19 +18,9 @@ FEW = 1_000
 """Entries of an index of what waits, runs or is at work."""
 _PARTS = {"approvals_decided": ROWS, "threads_by_alias": ROWS}
 """Indexes of a part of a table that is most of it."""
-_SAME = {
-    "tenant": ROWS,
-    "archived": ROWS,
-    "agent": ROWS,
-    "state": ROWS,
-    "principal": 1_000,
-    "thread_id": 10,
-    "thread": 10,
-    "expires_at": 10,
-    "deleted_at": 10,
-    "at": 10,
-    "updated_at": 2,
-}
+_SAME = {"principal": 1_000, "updated_at": 2}
+_SAME |= dict.fromkeys(("tenant", "archived", "agent", "state"), ROWS)
+_SAME |= dict.fromkeys(("thread_id", "thread", "expires_at", "deleted_at", "at"), 10)
 """Rows that have the same value there, and in the columns before it, at most; of another column, one."""
 
 _INDEXES = """

@@ -9,7 +9,6 @@ of its leases.
 import asyncio
 import os
 import sqlite3
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -150,14 +149,13 @@ class SQLiteStore(SQLStore):
     # --- the driver
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        return await self._submit(*self._as_job(kind, operation))
+        job = partial(self._job, kind, operation) if kind == "read" else _Change(kind, operation)
+        result: T = await self._submit(job)
+        return result
 
     def _later(self, operation: Operation[None]) -> None:
         if self._worker is not None:
-            self._submit(*self._as_job("write", operation)).add_done_callback(_forget)
-
-    def _as_job(self, kind: Kind, operation: Operation[T]) -> "tuple[Callable[[Database], T], _Change | None]":
-        return partial(self._job, kind, operation), None if kind == "read" else _Change(kind, operation)
+            self._submit(_Change("write", operation)).add_done_callback(_forget)
 
     @property
     def _holder(self) -> str:
@@ -207,10 +205,10 @@ class SQLiteStore(SQLStore):
             if self._file is not None:
                 self._file.close()
 
-    def _submit(self, job: Callable[[Database], T], change: _Change | None = None) -> asyncio.Future[T]:
+    def _submit(self, job: Callable[[Database], T] | _Change) -> asyncio.Future[T]:
         if self._worker is None:
             raise Unavailable("The store is closed.")
-        return self._worker.submit(partial(self._attempt, job), change)
+        return self._worker.submit(job if isinstance(job, _Change) else partial(self._attempt, job))
 
     def _attempt(self, job: Callable[[Database], T]) -> T:
         if self._db is None:
@@ -225,19 +223,18 @@ class SQLiteStore(SQLStore):
             self._file.require()
 
     def _job(self, kind: Kind, operation: Operation[T], db: Database) -> T:
+        result: T = self._jobs(kind, [operation], db)[0]
+        return result
+
+    def _jobs(self, kind: Kind, operations: Sequence[Operation[Any]], db: Database) -> list[Any]:
         if kind == "durable":
             self._require_file()
         with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
-            return self._perform(db, operation)
+            return [self._perform(db, operation) for operation in operations]
 
     def _together(self, changes: Sequence[_Change]) -> list[Any]:
-        """Makes several changes in one transaction. Raises what one of them does; then none is made."""
-        db, kind = self._db, changes[0].kind
-        assert db is not None  # they are queued while it is open
-        if kind == "durable":
-            self._require_file()
-        with db.transaction(durable=kind == "durable"):
-            return [self._perform(db, change.operation) for change in changes]
+        """Makes changes in one transaction. Raises what one of them does; then none is made."""
+        return self._attempt(partial(self._jobs, changes[0].kind, [change.operation for change in changes]))
 
     def _perform(self, db: Database, operation: Operation[T]) -> T:
         """Performs an operation within a transaction."""
@@ -249,7 +246,8 @@ class SQLiteStore(SQLStore):
         return await self._submit(job)
 
 
-_Item = tuple[Callable[[], Any], _Change | None, asyncio.Future[Any]]
+_Job = Callable[[], Any] | _Change
+_Item = tuple[_Job, asyncio.Future[Any]]
 _Outcome = tuple[asyncio.Future[Any], object, BaseException | None]
 
 
@@ -267,12 +265,10 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    def submit(self, job: Callable[[], T], change: _Change | None = None) -> asyncio.Future[T]:
-        """Queues ``job``, which makes this ``change``, if any. Cancelling the future does not stop the job: it runs,
-        and its result is dropped.
-        """
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._jobs.put((job, change, future))
+    def submit(self, job: _Job) -> asyncio.Future[Any]:
+        """Queues ``job``. Cancelling the future does not stop the job: it runs, and its result is dropped."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._jobs.put((job, future))
         return future
 
     def stop(self) -> None:
@@ -280,9 +276,8 @@ class Worker:
         self._jobs.put(None)
 
     def _work(self) -> None:
-        if sys.platform == "linux":  # to be woken is no reason to take the core from the loop, which has Python's lock
-            with suppress(OSError):
-                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        with suppress(AttributeError, OSError):  # to be woken is no reason to take the core from who has Python's lock
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         waiting = deque[_Item | None]()
         while True:
             if not waiting:
@@ -291,10 +286,10 @@ class Worker:
                 waiting.append(self._jobs.get())
             if (first := waiting.popleft()) is None:
                 return
-            group, loop = [first], first[2].get_loop()
-            while waiting and (item := waiting[0]) and _goes_with(first, item):
-                group.append(item)
-                waiting.popleft()
+            group: list[Any] = [first]
+            loop = first[1].get_loop()
+            while waiting and _goes_with(first, waiting[0]):
+                group.append(waiting.popleft())
             for outcomes in self._done(group):
                 with suppress(RuntimeError):  # its loop is closed: nobody waits any more
                     loop.call_soon_threadsafe(_resolve, outcomes)
@@ -305,29 +300,28 @@ class Worker:
         results: Sequence[Any] = ()
         if len(group) > 1:
             with suppress(BaseException):  # whose it is shows when each is done alone
-                results = self._together([change for _, change, _ in group if change is not None])
+                results = self._together([job for job, _ in group if isinstance(job, _Change)])
         if results:
-            yield [(future, result, None) for (_, _, future), result in zip(group, results, strict=True)]
-            return
-        for job, _, future in group:
-            yield [_outcome(job, future)]
+            yield [(future, result, None) for (_, future), result in zip(group, results, strict=True)]
+        else:
+            yield from ([self._outcome(*item)] for item in group)
+
+    def _outcome(self, job: _Job, future: asyncio.Future[Any]) -> _Outcome:
+        try:
+            return future, self._together([job])[0] if isinstance(job, _Change) else job(), None
+        except BaseException as raised:  # the caller's to handle, whatever it is
+            return future, None, raised
 
 
-def _goes_with(first: _Item, item: _Item) -> bool:
+def _goes_with(first: _Item, item: _Item | None) -> bool:
     """Returns whether two changes can be made in one transaction: one that doesn't wait for the disk is not to wait for
     it because of one behind it.
     """
-    (_, begun, future), (_, change, other) = first, item
-    if begun is None or change is None or future.get_loop() is not other.get_loop():
+    if item is None:
         return False
-    return begun.kind == "durable" or change.kind == begun.kind
-
-
-def _outcome(job: Callable[[], Any], future: asyncio.Future[Any]) -> _Outcome:
-    try:
-        return future, job(), None
-    except BaseException as raised:  # the caller's to handle, whatever it is
-        return future, None, raised
+    (begun, future), (change, other) = first, item
+    both = isinstance(begun, _Change) and isinstance(change, _Change) and change.kind in (begun.kind, "write")
+    return both and future.get_loop() is other.get_loop()
 
 
 def _resolve(outcomes: Sequence[_Outcome]) -> None:
