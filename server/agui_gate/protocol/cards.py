@@ -234,7 +234,8 @@ def _decision(approval: Approval) -> dict[str, Any] | None:
     made = approval.decision
     if made is None:
         return None
-    told: dict[str, Any] = {"approved": made.approved, "by": made.by, "at": _at(approval), "way": made.way}
+    at = None if approval.decided_at is None else iso(approval.decided_at)
+    told: dict[str, Any] = {"approved": made.approved, "by": made.by, "at": at, "way": made.way}
     told |= {"grant": made.grant} if made.grant else {}
     if made.absent or made.break_glass:
         from agui_gate.protocol.people import rights
@@ -261,10 +262,6 @@ def metadata(approval: Approval, parameters: dict[str, Any] | None = None) -> di
     if approval.opens_task:
         told["task"] = True
     return {METADATA: told}
-
-
-def _at(approval: Approval) -> str | None:
-    return None if approval.decided_at is None else iso(approval.decided_at)
 
 
 MAX_EARLIER = 10

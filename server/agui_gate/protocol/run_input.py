@@ -19,7 +19,6 @@ import msgspec
 from agui_gate.core.json_text import is_deeper
 from agui_gate.core.transcript import Content, Media, Text
 from agui_gate.errors import InvalidRequest, TooLarge
-from agui_gate.protocol.member_names import member
 
 MAX_DEPTH = 64
 MAX_ID = 256
@@ -223,7 +222,7 @@ def one_part(part: Any) -> Content:
     source = part.get("source") if kind in _MEDIA else None
     if not isinstance(source, dict):
         raise InvalidRequest(f"A content part has an unknown or incomplete type: {str(kind)[:40]!r}", well_formed=True)
-    where, value, mime = source.get("type"), source.get("value"), member(source, "mimeType", "mime_type")
+    where, value, mime = source.get("type"), source.get("value"), _mime_type(source)
     provider = source.get("provider") if where == "file" else None
     if where not in ("data", "url", "file") or not isinstance(value, str) or not isinstance(mime, str | None):
         raise InvalidRequest("A media part needs a source of type data, url or file with a value.", well_formed=True)
@@ -232,7 +231,7 @@ def one_part(part: Any) -> Content:
 
 def _binary(part: dict[str, Any]) -> Media:
     """Returns the legacy part of old clients, upgraded."""
-    mime = member(part, "mimeType", "mime_type")
+    mime = _mime_type(part)
     family = mime.split("/")[0] if isinstance(mime, str) else ""
     kind: Any = family if family in ("image", "audio", "video") else "document"
     for key, source in (("data", "data"), ("url", "url"), ("id", "file")):
@@ -240,6 +239,12 @@ def _binary(part: dict[str, Any]) -> Media:
             where: Any = source
             return Media(kind, where, part[key], mime)
     raise InvalidRequest("A binary part needs mimeType and one of data, url, id.", well_formed=True)
+
+
+def _mime_type(item: dict[str, Any]) -> Any:
+    from agui_gate.protocol.member_names import member  # which texts have no use for
+
+    return member(item, "mimeType", "mime_type")
 
 
 def _more(**members: Any) -> str | None:
