@@ -360,7 +360,7 @@ test("the example of Next.js: rendered by its server, taken over in the browser"
 for (const hitl of ["interrupt", "card"])
   test(`the example copilotkit.jsx: the card in CopilotKit's chat, asked by ${hitl}`, async () => {
     const page = await visit(`${SERVER}copilot/example.html?hitl=${hitl}`);
-    await page.waitForLoadState("networkidle"); // what is said before CopilotKit knows its agents is lost
+    await page.waitForLoadState("networkidle"); // before CopilotKit knows its agents, its field sends nothing
     await page.getByRole("textbox").fill(REFUND);
     await page.keyboard.press("Enter");
     await page.locator("agui-confirm-card").getByRole("button", { name: "Approve" }).click();
