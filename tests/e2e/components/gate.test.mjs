@@ -203,6 +203,26 @@ test("forty open cards: one clock, one sheet, few elements, no observer", async 
   await done(page);
 });
 
+test("an argument without an input of its own is edited as JSON: what isn't valid is said, and stays", async () => {
+  const page = await open("<agui-confirm-card></agui-confirm-card>", { script: `
+    const { fromApproval } = await import("${SERVER}components/agui-gate.js");
+    globalThis.heard = [];
+    addEventListener("agui-decide", ({ detail }) => heard.push(detail.decision));
+    document.querySelector("agui-confirm-card").ask = fromApproval({ id: "apr_1", call_id: "c1", tool: "order", arguments: { items: [{ sku: "A1" }] }, editable: ["items"] });` });
+  await page.getByRole("button", { name: "Edit" }).click();
+  const field = page.getByLabel("Items");
+  await field.fill('[{"sku": ');
+  await page.getByRole("button", { name: "Approve with changes" }).click();
+  await page.getByText("Items must be valid JSON.").waitFor();
+  assert.equal(await field.inputValue(), '[{"sku": ');
+  assert.deepEqual(await page.evaluate("heard"), []);
+  await field.fill('[{"sku": "B2"}]');
+  await page.getByRole("button", { name: "Approve with changes" }).click();
+  await page.waitForFunction(() => heard.length > 0);
+  assert.deepEqual(await page.evaluate("heard"), [{ approved: true, edits: { items: [{ sku: "B2" }] } }]);
+  await done(page);
+});
+
 test("an older server: a card without its schema, and a sentence", async () => {
   const asked = await ask(REFUND);
   const strip = ({ schema, refused, already_ran, thread, ...row }) => row;
