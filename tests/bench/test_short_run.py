@@ -163,29 +163,27 @@ async def test_the_first_event_after_earlier_runs(tmp_path: Path) -> None:
     assert took.over(Counted(ours=170, calls=330, tasks=3, jobs=2)) == {}
 
 
-async def test_the_writes_of_a_run(tmp_path: Path) -> None:
-    """What is sent within a turn of the loop is one write to the socket: the head with RUN_STARTED, the last event with
-    the end.
-    """
+async def test_the_turns_of_a_run_in_which_it_sends(tmp_path: Path) -> None:
+    """RUN_STARTED is sent in the turn of the loop in which the head is, the end in that of the last event."""
     with answered(deltas=2):
         async with started(create_ours("http://127.0.0.1/v1", tmp_path)) as app:
-            writes = [list[bytes]()]
+            turns = [list[bytes]()]
 
             async def noting(scope: Any, receive: Any, send: Any) -> None:
                 async def sending(message: Any) -> None:
-                    writes[-1].append(message.get("body", b"the head"))
-                    asyncio.get_running_loop().call_soon(lambda: writes.append([]) if writes[-1] else None)
+                    turns[-1].append(message.get("body", b"the head"))
+                    asyncio.get_running_loop().call_soon(lambda: turns.append([]) if turns[-1] else None)
                     await send(message)
 
                 await app(scope, receive, sending)
 
             await run(noting, run_body("thread", user("hello", "m1")))
-    first, *_, last = [write for write in writes if write]
+    first, *_, last = [turn for turn in turns if turn]
     assert first[0] == b"the head"
     assert b"RUN_STARTED" in first[1]
     assert b"RUN_FINISHED" in last[-2]
     assert last[-1] == b""
-    assert sum(map(bool, writes)) <= 3
+    assert sum(map(bool, turns)) <= 3
 
 
 async def test_the_statements_of_a_run(tmp_path: Path) -> None:
