@@ -12,6 +12,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.errors import ApprovalRefused, Forbidden, Gone, InvalidRequest, NotFound
 from agui_gate.extra_loader import load
 from agui_gate.http.approval_cards import card_views, number_fitting
+from agui_gate.http.approval_lists import read_records, with_freezes
 from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
@@ -47,9 +48,8 @@ class ApprovalRoutes:
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
         is_cards = _is_cards(query)
         await self._engine.start()
-        records = load("inbox.records")
         if "id" in query:
-            return cast(Response, await records.read_records(self, self._engine, request, principal, is_cards))
+            return await read_records(self, self._engine, request, principal, is_cards)
         list_approvals = partial(self._list_approvals, request, principal, cursor=cursor, which=which)
         page = await list_approvals(limit=limit)
         if is_cards:
@@ -58,7 +58,7 @@ class ApprovalRoutes:
                 page, approvals = await list_approvals(limit=number), approvals[:number]
         else:
             approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
-        approvals = await records.with_freezes(self._engine.store, page.approvals, approvals)
+        approvals = await with_freezes(self._engine.store, page.approvals, approvals)
         return await compressed(request, json_response({"approvals": approvals, "next_cursor": page.next_cursor}))
 
     async def _list_approvals(
@@ -100,7 +100,7 @@ class ApprovalRoutes:
             return await self._what_is_left(principal, approval_id)
         whole = approval_view(approval, self._engine.members)
         view = (await self.cards(request, principal, [approval]))[0] if is_card else whole
-        views = await load("inbox.records").with_freezes(self._engine.store, [approval], [view])
+        views = await with_freezes(self._engine.store, [approval], [view])
         return json_response(views[0])
 
     async def find(self, request: Request, principal: str, approval_id: str) -> Approval | None:

@@ -1,7 +1,7 @@
 """Records as lists have them: those that a page names (`GET /approvals?id=…&id=…`), and which are frozen."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,17 +9,19 @@ from starlette.responses import Response
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import InvalidRequest
 from agui_gate.http.approval_cards import number_fitting
-from agui_gate.http.approvals import ApprovalRoutes
 from agui_gate.http.threads import MAX_PAGE
 from agui_gate.http.views import compressed, json_response, listed_view, tombstone_view
 from agui_gate.protocol.run_input import MAX_ID
-from agui_gate.runs.engine import Engine
 from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities
 
+if TYPE_CHECKING:
+    from agui_gate.http.approvals import ApprovalRoutes
+    from agui_gate.runs.engine import Engine
+
 
 async def read_records(
-    routes: ApprovalRoutes, engine: Engine, request: Request, principal: str, is_cards: bool
+    routes: "ApprovalRoutes", engine: "Engine", request: Request, principal: str, is_cards: bool
 ) -> Response:
     """Answers with ``approvals``, in the order in which they were named, and ``gone``: those that are not there, or not
     for this principal, with what is kept of a deleted one. An id that is in neither didn't fit into the answer.
@@ -56,7 +58,7 @@ async def with_freezes(
     return [view | {"frozen": said[0]} if said else view for view, said in zip(views, words, strict=True)]
 
 
-async def _what_is_left(engine: Engine, principal: str, approval_id: str) -> dict[str, Any] | None:
+async def _what_is_left(engine: "Engine", principal: str, approval_id: str) -> dict[str, Any] | None:
     tombstones = capabilities(engine.store).tombstones
     if tombstones is None or not _is_id(approval_id):
         return None
