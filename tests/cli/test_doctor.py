@@ -115,6 +115,12 @@ def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:
         (["cli_shop:toolless"], {}, "✗ toolless: MCP server docs: can't be started: there is no", "Start it"),
         (["cli_shop:agnt"], {}, "✗ cli_shop:agnt: cli_shop has no 'agnt'", "Correct TARGET"),
         ([], {"AGUI_GATE_PORT": "x"}, "✗ settings: AGUI_GATE_PORT must be", "Correct it"),
+        (
+            [],
+            {"AGUI_GATE_BUDGETS": "run:$2", "AGUI_GATE_PRICES": "x.json"},
+            "✗ settings: AGUI_GATE_PRICES",
+            "Correct it",
+        ),
         ([], {"AGUI_GATE_HOST": "0.0.0.0"}, "✗ access: open to 0.0.0.0 without auth", "Set AGUI_GATE_TOKENS"),
         (["--store", "sqlite:////nonexistent/x.db"], {}, "✗ store: The database", "Correct --store"),
         (
@@ -139,6 +145,20 @@ def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str,
     found = next(i for i, text in enumerate(lines) if text.startswith(line))
     assert lines[found + 1].startswith(f"  → {fix}")
     assert lines[-1] == "1 problem found."
+
+
+def test_defaults_are_said_not_to_be_the_settings_of_a_server(cli: Cli) -> None:
+    result = cli("doctor")
+    assert (
+        "! settings: none set by you, so these are the defaults\n  → Name the settings of your server" in result.stdout
+    )
+    assert result.exit_code == 0
+
+
+def test_what_an_import_lacks_is_told_by_the_place_in_its_own_file(cli: Cli) -> None:
+    Path("paying.py").write_text("import os\n\nurl = os.environ['PAYMENTS']\n")
+    result = cli("doctor", "paying:agent", "--store", "memory://")
+    assert "✗ paying:agent: Importing paying failed in paying.py line 3: KeyError: 'PAYMENTS'" in result.stdout
 
 
 def test_a_bus_that_answers_is_named_without_its_password(cli: Cli, valkey: Valkey) -> None:
@@ -214,7 +234,7 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     assert "can be written; 1 thread (0.0 MB), 9 approvals (1 pending), " in result.stdout
     assert (
         "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them has ended\n"
-        "  → Start a server on this store: it settles them.\n"
+        "  → If a server runs on this store, it settles them within ten seconds. Otherwise start one.\n"
     ) in result.stdout
     which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))
     assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check whether they took" in result.stdout

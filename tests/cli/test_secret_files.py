@@ -49,7 +49,8 @@ def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
     assert "s3cr3t" not in settings.shown("store")
     config = tmp_path / "gate.toml"
     config.write_text(f"tokens_file = {tokens!r}\n")
-    assert load_settings(config, environ={}).tokens == settings.tokens
+    read = load_settings(config, environ={})
+    assert (read.tokens, read.source("tokens")) == (settings.tokens, "tokens, named in gate.toml")
     over = {"AGUI_GATE_STORE_FILE": store}
     assert load_settings(environ=over, options={"store": "memory://"}).store == "memory://"
 

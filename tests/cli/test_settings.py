@@ -221,6 +221,12 @@ def test_no_command_goes_on_with_a_misspelt_setting(cli: Cli, command: str) -> N
     assert SECRET not in result.output
 
 
+def test_settings_with_which_no_server_starts_are_not_called_valid(cli: Cli) -> None:
+    env = {"AGUI_GATE_BUDGETS": "run:$2", "AGUI_GATE_PRICES": "nowhere.json"}
+    result = cli("settings", env=env)
+    assert (result.exit_code, "AGUI_GATE_PRICES: nowhere.json can't be read" in result.output) == (2, True)
+
+
 def test_an_application_does_not_start_with_a_misspelt_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever serves it: plain uvicorn, or another application."""
     monkeypatch.setenv("AGUI_GATE_TOKEN_FILE", SECRET)

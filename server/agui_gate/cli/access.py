@@ -4,13 +4,15 @@
 would be made from the settings.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from typing import Any
 
+from agui_gate.adapter import Finding, ModelEvent, TurnRequest
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import LOCAL
+from agui_gate.errors import AguiGateError
 from agui_gate.extra_loader import load
 
 LOCAL_ONLY = "this machine only, as no tokens are set"
@@ -43,6 +45,42 @@ def undecidable(settings: Settings, agents: Collection[Agent], states: Sequence[
     for members, people in asked:
         if people and any(tool.gate and tool.gate.people for one in members.values() for tool in one.by_name.values()):
             yield from load("people.deciders").undecidable(members, people)
+
+
+def why_refused(settings: Settings, agents: Collection[Agent] = ()) -> str | None:
+    """Returns why no server starts with these settings, store and bus left aside; None if one would.
+
+    It makes an application and starts nothing. Without ``agents``: one that has a single agent.
+    """
+    from agui_gate.http.app import create_app
+
+    try:
+        some = agents or (Agent(name="assistant", model=_NoModel()),)
+        create_app(*some, store="memory://", bus="memory://", settings=settings)
+    except AguiGateError as error:
+        return error.message
+    except ImportError as error:
+        return f"The package {error.name} is not installed."
+    return None
+
+
+class _NoModel:
+    """The model of an agent that is never asked."""
+
+    origin = "none"
+
+    async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        """Yields nothing."""
+        nothing: Sequence[Sequence[ModelEvent]] = ()
+        for batch in nothing:
+            yield batch
+
+    async def check(self) -> Sequence[Finding]:
+        """Finds nothing."""
+        return ()
+
+    async def aclose(self) -> None:
+        """Does nothing."""
 
 
 def _people_of(auth: Any) -> Collection[str] | None:

@@ -107,8 +107,15 @@ def _place(error: Exception) -> str:
     kind = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"{os.path.basename(error.filename)} line {error.lineno}: {kind}: {error.msg}"
-    where = traceback.extract_tb(error.__traceback__)[-1]
+    where = _innermost(traceback.extract_tb(error.__traceback__))
     return f"{os.path.basename(where.filename)} line {where.lineno}: {kind}: {error}"
+
+
+def _innermost(frames: Sequence[traceback.FrameSummary]) -> traceback.FrameSummary:
+    """Returns the last place in files of this directory; where there is none, the last one."""
+    here = f"{os.getcwd()}{os.sep}"
+    own = [one for one in frames if one.filename.startswith(here) and "site-packages" not in one.filename]
+    return (own or frames)[-1]
 
 
 def _attribute(owner: Any, name: str, module: str) -> Any:

@@ -49,7 +49,8 @@ def read_sources(
         secret = name.removesuffix("_file")
         if name not in READERS and secret in SECRETS:
             _check_alone(secret, source, sources)
-            values[secret], sources[secret] = _read_secret(secret, source, value), source
+            values[secret] = _read_secret(secret, source, value)
+            sources[secret] = source if source.startswith(PREFIX) else f"{Path(str(value)).name}, named in {source}"
             continue
         if name not in READERS:
             raise ConfigurationError(_unknown(name, source))
@@ -68,7 +69,7 @@ def is_of_file(source: str) -> bool:
 def _check_alone(name: str, source: str, sources: Mapping[str, str]) -> None:
     """Raises `ConfigurationError` if a secret is given twice in one place: by itself, and by a file."""
     before = sources.get(name, "")
-    if name in SECRETS and before and (before == source or (before + source).count(PREFIX) == 2):
+    if name in SECRETS and before and (before.endswith(source) or (before + source).count(PREFIX) == 2):
         raise ConfigurationError(f"Set {name} itself or {name}_file, not both.")
 
 

@@ -15,7 +15,7 @@ from agui_gate.adapter import Finding
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import Roster
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.cli.access import IGNORED, LOCAL_ONLY, access_of, ignores_tokens, undecidable
+from agui_gate.cli.access import IGNORED, LOCAL_ONLY, access_of, ignores_tokens, undecidable, why_refused
 from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
@@ -124,7 +124,7 @@ async def find_all(
         return
     loaded, agents, app = _load(target, model) if target is not None or model is not None else (None, (), None)
     states = states_of(app)
-    async for finding in _about_settings(settings, states):
+    async for finding in _about_settings(settings, agents, states, is_named=loaded is not None):
         yield finding
     yield _page()
     if loaded is not None:
@@ -157,9 +157,18 @@ async def _about_backends(settings: Settings, states: Sequence[Any]) -> AsyncIte
         yield await _bus(settings)
 
 
-async def _about_settings(settings: Settings, states: Sequence[Any]) -> AsyncIterator[Finding]:
-    changed = len(settings.sources)
-    yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
+async def _about_settings(
+    settings: Settings, agents: Sequence[Agent], states: Sequence[Any], *, is_named: bool
+) -> AsyncIterator[Finding]:
+    """``is_named``: whether a TARGET or a model was named, so that it is about that, and not about a deployment."""
+    changed, refused = len(settings.sources), None if states else why_refused(settings, agents)
+    if refused is not None:
+        yield Finding("settings", False, refused, "Correct it: no server starts with these settings.")
+    elif changed or is_named:
+        yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
+    else:
+        fix = "Name the settings of your server: the same AGUI_GATE_* variables, or --config."
+        yield Finding("settings", True, "none set by you, so these are the defaults", fix)
     yield _access(settings, states)
     if ignores_tokens(settings, states):
         yield Finding("tokens", True, IGNORED, "Remove the setting, or let auth= check these tokens as well.")
@@ -169,7 +178,8 @@ async def _about_settings(settings: Settings, states: Sequence[Any]) -> AsyncIte
         yield await _keys(settings)
     if settings.webhooks:
         async for finding in _webhooks(settings):
-            yield finding
+            if finding.detail != refused:
+                yield finding
     every = ((name, (one,) if isinstance(one, str) else one) for name, one in settings.tokens.items())
     weak = [principal for principal, some in every if any(len(token) < SHORT_TOKEN for token in some)]
     if weak:
@@ -281,7 +291,7 @@ async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) 
     yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
         detail = f"{_named(len(left.found), left.found)}. The process that ran them has ended"
-        fix = "Start a server on this store: it settles them."
+        fix = "If a server runs on this store, it settles them within ten seconds. Otherwise start one."
         yield Finding("approved, and not running", True, detail, fix)
     if unknown[0]:
         fix = (

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import click
 
+from agui_gate.cli.access import why_refused
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import table
 from agui_gate.config.settings import PREFIX, load_settings, names
+from agui_gate.errors import ConfigurationError
 
 HELP = """Print each setting, its value and its source. Secrets are masked.
 
@@ -17,7 +19,7 @@ Examples:
   agui-gate settings --config gate.toml
   AGUI_GATE_STORE=memory:// agui-gate settings --json
 
-Exit codes: 0 all settings are valid; 2 a setting is invalid (the message names it).
+Exit codes: 0 a server starts with them; 2 a setting is invalid, or no server starts with these (the message says why).
 """
 
 
@@ -34,3 +36,5 @@ def command(config: Path | None, as_json: bool) -> None:
     else:
         rows = [(PREFIX + name.upper(), settings.shown(name) or "–", settings.source(name)) for name in names()]
         click.echo(table(rows, ("NAME", "VALUE", "FROM")))
+    if (refused := why_refused(settings)) is not None:
+        raise ConfigurationError(refused)
