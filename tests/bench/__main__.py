@@ -30,6 +30,7 @@ IN_PROCESS = {
 OVER_SOCKETS = {
     "deltas": Contest.deltas,
     "log": Contest.log,
+    "measured": Contest.measured,
     "paced": Contest.paced,
     "readers": fan_out,
     "short": Contest.short,

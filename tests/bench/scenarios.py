@@ -90,6 +90,23 @@ class Contest:
         logged, bare = await self.rounds(one, other="unlogged")
         return [grown("a delta, with the event log", "µs", logged, bare, 1.15, "× without it")]
 
+    async def measured(self) -> list[Row]:
+        """CPU of a run and of a delta with metrics and spans, against the same server without them."""
+        self.servers["measured"] = self._server("measured")
+        await self.runs("measured", streams=4, deltas=50, seconds=0.5)
+
+        async def delta(kind: str) -> float:
+            return await self.runs(kind, streams=1, deltas=500) / 500 * 1e6
+
+        rows = []
+        for name, unit, one, goal in (
+            ("a run of 2 deltas", "ms", self.short_run, 1.12),
+            ("a delta", "µs", delta, 1.03),
+        ):
+            bare, measured = await self.rounds(one, other="measured")
+            rows.append(grown(f"{name}, with metrics and traces", unit, measured, bare, goal, "× without them"))
+        return rows
+
     async def short(self) -> list[Row]:
         """CPU of a run whose answer is 2 deltas: what a run costs beside its text."""
 

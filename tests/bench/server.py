@@ -1,9 +1,10 @@
 """One of the two servers that are compared, under uvicorn with the same configuration.
 
-    python -m tests.bench.server ours|unlogged|proxy|FILE PROVIDER_URL FOLDER [STORE_URL]
+    python -m tests.bench.server ours|unlogged|measured|proxy|FILE PROVIDER_URL FOLDER [STORE_URL]
 
 ``ours`` is the whole product: SQLite in FOLDER, or the store at STORE_URL, a principal, approvals and all; stateless,
-so that a history is sent whole. ``unlogged`` is the same without its event log. FILE makes a rival's application: see
+so that a history is sent whole. ``unlogged`` is the same without its event log. ``measured`` is the same with metrics, and with
+spans that OpenTelemetry's SDK keeps in batches and hands to an exporter. FILE makes a rival's application: see
 `rivals.py`.
 """
 
@@ -26,11 +27,14 @@ async def _bench(request: object) -> str:
     return "bench"
 
 
-def create_ours(provider: str, folder: Path, store: str | None = None, bus: str | None = None) -> Starlette:
+def create_ours(
+    provider: str, folder: Path, store: str | None = None, bus: str | None = None, **settings: Any
+) -> Starlette:
     """The product as a team would configure it. ``store``: instead of SQLite in ``folder``; ``bus``: instead of the
-    one that goes with it.
+    one that goes with it; ``settings``: others than the defaults.
     """
     from agui_gate import Agent, create_app, tool
+    from agui_gate.config.settings import Settings
     from agui_gate_adapters.openai_responses import OpenAIResponses
 
     @tool(gate=True)
@@ -40,7 +44,21 @@ def create_ours(provider: str, folder: Path, store: str | None = None, bus: str 
 
     model = OpenAIResponses("bench", mode="stateless", base_url=provider, api_key="bench")
     agent = Agent(name="bench", model=model, instructions="You help with orders.", tools=[refund])
-    return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", bus=bus, auth=_bench)
+    place = store or f"sqlite:///{folder / 'bench.db'}"
+    return create_app(agent, store=place, bus=bus, auth=_bench, settings=Settings(**settings) if settings else None)
+
+
+def _create_measured(provider: str, folder: Path) -> Starlette:
+    """The product with metrics and spans, as the SDK of OpenTelemetry keeps them."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    spans = TracerProvider()
+    spans.add_span_processor(BatchSpanProcessor(InMemorySpanExporter()))
+    trace.set_tracer_provider(spans)
+    return create_ours(provider, folder, metrics="on", traces=True)
 
 
 def _create(kind: str, provider: str, folder: Path, store: str | None) -> Any:
@@ -50,6 +68,8 @@ def _create(kind: str, provider: str, folder: Path, store: str | None) -> Any:
         from tests.bench.unlogged import switch_off
 
         switch_off()
+    if kind == "measured":
+        return _create_measured(provider, folder)
     if kind != "proxy":
         return create_ours(provider, folder, store)
     from tests.bench.proxy import create_proxy
