@@ -3,8 +3,8 @@
     python -m tests.bench.server ours|unlogged|measured|proxy|FILE PROVIDER_URL FOLDER [STORE_URL]
 
 ``ours`` is the whole product: SQLite in FOLDER, or the store at STORE_URL, a principal, approvals and all; stateless,
-so that a history is sent whole. ``unlogged`` is the same without its event log. ``measured`` is the same with metrics, and with
-spans that OpenTelemetry's SDK keeps in batches and hands to an exporter. FILE makes a rival's application: see
+so that a history is sent whole. ``unlogged`` is the same without its event log. ``measured`` is the same with metrics,
+and with spans that OpenTelemetry's SDK keeps in batches and hands to an exporter. FILE makes a rival's application: see
 `rivals.py`.
 """
 
