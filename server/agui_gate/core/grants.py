@@ -50,7 +50,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     if it is for calls of this thread alone; else None. ``same``: the arguments that have to be equal, as a JSON object.
 
     ``giver``: the id of who gave it, with the person, the roles and the login that they had, and whether it is one of
-    the owner's own principals. ``approval_id`` is the call to which they said yes. ``used`` and ``spent``: how many
+    the owner's own principals. ``by_roles``: the roles by which they could give it; None for one of before these were
+    kept: all of ``roles``. ``approval_id`` is the call to which they said yes. ``used`` and ``spent``: how many
     calls it has let go, and the sum of their amounts.
     """
 
@@ -69,6 +70,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     same: str = "{}"
     person: str = ""
     roles: tuple[str, ...] = ()
+    by_roles: tuple[str, ...] | None = None
     login: Login | None = None
     is_owners: bool = False
     at: int = 0

@@ -25,6 +25,9 @@ from agui_gate.core.approvals import SEPARATOR, Asker, Decision, Login
 MAX_NAME = 500
 """Characters of an id, a tenant or a role."""
 
+MAX_CLAIM = 200
+"""Characters that are kept of what a token says of a login."""
+
 _NOBODY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -193,4 +196,4 @@ def on_behalf(asker: Asker, owner: str) -> Caller:
 
 
 def _text(value: object) -> str:
-    return value[:200] if isinstance(value, str) else ""
+    return value[:MAX_CLAIM] if isinstance(value, str) else ""

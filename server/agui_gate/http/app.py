@@ -162,6 +162,8 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
             await engine.aclose()
 
     guard.asks_people = _asks_people(engine)
+    if _may_come(engine, "people.grants") or any(gate.grants for gate in _gates(engine)):
+        guard.givers = load("people.givers").Givers(engine, guard.auth)
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
     app = Starlette(
         routes=all_routes(server, page=settings.page),

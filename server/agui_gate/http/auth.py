@@ -76,6 +76,7 @@ class Guard:
         self._is_fixed = getattr(auth, "is_fixed", False) is True
         self.asks_people = False
         """Whether some gate asks for people: then a plain string is a `Principal` without roles, whom ids may name."""
+        self.givers: Any = None  # of standing grants: see `extras/people/givers.py`
         self._origins, self._refused = frozenset(origins), set[str]()
         self._hosts = frozenset(host.lower() for host in hosts)
 
@@ -135,7 +136,20 @@ class Guard:
             from agui_gate.core.principals import as_principal
 
             principal = as_principal(principal)
-        return principal if type(principal) is str else _owner_of(request, principal)
+        return principal if type(principal) is str else await self._owner_of(request, principal)
+
+    async def _owner_of(self, request: Request, principal: str) -> str:
+        """Returns the key of the owner for whom a `Principal` acts, and keeps in the request who that is."""
+        from agui_gate.core.principals import caller
+
+        by = request.scope[CALLER] = caller(principal, request.client.host if request.client else "")
+        if by is None:
+            return str.__str__(principal)  # the value, also of an enum
+        if self.givers is not None:
+            await self.givers.see(by.principal)
+        if by.principal.roles:
+            load("people.rights").check_route(request, by.principal)
+        return by.principal.owner
 
     async def _ask(self, auth: Auth, request: Request) -> str | None:
         """Returns what ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go
@@ -200,18 +214,6 @@ class Admission:
             await asyncio.sleep(self.AGAIN_SECONDS)
             if not await self.stands():
                 return
-
-
-def _owner_of(request: Request, principal: str) -> str:
-    """Returns the key of the owner for whom a `Principal` acts, and keeps in the request who that is."""
-    from agui_gate.core.principals import caller
-
-    by = request.scope[CALLER] = caller(principal, request.client.host if request.client else "")
-    if by is None:
-        return str.__str__(principal)  # the value, also of an enum
-    if by.principal.roles:
-        load("people.rights").check_route(request, by.principal)
-    return by.principal.owner
 
 
 def _is_async(auth: Any) -> bool:

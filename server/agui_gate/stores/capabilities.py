@@ -206,9 +206,10 @@ class GrantingStore(CountingStore, Protocol):
         """
         ...
 
-    async def revoke_grant(self, grant_id: str, by: str) -> bool:
-        """Removes a grant, and says in the trail that ``by`` did so. Durable before it returns; no call is claimed by
-        it after that, by `move` in whichever process. Returns False if there was none.
+    async def revoke_grant(self, grant_id: str, by: str, *, why: str = "") -> bool:
+        """Removes a grant, and says in the trail that ``by`` did so, or ``why`` it has ended by itself. Durable
+        before it returns; no call is claimed by it after that, by `move` in whichever process. Returns False if there
+        was none.
         """
         ...
 

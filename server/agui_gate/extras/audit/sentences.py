@@ -90,6 +90,12 @@ def _refused(entry: Entry) -> str:
     return f"The answer of {entry['by'] or 'somebody'}{_way(entry)} was not taken: {why}."
 
 
+def _revoked(entry: Entry) -> str:
+    if entry["why"]:
+        return f"Grant {entry['grant']} has ended: {entry['why']}."
+    return f"{entry['by'] or 'Somebody'} revoked grant {entry['grant']}."
+
+
 def _frozen(entry: Entry) -> str:
     about = entry["about"]
     what = " and ".join(f"of {name} {value}" for name, value in about.items())
@@ -117,7 +123,7 @@ _SENTENCES: dict[str, Callable[[Entry], str]] = {
     "replaced": lambda entry: "The answer that it belongs to was replaced.",
     "deleted": lambda entry: "Its thread was deleted.",
     "restored": lambda entry: "A backup was restored in which it was not settled.",
-    "revoked": lambda entry: f"{entry['by'] or 'Somebody'} revoked grant {entry['grant']}.",
+    "revoked": _revoked,
     "escalated": lambda entry: f"Nobody had decided it, so {' and '.join(entry['to'])} may, too.",
     "handed_to": lambda entry: f"{entry['by'] or 'Somebody'} handed it to {' and '.join(entry['to'])}.",
     "break_glass": _break_glass,

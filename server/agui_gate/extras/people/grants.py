@@ -19,13 +19,14 @@ import structlog
 from agui_gate.agents.tool import Gate, Tool
 from agui_gate.approvals.answer_validation import Verdict
 from agui_gate.core import agreement, grants
-from agui_gate.core.approvals import SEPARATOR, Approval, Decision, State
+from agui_gate.core.approvals import SEPARATOR, Approval, Decision, People, State
 from agui_gate.core.grants import MAX_STANDING, GrantLimits, Use
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.principals import By, Caller, Principal
 from agui_gate.core.terms import decode_numbers, numbers
 from agui_gate.errors import ApprovalRefused, ConfigurationError, RequestError, TermsChanged
-from agui_gate.extras.people.approvers import check_verdict
+from agui_gate.extras.people.approvers import check_verdict, current_terms
+from agui_gate.extras.people.givers import is_current
 from agui_gate.extras.people.rules import hold
 from agui_gate.stores.lookup import takes
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 MAX_GRANT_HOURS = 24 * 366
 """Hours for which a grant may stand."""
+MAX_HOURS_BY_ROLE = 24 * 92
+"""Hours for which a grant may stand that a role gives: nobody tells the server that somebody has left."""
 MAX_TIMES = 1_000_000
 """Calls that a grant may let go."""
 
@@ -129,10 +132,20 @@ def check_gate(gate: Gate) -> None:
         raise ConfigurationError("Gate(grants=…) can't be with needs=…: no one person can say yes for several")
     if len({one.name for one in offers}) < len(offers):
         raise ConfigurationError("Gate(grants=…) has two of one name: give them different ones by name=…")
+    by_role = isinstance(gate.approvers, str) or callable(gate.approvers) or _escalates_to_role(gate)
     for offer in offers:
         _check_offer(offer)
+        if by_role and offer.hours > MAX_HOURS_BY_ROLE:
+            raise ConfigurationError(
+                f"Grant(hours=…) is at most {MAX_HOURS_BY_ROLE:,} where a role or a function says who may approve: the "
+                "server isn't told who has left"
+            )
     object.__setattr__(gate, "grants", tuple(offers))
     object.__setattr__(gate, "has_rule", gate.has_rule or bool(offers))
+
+
+def _escalates_to_role(gate: Gate) -> bool:
+    return any(isinstance(who, str) for _, who in gate.escalate)
 
 
 def _check_offer(offer: Grant) -> None:
@@ -178,7 +191,7 @@ async def give(verdict: Verdict, tool: Tool | None, thread: "LeasedThread") -> V
     offer, limits = _chosen(verdict.grant or "", offers, arguments)
     if len(await store.grants("owner", approval.principal)) >= MAX_STANDING:
         raise ApprovalRefused(f"There are {MAX_STANDING:,} grants already. Revoke some.")
-    made = _made(approval, verdict.decision, offer, limits, arguments, thread)
+    made = _made(approval, verdict.decision, offer, limits, arguments, thread, tool)
     decision = msgspec.structs.replace(verdict.decision, grant=made.id)
     verdict = msgspec.structs.replace(verdict, decision=decision)
     return await hold(verdict, tool, arguments, thread, thread.by, given=made)
@@ -212,7 +225,13 @@ def _chosen(sent: str, offers: Sequence[Grant], arguments: str) -> tuple[Grant, 
 
 
 def _made(
-    approval: Approval, decision: Decision, offer: Grant, limits: GrantLimits, arguments: str, thread: "LeasedThread"
+    approval: Approval,
+    decision: Decision,
+    offer: Grant,
+    limits: GrantLimits,
+    arguments: str,
+    thread: "LeasedThread",
+    tool: Tool,
 ) -> grants.Grant:
     by, given = thread.by, parse_object(arguments) or {}
     same = given if offer.same is None else {name: given[name] for name in offer.same}
@@ -232,9 +251,28 @@ def _made(
         giver=decision.by,
         person=decision.person,
         roles=() if by is None else by.principal.roles,
+        by_roles=_by_roles(approval.people, by, tool),
         login=decision.login,
         is_owners=by is None or by.principal.owner == approval.principal,
     )
+
+
+def _by_roles(people: People | None, by: By, tool: Tool) -> tuple[str, ...]:
+    """Returns the roles by which somebody may approve a call, by the gate that asked and by the one that is there now.
+    A function may go by any of them.
+    """
+    if people is None or by is None:
+        return ()
+    who, found = by.principal, list[str]()
+    for terms in (people, current_terms(tool, people)):
+        if terms is not None and terms.by_function:
+            return who.roles
+        for named in () if terms is None else (terms.approvers, *terms.added):
+            if isinstance(named, str) and named in who.roles:
+                found.append(named)
+            if named is not None and (named in who.roles if isinstance(named, str) else who.id in named):
+                break
+    return tuple(dict.fromkeys(found))
 
 
 # --- using one ------------------------------------------------------------------------------------------------------
@@ -249,6 +287,11 @@ async def apply_grants(scope: "RunContext", tool: Tool, approval: Approval) -> N
     for grant in await store.grants("owner", approval.principal):
         offer = next((one for one in tool.gate.grants if one.name == grant.scope), None)
         if offer is None or not _is_offered(offer, grant, approval, thread.thread.created_at):
+            continue
+        if not is_current(store, grant):
+            log.info(
+                "grant_not_used", grant=grant.id, approval=approval.id, tool=approval.tool, why="its giver's login"
+            )
             continue
         try:
             await scope.gated_calls.decide(await _by(grant, offer, tool, approval, thread, store.now()))

@@ -24,7 +24,7 @@ import structlog
 from starlette.requests import Request
 
 from agui_gate.adapter import Finding
-from agui_gate.core.principals import Principal
+from agui_gate.core.principals import MAX_CLAIM, Principal
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.extras.people.key_set import File, KeySet, is_safe_url, key_set, read_ids
 from agui_gate.http.bearer import Bearer, bearer_token
@@ -70,6 +70,17 @@ class SignedTokens:
         """Accepts these fixed tokens from now on, and no others, if there were some at the start."""
         if self._fixed is not None:
             self._fixed.replace(tokens)
+
+    def is_current(self, name: str, jti: str) -> bool:
+        """Returns whether what somebody did still counts, with the token of that id: it was not revoked since. Where
+        revoked ones are listed, one of no id that can be compared counts for nothing, unless it is a fixed one. Raises
+        `Unavailable`.
+        """
+        if self._revoked is None:
+            return True
+        if not jti:
+            return self._fixed is not None and name in self._fixed.principals
+        return len(jti) < MAX_CLAIM and jti not in self._revoked.value()
 
     async def __call__(self, request: Request) -> str | None:
         """Returns whose token it is, or None. Raises `Unavailable` if the issuer's keys, or the ids of revoked tokens,

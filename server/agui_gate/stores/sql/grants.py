@@ -70,7 +70,7 @@ def give(given: Grant, at: int) -> list[Statement]:
     ]
 
 
-def revoke(variant: Variant, trail: Trail, grant_id: str, by: str) -> Steps[bool]:
+def revoke(variant: Variant, trail: Trail, grant_id: str, by: str, why: str = "") -> Steps[bool]:
     """Removes a grant, and says so in the trail. Returns whether there was one."""
     (found,) = yield [Statement(_LOOK, {"id": grant_id})]
     if not found.rows:
@@ -81,21 +81,21 @@ def revoke(variant: Variant, trail: Trail, grant_id: str, by: str) -> Steps[bool
     locked, end = yield [Statement(lock, values), Statement(head_of(_ITS_THREAD), values)]
     (gone,) = yield [Statement(_REVOKE, {"id": grant_id})]
     if gone.changed and not locked.rows:
-        yield from add(variant, trail, _revoked(grant, by))
+        yield from add(variant, trail, _revoked(grant, by, why))
     for key, tenant, now in locked.rows if gone.changed else ():
-        yield Last(trail.added(key, tenant, end, now, [_revoked(grant, by)]))
+        yield Last(trail.added(key, tenant, end, now, [_revoked(grant, by, why)]))
     return gone.changed > 0
 
 
-def _revoked(grant: Grant, by: str) -> audit.Happened:
+def _revoked(grant: Grant, by: str, why: str) -> audit.Happened:
     return audit.Happened(
         kind="revoked",
         principal=grant.owner,
         thread_id=grant.thread_id,
         approval_id=grant.approval_id,
         by=by,
-        way="http",
-        body=msgspec.json.encode({"grant": grant.id}).decode(),
+        way="" if why else "http",
+        body=msgspec.json.encode({"grant": grant.id, **({"why": why} if why else {})}).decode(),
     )
 
 

@@ -58,11 +58,11 @@ class PeopleOperations(ABC):
 
         return await self._do("read", lambda: standing(whose, value))
 
-    async def revoke_grant(self, grant_id: str, by: str) -> bool:
+    async def revoke_grant(self, grant_id: str, by: str, *, why: str = "") -> bool:
         """See `GrantingStore`."""
         from agui_gate.stores.sql.grants import revoke
 
-        return await self._do("durable", lambda: revoke(self._sql.ledger.variant, self._sql.trail, grant_id, by))
+        return await self._do("durable", lambda: revoke(self._sql.ledger.variant, self._sql.trail, grant_id, by, why))
 
     def deliveries(self) -> "Deliveries":
         """See `DeliveringStore`."""
