@@ -300,6 +300,19 @@ async def test_a_budget_is_reserved_of_all_or_of_none(ledger: UsageLedger) -> No
     assert await ledger.spent("a") == (91, 40)
 
 
+async def test_a_new_budget_counts_what_was_used_before_it_on_that_day(store: Store, ledger: UsageLedger) -> None:
+    await ledger.save([asked("1"), asked("2", of_tenant="acme", owner="acme\x1fbob"), asked("3", at=NOW - DAY_MS)])
+    budgets = Budgets(("principal:100", "tenant:100", "all:100"), ledger, store)
+    wants = [f"{scope}:20000:{name}" for scope, name in (("principal", "ann"), ("tenant", ""), ("all", ""))]
+    assert [(await ledger.spent(name))[0] for name in wants] == [7, 7, 14]
+    reserved = await budgets.reserve("ann", "run_1", 50, 0)
+    assert [(await ledger.spent(name))[0] for name in wants] == [57, 57, 64]
+    await ledger.save([asked("4", spent=reserved.difference(7, 0))])
+    assert [(await ledger.spent(name))[0] for name in wants] == [14, 14, 21]
+    await ledger.save([asked("5", spent=[Spent("principal:20000:acme\x1fbob", 7, 0)])])
+    assert (await ledger.spent("principal:20000:acme\x1fbob"))[0] == 14
+
+
 def test_a_request_that_failed_is_kept_with_the_code_of_its_error() -> None:
     errors = (None, asyncio.CancelledError(), LeaseLost(), RateLimited("no"), ValueError("no"))
     assert [_code(error) for error in errors] == [
@@ -531,7 +544,7 @@ async def test_old_usage_is_forgotten_and_budgets_of_days_that_are_over(
 
     assert await forget(0) == 6, "never"
     spent = [await ledger.spent(f"all:{today - days}:") for days in range(6)] + [await ledger.spent("odd")]
-    assert spent == [(1, 1)] * 3 + [(0, 0)] * 3 + [(1, 1)]
+    assert spent == [(1, 1)] * 3 + [(7, 0)] * 3 + [(1, 1)], "of one that is gone, what is kept of its day's usage"
     assert await forget(3) == 4
 
 

@@ -2,7 +2,8 @@
 
 A request reserves an estimate: the length of the thread, and `OUTPUT_TOKENS` for the answer. It may begin as long as
 anything is left, so a budget is exceeded by one reservation at most. What was reserved and never settled, as its
-process died, counts until the day is over. Days begin at 00:00 UTC, by the store's clock.
+process died, counts until the day is over. Days begin at 00:00 UTC, by the store's clock. A budget that is new begins
+with what is kept of the day's usage.
 """
 
 from collections.abc import Sequence

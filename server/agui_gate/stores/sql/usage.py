@@ -45,7 +45,19 @@ _SPEND = (
     "ON CONFLICT (tenant, id) DO UPDATE SET tokens = budgets.tokens + excluded.tokens, "
     "cost = budgets.cost + excluded.cost"
 )
-_OPEN = "INSERT INTO budgets (tenant, id, tokens, cost) VALUES (:tenant, :id, 0, 0) ON CONFLICT (tenant, id) DO NOTHING"
+_TENANT = "SELECT of_tenant FROM usage_days WHERE tenant = :tenant{after} ORDER BY of_tenant LIMIT 1"
+_USED = (
+    "SELECT CAST(coalesce(sum(input + output), 0) AS bigint), CAST(coalesce(sum(cost), 0) AS bigint) "
+    "FROM usage_days WHERE tenant = :tenant AND {column} = :whose AND day = :day"
+)
+_USED_OF: Mapping[str, str] = {
+    "principal": _USED.format(column="owner"),
+    "tenant": _USED.format(column="of_tenant"),
+}
+_OPEN = (
+    "INSERT INTO budgets (tenant, id, tokens, cost) VALUES (:tenant, :id, :tokens, :cost) "
+    "ON CONFLICT (tenant, id) DO NOTHING"
+)
 _RESERVE = (
     "UPDATE budgets SET tokens = tokens + :tokens, cost = cost + :cost "
     "WHERE tenant = :tenant AND id = :id AND tokens < :most_tokens AND cost < :most_cost"
@@ -199,13 +211,14 @@ def _write(variant: Variant, requests: Sequence[ModelRequest], spent: Sequence[S
         values = dict(zip(("of_tenant", *_KEY), key, strict=True))
         batch.append(Statement(_ADD, {**values, **{name: getattr(added[key], name) for name in _SUMS}}))
     changed = together([*(change for one in new for change in one.spent), *spent])
+    yield from _open([one.budget for one in changed])
     batch += [Statement(_SPEND, {"id": one.budget, "tokens": one.tokens, "cost": one.cost}) for one in changed]
     if batch:
         yield batch
 
 
 def _reserve(wants: Sequence[Want], tokens: int, cost: int) -> Steps[None]:
-    yield [Statement(_OPEN, {"id": want.budget}) for want in wants]
+    yield from _open([want.budget for want in wants])
     results = yield [
         Statement(
             _RESERVE,
@@ -226,7 +239,47 @@ def _reserve(wants: Sequence[Want], tokens: int, cost: int) -> Steps[None]:
 
 def _spent(budget: str) -> Steps[tuple[int, int]]:
     (found,) = yield [Statement(_BUDGET, {"id": budget})]
-    return found.rows[0] if found.rows else (0, 0)
+    if found.rows:
+        return found.rows[0]  # type: ignore[no-any-return]  # two numbers
+    return (yield from _used(budget))
+
+
+def _open(budgets: Sequence[str]) -> Steps[None]:
+    """Begins budgets that aren't there, with what was used of them before: in a day that one is set, or a new one."""
+    if not budgets:
+        return
+    there = yield [Statement(_BUDGET, {"id": budget}) for budget in budgets]
+    for budget, found in zip(budgets, there, strict=True):
+        if not found.rows:
+            tokens, cost = yield from _used(budget)
+            yield [Statement(_OPEN, {"id": budget, "tokens": tokens, "cost": cost})]
+
+
+def _used(budget: str) -> Steps[tuple[int, int]]:
+    """Returns the tokens and the cost that are kept as used by whom a budget of a day, ``scope:day:name``, is for."""
+    scope, _, rest = budget.partition(":")
+    day, _, name = rest.partition(":")
+    if scope not in ("principal", "tenant", "all") or not day.isdigit():
+        return 0, 0
+    names = [name] if scope != "all" else (yield from _tenants())
+    if not names:
+        return 0, 0
+    found = yield [
+        Statement(_USED_OF["principal" if scope == "principal" else "tenant"], {"day": int(day), "whose": one})
+        for one in names
+    ]
+    return sum(one.rows[0][0] for one in found), sum(one.rows[0][1] for one in found)
+
+
+def _tenants() -> Steps[list[str]]:
+    """Returns the tenants of which usage is kept, one after the other along the index: they are few, rows many."""
+    names: list[str] = []
+    while True:
+        text = _TENANT.format(after=" AND of_tenant > :last" if names else "")
+        (found,) = yield [Statement(text, {"last": names[-1] if names else ""})]
+        if not found.rows:
+            return names
+        names.append(found.rows[0][0])
 
 
 def _days(whose: str, values: Mapping[str, object]) -> Steps[list[Line]]:
