@@ -128,6 +128,15 @@ async def test_the_keys_of_the_trail_rotate_while_it_is_signed(tmp_path: Path) -
         with capture_logs() as lines:
             files.read_again()
         assert [line["event"] for line in lines] == ["settings_not_read"]
+        half, reverted = secrets[2][:35], secrets[1]  # what is half written, and what is without the key that signs
+        for text in (half, reverted):
+            write(path, "\n".join((text, *secrets[:1])))
+            with capture_logs() as lines:
+                files.read_again()
+                assert files._replacing is not None
+                await files._replacing
+            assert lines[-1]["event"] == "settings_not_read"
+            assert lines[-1]["why"].endswith("by which the audit trail is signed, is missing.")
         await desk.decide("ada", await desk.ask("ada", thread="last"))
         found = await verify(cast(Any, store), (), Keys([one.encode() for one in secrets]))
         assert found.broken == []

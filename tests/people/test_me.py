@@ -18,6 +18,7 @@ PEOPLE: dict[str, Any] = {
     "dan of others": Principal("dan", "evil", ("approver",)),
     "zoe": Principal("zoe", "acme", ("break-glass",)),
     "plain": "bob",
+    "odd": "x" * 501,
 }
 
 
@@ -50,4 +51,8 @@ async def test_of_whom_no_more_than_a_name_is_known() -> None:
         assert (zoe["break_glass"], "POST /deputies" in zoe["routes"], "GET /approvals" in zoe["routes"]) == (
             True, False, True,
         )  # fmt: skip
+        odd = (await desk.get("odd", "/me")).json()
+        assert (odd["principal"], odd["acts_for"], odd["rights"]) == ("x" * 501, "x" * 501, ["user"]), (
+            "no Principal's id"
+        )
         assert (await desk.get("nobody", "/me")).status == 401

@@ -14,6 +14,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError
 from agui_gate.extra_loader import load
+from agui_gate.http.bearer import Bearer, FileBearer
 
 LOCAL_ONLY = "this machine only, as no tokens are set"
 IGNORED = "AGUI_GATE_TOKENS is not used: the application has an auth= of its own."
@@ -85,8 +86,7 @@ class _NoModel:
 
 def _people_of(auth: Any) -> Collection[str] | None:
     """Returns the ids of all who may ever ask; None where others know them."""
-    found: Collection[str] | None = (LOCAL,) if auth is None else getattr(auth, "principals", None)
-    return found
+    return (LOCAL,) if auth is None else auth.principals if isinstance(auth, (Bearer, FileBearer)) else None
 
 
 def _asks_application(state: Any) -> bool:

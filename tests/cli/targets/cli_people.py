@@ -18,8 +18,15 @@ def shop(gate: Gate) -> Agent:
     return Agent(name="shop", model=Parrot(), tools=[refund])
 
 
-def who(request: Request) -> Any:
-    return Principal("cat", roles=("approver", "finance"))
+class Directory:
+    """An application's own ``auth``, with members of its own."""
+
+    def __call__(self, request: Request) -> Any:
+        return Principal("cat", roles=("approver", "finance"))
+
+    def principals(self) -> list[str]:
+        """Which is no part of what an ``auth`` has."""
+        return ["cat"]
 
 
 by_role = shop(Gate(approvers="finance"))
@@ -28,4 +35,4 @@ by_two = shop(Gate(approvers=["cat", "dan"], needs=2))
 by_own_id = shop(Gate(approvers=["cat"], self_approval=True))
 by_own_two = shop(Gate(needs=2, self_approval=True))
 by_login = shop(Gate(approvers=["cat"], max_auth_age=300))
-own_auth = create_app(by_role, store="sqlite:///own.db", auth=who, settings=Settings())
+own_auth = create_app(by_role, store="sqlite:///own.db", auth=Directory(), settings=Settings())

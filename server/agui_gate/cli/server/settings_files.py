@@ -85,18 +85,21 @@ class SettingsFiles:
         """
         stores = [state.engine.store for state in states_of(self._app)]
         signed = [store for store in stores if getattr(getattr(store, "trail", None), "keys", None) is not None]
-        if keys is not None and any(store.trail.keys.ids != keys.ids for store in signed):
+        if keys is not None and signed:
             before = self._replacing
             self._replacing = asyncio.get_running_loop().create_task(_replace_keys(signed, keys, before))
         return bool(signed) and keys is not None
 
 
 async def _replace_keys(stores: list[Any], keys: Any, before: "asyncio.Task[None] | None") -> None:
-    """Replaces them behind those that are being replaced, and logs one line about it."""
+    """Replaces them, if they are others, behind those that are being replaced; and logs one line about it."""
     if before is not None:
         await asyncio.wait([before])
+    others = [store for store in stores if store.trail.keys.ids != keys.ids]
+    if not others:
+        return
     try:
-        for store in stores:
+        for store in others:
             await load("audit.keys").replace_keys(store, keys)
     except AguiGateError as error:
         log.error("settings_not_read", why=error.message, means="The audit trail is signed by the keys of before.")

@@ -137,9 +137,12 @@ def _lines(path: str) -> tuple[str, ...]:
 
 async def replace_keys(store: Store, keys: Keys) -> None:
     """Signs by other keys from now on, of which the trail says so first. Nothing that is at work ends. Raises
-    `Unavailable`; then it is signed as before.
+    `Unavailable`, and `ConfigurationError` if the key is missing that signs now, as in a file that is half written;
+    then it is signed as before.
     """
     whole = cast(Any, store)
+    if whole.trail.keys.current not in keys.ids:
+        raise ConfigurationError(f"The key {whole.trail.keys.current}, by which the audit trail is signed, is missing.")
     trail = copy(whole._sql.trail)
     trail.keys = keys
     await whole._do("write", lambda: begin_keys(whole._sql.ledger.variant, trail))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agui_gate.core.approvals import Login
+from agui_gate.core.approvals import LOCAL, Login
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By, Principal, tenant_of
 from agui_gate.extras.people.approvers import may_break_glass
@@ -28,7 +28,7 @@ def routes(server: HttpServer) -> list[BaseRoute]:
     async def show(request: Request) -> Response:
         owner = await server.principal(request)
         by = caller_of(request)
-        told = _view(Principal(owner) if by is None else by.principal, by)
+        told = _view(owner, by)
         named, is_for = await _deputies(server.store, owner, by)
         told |= {"deputies": [deputy_view(one) for one in named], "deputy_of": [deputy_view(one) for one in is_for]}
         return json_response(told)
@@ -44,15 +44,15 @@ async def _deputies(store: Any, owner: str, by: By) -> tuple[Sequence[Deputy], S
     return named, await deputies_of(store, by)
 
 
-def _view(who: Principal, by: By) -> dict[str, Any]:
+def _view(owner: str, by: By) -> dict[str, Any]:
+    who = Principal(LOCAL) if by is None else by.principal
+    ids = (owner, owner, owner) if by is None else (who.id, who.person, who.acts_for or who.id)
     rights = rights_of(who)
     login = (by.login if by is not None else None) or Login()
     opened = [f"{method} {path.replace(':path', '')}" for (method, path), roles in RIGHTS.items() if roles & rights]
     return {
-        "principal": who.id,
-        "person": who.person,
+        **dict(zip(("principal", "person", "acts_for"), ids, strict=True)),
         "tenant": who.tenant,
-        "acts_for": who.acts_for or who.id,
         "roles": list(who.roles),
         "rights": sorted(rights),
         "routes": opened,
