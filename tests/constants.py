@@ -182,6 +182,8 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.operations.summary.MOST_TENANTS": (100, "Operators of more tenants than these look at once nowhere; a few KB each."),
     "agui_gate.extras.operations.summary.READ_SECONDS": (10.0, "As a page waits; a store that takes longer is in trouble, which is told."),
     "agui_gate.extras.operations.summary.SIZES_SECONDS": (60.0, "Counting reads every row: once a minute costs a large store little."),
+    "agui_gate.extras.operations.refusal_log.EVERY_SECONDS": 60.0,
+    "agui_gate.extras.operations.refusal_log.MOST_REMEMBERED": 1_000,
     "agui_gate.extras.people.approvers.APPROVER_SECONDS": (10.0, "As a gate's predicate: a look into a database."),
     "agui_gate.extras.people.approvers.MAX_NEEDS": (20, "A board. Each of them has to click before it expires."),
     "agui_gate.extras.people.rules.MAX_REASON": (1000, "A few sentences for the model and the user."),

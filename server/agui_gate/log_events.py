@@ -62,6 +62,11 @@ def refused(record: Approval, by: str, why: str) -> None:
     log.warning("answer_refused", **_of(record), by=_by(record, by), why=why.partition(":")[0][:100])
 
 
+def decision_refused(record: Approval, by: str, code: str) -> None:
+    """Logs that a call could not be let go, as a freeze stands."""
+    log.warning("decision_refused", **_of(record), by=_by(record, by), code=code)
+
+
 def not_agreed(record: Approval) -> None:
     """Logs that an interrupted call is not repeated, since the record says otherwise than the audit trail."""
     means = "Its record differs from what the audit trail says was approved. `agui-gate audit verify` has the details."
@@ -89,20 +94,20 @@ def lease_lost(thread_id: str, run_key: str) -> None:
 
 
 REMEMBERED = 10_000
-"""Threads of which it is known what was told of them."""
+"""Losses of owners of which it is known that they were logged."""
 
 dialect_log = structlog.get_logger("agui_gate.dialects")
 
 
 class Downgrades:
-    """Logs each loss once a thread. For how long that is remembered has a bound; then it is logged again."""
+    """Logs each loss once an owner. For how long that is remembered has a bound; then it is logged again."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str, str], None] = {}
+        self._told: dict[tuple[str, str], None] = {}
 
     def lost(self, what: str, principal: str, thread_id: str, remedy: str) -> None:
         """Logs that a client was not told ``what`` of this thread. ``remedy``: what can be done about that."""
-        key = (principal, thread_id, what)
+        key = (principal, what)
         if key in self._told:
             return
         if len(self._told) >= REMEMBERED:

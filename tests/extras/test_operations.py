@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, Principal, create_app
 from agui_gate import adapter as ad
@@ -247,6 +248,25 @@ async def test_a_tenant_is_told_what_is_frozen_for_all() -> None:
         assert [(one["tenant"], one["reason"]) for one in seen] == [(None, "All.")]
         lifted = await office.post("olga", "/ops/freezes", {"lift": True})
         assert (lifted.status, lifted.json()["changed"]) == (200, False), "it lifts its own alone"
+
+
+async def test_what_an_operator_does_and_what_a_freeze_refuses_is_logged() -> None:
+    with capture_logs() as lines:
+        async with Office().open() as office:
+            approval_id = await office.ask("ada")
+            await office.post("olga", "/ops/freezes", {"agent": "support", "reason": "secret"})
+            refused = await office.decide("ada", approval_id)
+            await office.post("olga", "/ops/freezes", {"agent": "support", "lift": True})
+    assert refused.json()["error"]["code"] == "frozen"
+    found = {line["event"]: line for line in lines}
+    assert (found["frozen"]["by"], found["frozen"]["agent"], found["lifted"]["by"]) == (
+        "acme/olga",
+        "support",
+        "acme/olga",
+    )
+    line = found["decision_refused"]
+    assert (line["approval"], line["by"], line["code"]) == (approval_id, "acme/ada", "frozen")
+    assert "secret" not in str(lines)
 
 
 @pytest.mark.parametrize("wrong", [{"tool": ""}, {"agent": "x" * 257}, {"tool": "a\nb"}, {"tenant": "x" * 257}])

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, Principal, Ruling, create_app, tool
 from agui_gate import adapter as ad
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError, RateLimited
 from agui_gate.extras import quotas
+from agui_gate.extras.operations import refusal_log
 from agui_gate.extras.people.rules import RuleContext
 from agui_gate.extras.quotas import read_quotas
 from agui_gate.stores.base import LEASE_MS
@@ -89,6 +91,26 @@ async def test_runs_of_an_owner_are_counted_in_the_store_and_none_too_many_asks_
         model.goes_on.set()
         await first
         assert (await run(app, run_body("t2", user("hi")))).status == 200
+
+
+@pytest.mark.parametrize("settings", [{"limits": ("principal:runs=1",)}, {"principal_runs": 1}])
+async def test_whose_requests_a_limit_refuses_is_logged_once_a_minute(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(refusal_log, "limited", refusal_log.Limited(lambda: now[0]))
+    async with hanging(**settings) as (app, model, first):
+        with capture_logs() as lines:
+            for seconds in (0, 1, 59, 61):
+                now[0] = seconds
+                assert told(await run(app, run_body("t2", user("hi"))))[:2] == REFUSED[:2]
+        model.goes_on.set()
+        await first
+    found = [line for line in lines if line["event"] == "request_refused"]
+    assert [(one["status"], one["code"], one["principal"], one["path"]) for one in found] == [
+        (429, "rate_limited", "local", "/")
+    ] * 2
+    assert "which is the limit" in found[0]["why"]
 
 
 async def test_streams_are_counted_until_they_are_over() -> None:

@@ -71,7 +71,7 @@ async def test_a_stop(begins: str | None, reads: str | None) -> None:
     if reads:
         assert (stream[-1]["threadId"], stream[-1]["runId"]) == (chat.thread_id, stream[0]["runId"])
     told = [line for line in lines if line["event"] == "told_less"]
-    assert len(told) == (0 if begins == reads == "1.0" else 1), "once a thread, whoever it is"
+    assert len(told) == (0 if begins == reads == "1.0" else 1), "once an owner"
 
 
 @PAIRS

@@ -49,6 +49,9 @@ ADMISSION = "agui_gate.admission"
 CALLER = "agui_gate.caller"
 """The key in a request's scope under which its `Caller` is kept, where ``auth`` returned a `Principal`."""
 
+OWNER = "agui_gate.owner"
+"""The key in a request's scope under which the key of its owner is kept."""
+
 ENDED = "The token that opened this stream is no longer valid."
 """The message with which a stream ends whose token has expired, or was taken back."""
 
@@ -121,7 +124,7 @@ class Guard:
 
             self.log_refused(origin)
             raise Forbidden(refused_origin(request, origin, is_open=self.auth is None))
-        principal = LOCAL if self.auth is None else await self._asked(self.auth, request)
+        principal = request.scope[OWNER] = LOCAL if self.auth is None else await self._asked(self.auth, request)
         if request.method in CHANGING:
             check_declared(request, preflighted=origin is not None and foreign and not self._names_origin(origin))
         return principal

@@ -18,6 +18,7 @@ from agui_gate.errors import (
     Unauthorized,
     Unavailable,
 )
+from agui_gate.extra_loader import load
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -55,6 +56,8 @@ async def on_own_error(request: Request, error: Exception) -> Response:
             method=request.method,
             path=request.url.path[:200],
         )
+    if response.status_code == 429 or error.code == "frozen":
+        load("operations.refusal_log").log_refused(request, error)
     if response.status_code == 401:
         response.headers["www-authenticate"] = "Bearer"
     return response

@@ -66,8 +66,8 @@ class SettingsFiles:
         at_once |= {"webhooks"} if False not in found else set()
         self._settings = new
         later = [name for name in changed if name not in at_once]
-        means = f"These count at the next start: {', '.join(later)}." if later else None
-        log.warning("settings_read", changed=",".join(changed) or "nothing", means=means)
+        more = {"means": f"These count at the next start: {', '.join(later)}."} if later else {}
+        log.warning("settings_read", changed=",".join(changed) or "nothing", **more)
 
     def _replace_secrets(self, endpoints: Sequence[Any]) -> set[bool]:
         """Has webhooks signed by the secrets of these ``endpoints``. Returns whether nothing else of them has changed,

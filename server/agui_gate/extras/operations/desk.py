@@ -65,6 +65,11 @@ class Desk:
         self._all = self._store.operators
 
     @property
+    def by(self) -> str:
+        """Who acts here."""
+        return self._by
+
+    @property
     def tenant(self) -> str | None:
         """The tenant whose owners it may see; None: all."""
         return self._tenant

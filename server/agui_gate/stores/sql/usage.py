@@ -240,7 +240,7 @@ def _reserve(wants: Sequence[Want], tokens: int, cost: int) -> Steps[None]:
 def _spent(budget: str) -> Steps[tuple[int, int]]:
     (found,) = yield [Statement(_BUDGET, {"id": budget})]
     if found.rows:
-        return found.rows[0]  # type: ignore[no-any-return]  # two numbers
+        return found.rows[0]
     return (yield from _used(budget))
 
 

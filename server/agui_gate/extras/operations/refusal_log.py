@@ -1,0 +1,55 @@
+"""Logs requests that a limit or a freeze refuses, so that who runs the server sees whose they are.
+
+Of what a limit refuses there is one line an owner, reason and minute, as a loop may ask a thousand times a second.
+"""
+
+import time
+from collections.abc import Callable
+
+import structlog
+from starlette.requests import Request
+
+from agui_gate.errors import AguiGateError, Frozen
+from agui_gate.http.auth import OWNER, caller_of
+from agui_gate.log_events import decision_refused, name_of
+
+EVERY_SECONDS = 60.0
+"""Seconds after which what is refused for the same reason is logged again."""
+MOST_REMEMBERED = 1_000
+"""Owners and reasons that are remembered."""
+
+log = structlog.get_logger("agui_gate.http")
+
+
+class Limited:
+    """Logs what limits refuse."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told: dict[tuple[str, str], float] = {}
+
+    def refused(self, request: Request, error: AguiGateError) -> None:
+        """Logs that this request got 429, unless its owner was told of for that a moment ago."""
+        owner, now = request.scope.get(OWNER, ""), self._clock()
+        key = (owner, error.message)
+        if now - self._told.get(key, float("-inf")) < EVERY_SECONDS:
+            return
+        self._told.pop(key, None)
+        if len(self._told) >= MOST_REMEMBERED:
+            del self._told[next(iter(self._told))]
+        self._told[key] = now
+        about = {"principal": name_of(owner)} if owner else {}
+        where = {"method": request.method, "path": request.url.path[:200]}
+        log.warning("request_refused", status=429, code=error.code, why=error.message, **about, **where)
+
+
+limited = Limited()
+
+
+def log_refused(request: Request, error: AguiGateError) -> None:
+    """Logs a request that a limit has refused, or a decision that a freeze has."""
+    if isinstance(error, Frozen):
+        by = caller_of(request)
+        decision_refused(error.approval, request.scope.get(OWNER, "") if by is None else by.principal.id, error.code)
+    else:
+        limited.refused(request, error)
