@@ -148,3 +148,14 @@ async def test_the_head_says_how_to_pass_it_on() -> None:
     assert headers["x-accel-buffering"] == "no"
     assert headers["agui-run-key"]
     assert "content-length" not in headers
+
+
+@shows("B14")
+async def test_one_application_is_mounted_in_another() -> None:
+    outer, inner = made(Parrot()), made(Parrot())
+    outer.mount("/inner", inner)
+    async with started(outer) as app, started(inner):
+        for path in ("/", "/inner/"):
+            answer = await request(app, "POST", path, BODY)
+            assert [event["type"] for event in answer.events()][-1] == "RUN_FINISHED"
+        assert (await request(app, "GET", "/inner/agents")).status == 200

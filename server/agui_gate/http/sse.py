@@ -36,7 +36,7 @@ HEADERS = {
 _HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 STREAM = "agui_gate.stream"
-"""The entry of a request's scope for a stream whose head is sent and whose events are not (`Streams`)."""
+"""The entry of a request's scope that takes a stream whose head is sent and whose events are not (`Streams`)."""
 
 ASKING = (b'"confirm_changes"', b'"interrupt"')
 """Byte strings in the frames that ask a person: a card, or an interrupt."""
@@ -58,7 +58,6 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the head, and leaves the rest to `Streams`, if there is one: what it needs of the routes ends here."""
-        is_left = STREAM in scope
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         except BaseException as error:
@@ -66,8 +65,8 @@ class EventStream(Response):
             if not isinstance(error, OSError):
                 raise
             return
-        if is_left:
-            scope[STREAM] = self
+        if STREAM in scope:
+            scope[STREAM].append((self, scope))
         else:
             await self.send_events(scope, receive, send)
 
@@ -127,11 +126,12 @@ class Streams:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the class."""
-        scope[STREAM] = None
+        left: list[tuple[EventStream, Scope]] = []  # found also where one application is mounted in another
+        scope[STREAM] = left
         await self._app(scope, receive, send)
-        stream: EventStream | None = scope.pop(STREAM)
-        if stream is not None:
-            await stream.send_events(scope, receive, send)
+        if left:
+            stream, inner = left.pop()
+            await stream.send_events(inner, receive, send)
 
 
 def hang_up(receive: Receive) -> bool:
