@@ -119,6 +119,7 @@ def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str])
     ("scenario", "options"),
     spread("suggestions", "stopThought", over=[("direct", "card"), ("runtime", "card")])
     + spread("cutOff", "left", over=[("direct", "card"), ("browser", "card")])
+    + spread("saidEarly", over=[("direct", "card")])
     + spread("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
 )
 def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:

@@ -44,7 +44,7 @@ function ranIn(messages: readonly Message[], store: LedgerStore) {
 
 /** What the page does with the conversation besides showing it. */
 export function useConversation({ store, read, onSend, onRunOver, onCut, onStopped }: Options) {
-  const { agent } = useAgent({ updates: [] });
+  const { agent, isReady } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
   const [undoing, setUndoing] = useState<Undoing | null>(null);
@@ -53,6 +53,7 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
   const next = useRef<(() => void) | null>(null); // what is to be done once the run that is on has ended
   const isHalf = useRef(false); // the last answer broke off
   const unsaid = useRef<Message[]>([]); // what the server may not have, as the run that was to tell it never began or broke off
+  const early = useRef(""); // what was said before the agents were known: until then this is another agent, which goes
 
   useEffect(() => {
     let started = 0;
@@ -153,11 +154,16 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
 
   const say = useCallback(
     (text: string) => {
+      early.current = isReady ? "" : text;
+      if (!isReady) return;
       agent.addMessage({ id: newId(), role: "user", content: text });
       void copilotkit.runAgent({ agent });
     },
-    [agent, copilotkit],
+    [agent, isReady, copilotkit],
   );
+  useEffect(() => {
+    if (isReady && early.current) say(early.current);
+  }, [isReady, say]);
 
   /**
    * Send again what got no answer (`hasFailed`: not a whole one, so half of one is dropped). If there is nothing of that

@@ -27,6 +27,22 @@ export async function stopText(t) {
   await counts(page.getByTestId("cut"), 1);
 }
 
+/** An example chosen before the page knows its agents is said once it does: the agent until then is another one, which goes. */
+export async function saidEarly(t) {
+  await t.script(says("It is on its way."));
+  const page = await t.open();
+  let release;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  await page.route("**/copilotkit/info", (route) => isReleased.then(() => route.continue()));
+  await page.reload();
+  const example = page.locator(".example").first();
+  const text = (await example.innerText()).trim();
+  await example.click();
+  release();
+  await t.answered(page, "It is on its way.");
+  await becomes(() => page.getByTestId("copilot-user-message").allInnerTexts().then((all) => all.map((one) => one.trim())), [text]);
+}
+
 /** Stopped before there was a word of an answer, and while it was thought about: said at once, and after a reload. */
 export async function stopThought(t) {
   const nothing = { ...says("Never said."), fault: { kind: "hang", after_events: 1 }, when: { user: "nothing" }, repeat: true };
