@@ -107,6 +107,10 @@ export const style = `
     color: var(--_quiet);
   }
 
+  .amount {
+    white-space: nowrap;
+  }
+
   .hidden-character {
     padding: 0 3px;
     border-radius: 4px;

@@ -10,15 +10,20 @@ import { html } from "./html.js";
  * @import { Json, Schema, Strings, Unit } from "../core/types.js"
  */
 
+const AMOUNT = /([\d.,]+ (?:[€$£¥₹%]|[A-Z]{3}\b))/;
+
 /**
- * `text` with what was hidden in it marked as such.
+ * `text` with what was hidden in it marked as such, and a number on the same line as its unit.
  * @param {string} text
  * @returns {unknown}
  */
 export function shown(text) {
-  if (!hides(text)) return text;
-  return pieces(text).map((piece) => (piece.name ? html`<span class="hidden-character" title=${piece.name}>${piece.text}</span>` : piece.text));
+  if (!hides(text)) return unbroken(text);
+  return pieces(text).map((piece) => (piece.name ? html`<span class="hidden-character" title=${piece.name}>${piece.text}</span>` : unbroken(piece.text)));
 }
+
+/** @param {string} text */
+const unbroken = (text) => (AMOUNT.test(text) ? text.split(AMOUNT).map((part, at) => (at % 2 ? html`<span class="amount">${part}</span>` : part)) : text);
 
 /**
  * Label and value of each argument.
