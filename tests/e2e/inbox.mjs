@@ -1,7 +1,7 @@
 /** What the scenarios of the inbox share. */
 
 import assert from "node:assert/strict";
-import { eventually } from "./eventually.mjs";
+import { becomes, eventually } from "./eventually.mjs";
 import { see } from "./browser.mjs";
 
 /** A chat of its own, begun without a page, in which the calls of `turn` wait. Returns its id. */
@@ -43,3 +43,7 @@ export const ended = (item, text) => item.locator(".detail .line", text ? { hasT
 
 /** From here on nobody sees the page, so that it learns nothing until it is clicked. */
 export const noticesNothing = (page) => see(page, "hidden");
+
+/** The ledger says that a tool of this chat runs. */
+export const isClaimed = (t, thread) =>
+  becomes(async () => (await (await fetch(`${t.urls.server}/threads/${thread}?view=calls`)).json()).calls.map(({ state }) => state), ["claimed"]);

@@ -17,6 +17,7 @@ from tests.requirements import shows
         "TakesInputMethods",
         "KeepsAnEdit",
         "IsLeft",
+        "IsKilled",
         "Expires",
         "ShowsWhatIsThere",
         "ComesLate",

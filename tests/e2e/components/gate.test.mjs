@@ -83,6 +83,84 @@ test("what was typed stays while the server is away, and is sent when it is back
   await done(page);
 });
 
+test("two tabs with one call: what one decides the other shows, and what was typed there is not sent", async () => {
+  const asked = await ask(REFUND);
+  const page = await open(gate(card(asked)));
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByRole("button", { name: "Reject" }).click();
+  await other.getByLabel(/Reason/).fill("too much");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.locator("agui-confirm-card[mode=closed]").getByText(/^Approved .*outside the chat/).waitFor();
+  await other.locator("agui-confirm-card[mode=closed]").getByText(/Already approved .*What you were about to answer was not sent/).waitFor();
+  assert.deepEqual(page.problems, []);
+  const { approved, reason } = (await record(asked.id)).decision;
+  assert.deepEqual([approved, reason], [true, undefined]);
+  await done(page);
+});
+
+test("offline: what was typed stays, and is decided once when the network is back, without a click on anything else", async () => {
+  const asked = await ask(REFUND);
+  const page = await open(gate(card(asked)));
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel(/Amount/).fill("15");
+  await page.context().setOffline(true);
+  await page.getByRole("button", { name: "Approve with changes" }).click();
+  await page.getByText("The server can't be reached").first().waitFor();
+  assert.equal(await page.getByLabel(/Amount/).inputValue(), "15");
+  assert.equal((await record(asked.id)).state, "pending");
+  await page.context().setOffline(false);
+  const send = page.getByRole("button", { name: "Approve with changes" });
+  await send.click();
+  await page.locator("agui-confirm-card[mode=closed]").getByText(/20 € → 15 €/).waitFor();
+  assert.equal((await record(asked.id)).effective_arguments.amount, 15);
+  await page.getByText("The server can't be reached").waitFor({ state: "detached" });
+  await done(page);
+});
+
+test("asked anew in the middle of an answer: the old card says that it went on, the new one asks with nothing typed", async () => {
+  const tools = [{ name: "confirm_changes", description: "", parameters: { type: "object" } }]; // what a card asks is left behind, an interrupt is asked again
+  const asked = await ask(REFUND, { tools });
+  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`));
+  const old = page.locator("agui-confirm-card[approval]");
+  await old.getByRole("button", { name: "Reject" }).click();
+  await old.getByLabel(/Reason/).fill("too much");
+  await ask(REFUND, { tools, threadId: asked.thread_id }); // from its first message on, as regenerating does
+  await old.getByText(/Not decided, as the chat went on without an answer.*What you were about to answer was not sent/).waitFor();
+  const fresh = page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-waits=true]`);
+  await fresh.locator(".line-button").click();
+  await fresh.getByRole("button", { name: "Reject" }).click();
+  assert.equal(await fresh.getByLabel(/Reason/).inputValue(), "");
+  await fresh.getByRole("button", { name: "Reject" }).click();
+  await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=rejected]`).waitFor();
+  assert.equal((await record(asked.id)).decision, null);
+  await done(page);
+});
+
+test("a card that gets another call, or goes, while its answer is under way: each answer is of its own call", async () => {
+  const [asked, second] = [await ask(REFUND), await ask(REFUND)];
+  let release;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  const slow = await proxy(({ method }) => (method === "POST" ? isReleased : undefined));
+  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`, { base: slow.url }), { base: slow.url });
+  const one = page.locator("agui-confirm-card[approval]");
+  await one.getByRole("button", { name: "Approve" }).click();
+  await page.locator("agui-confirm-card[approval][mode=sending]").waitFor();
+  await one.evaluate((node, id) => node.setAttribute("approval", id), second.id);
+  await page.locator("agui-confirm-card[approval][mode=view]").waitFor();
+  release();
+  await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=done]`).waitFor();
+  assert.deepEqual([await one.getAttribute("mode"), (await record(second.id)).state], ["view", "pending"]);
+  await one.getByRole("button", { name: "Reject" }).click();
+  await one.getByLabel(/Reason/).fill("too much");
+  await one.getByRole("button", { name: "Reject" }).click();
+  await one.evaluate((node) => node.remove());
+  await page.locator(`agui-inbox .item[data-thread="${second.thread_id}"][data-state=rejected]`).waitFor();
+  assert.equal((await record(second.id)).decision.reason, "too much");
+  assert.deepEqual([page.requests.filter((entry) => entry.startsWith("POST")).length, page.problems], [2, []]);
+  await done(page);
+});
+
 test("who is not logged in is told so, and goes on with a token", async () => {
   const asked = await ask(REFUND);
   const guarded = await proxy(({ headers }) => (headers.authorization === "Bearer good" ? undefined : [401, '{"error":{"code":"unauthorized","message":"No."}}']));

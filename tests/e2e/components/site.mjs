@@ -114,9 +114,9 @@ export async function visit(url, options = {}) {
 const read = async (path, init) => (await fetch(SERVER + path, init)).json();
 const post = (path, body) => read(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
-/** Ask for something in a chat of its own: the record that waits. */
-export async function ask(text, threadId = crypto.randomUUID()) {
-  const input = { threadId, runId: crypto.randomUUID(), state: {}, tools: [], context: [], forwardedProps: {}, messages: [{ id: "u1", role: "user", content: text }] };
+/** Ask for something in a chat of its own: the record that waits. `tools`: of the page that asks. */
+export async function ask(text, { threadId = crypto.randomUUID(), tools = [] } = {}) {
+  const input = { threadId, runId: crypto.randomUUID(), state: {}, tools, context: [], forwardedProps: {}, messages: [{ id: "u1", role: "user", content: text }] };
   await (await fetch(SERVER, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(input) })).text();
   const { approvals } = await read(`threads/${threadId}`);
   return approvals[0];

@@ -6,7 +6,7 @@ import { accessible } from "../axe.mjs";
 import { addPage, TIMEOUT } from "../browser.mjs";
 import { CLOCK, focused } from "../builtin.mjs";
 import { becomes, counts, shows, textOf } from "../eventually.mjs";
-import { waiting } from "../inbox.mjs";
+import { isClaimed, waiting } from "../inbox.mjs";
 import { call, calls, DETAILS, refund, ship } from "../stage.mjs";
 
 const HTML = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Elsewhere</title>
@@ -218,6 +218,36 @@ export async function elementIsLeft(t) {
   await page.evaluate(`(${last})().addEventListener("agui-leave", () => window.heard.push("gone"))`); // no event comes far from there
   await page.evaluate(`(${last})().remove()`);
   await becomes(async () => (await heard(page)).at(-1), "gone");
+}
+
+/** The server is killed while an approved tool runs, and somebody else types: started again, it says what it knows, and nothing runs twice. */
+export async function elementIsKilled(t) {
+  const packed = await waiting(t, "Pack it", calls("I'll pack it.", call("pack_order", { seconds: 60 })));
+  const refunded = await waiting(t, "Refund it", calls("I'll refund it.", refund()));
+  const idOf = async (thread) => (await (await fetch(`${t.urls.server}/threads/${thread}?view=calls`)).json()).calls[0];
+  const page = await plain(t);
+  page.allow(/ERR_|Failed to load|502/);
+  const ids = [(await idOf(packed)).id, (await idOf(refunded)).id];
+  await page.evaluate(([base, ids]) => {
+    const gate = Object.assign(document.createElement("agui-gate"), { base, send: true });
+    gate.append(...ids.map((id) => Object.assign(document.createElement("agui-confirm-card"), { id })));
+    for (const card of gate.children) card.setAttribute("approval", card.id);
+    document.querySelector("main").replaceChildren(gate);
+  }, [`${t.urls.server}/`, ids]);
+  const [first, second] = ids.map((id) => page.locator(`#${id}`));
+  await second.getByRole("button", { name: "Reject" }).click();
+  await second.getByLabel(/Reason/).fill("No receipt");
+  await first.getByRole("button", { name: "Approve" }).click();
+  await isClaimed(t, packed);
+  await t.kill("server");
+  await shows(second.locator(".card"), /The server can't be reached/);
+  await t.start("server");
+  await page.evaluate(() => document.querySelector("agui-gate").retry());
+  await shows(first.locator(".line"), /^Approved at .*it is not known whether it ran/);
+  assert.equal(await second.getByLabel(/Reason/).inputValue(), "No receipt");
+  await second.getByRole("button", { name: "Reject" }).click();
+  await shows(second.locator(".line"), /^Rejected at .*“No receipt”/);
+  assert.deepEqual([(await idOf(packed)).state, (await idOf(refunded)).state], ["unknown", "rejected"]);
 }
 
 /** Time runs out by the server's clock; what was asked can still be read. */

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { answer, atRest, decision, open, say, threadOf, toolsAre } from "../builtin.mjs";
 import { drawn } from "../browser.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
+import { isClaimed } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { decide } from "./told.mjs";
 
@@ -149,7 +150,3 @@ const LOST = /^The server process that ran this was lost\./;
 const comesBack = (page) => page.evaluate(() => dispatchEvent(new Event("focus")));
 
 const broke = (page) => page.locator(".notice-code", { hasText: "incomplete" }).waitFor();
-
-/** The ledger says that a tool of this chat runs. */
-const isClaimed = (t, thread) =>
-  becomes(async () => (await (await fetch(`${t.urls.server}/threads/${thread}?view=calls`)).json()).calls.map(({ state }) => state), ["claimed"]);
