@@ -330,6 +330,7 @@ def test_what_happened_is_listed_newest_first(gate: Path, cli: Cli) -> None:
     assert ids() == {"a0", "a1", "a2"}
     assert ids("--person", "bob") == ids("--thread", "t2") == ids("--since", "2026-11-03") == {"a2"}
     assert ids("--until", "2026-11-02") == {"a0"}
+    assert (ids("--by", "alice"), ids("--by", "nobody")) == ({"a0", "a1"}, set())
     assert ids("--tenant", "") == ids("--tool", "refund", "--agent", "support", "--decision", "done")
     assert cli("audit", "ls", *STORE, "--tenant", "acme").stdout == "There is no such entry.\n"
     assert cli("audit", "ls", *STORE, "--since", "yesterday").exit_code == 1

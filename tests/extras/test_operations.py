@@ -157,7 +157,7 @@ async def test_a_run_is_stopped_and_the_trail_says_why() -> None:
         assert (seen["thread_id"], seen["owner"], seen["state"], seen["kind"]) == ("t", "local", "running", "run")
         assert (await _stop(app, "t", {"reason": " "})).status == 422
         stopped = await _stop(app, "t", {"reason": "It hangs."})
-        assert stopped.json()["state"] == "stopped"
+        assert (stopped.json()["state"], stopped.json()["unknown"]) == ("stopped", [])
         await hanging
         assert (await _stop(app, "t", {"reason": "Again."})).status == 404
         store = app.state.engine.store
@@ -401,6 +401,37 @@ async def test_who_can_stop_a_run_at_once_does() -> None:
     stopped = await OperatorsDesk(store, "olga", stop=stop).stop("t", "why")
     assert (stopped["state"], told) == ("stopped", [("alice", "t")])
     await store.aclose()
+
+
+async def test_a_stop_names_the_calls_that_became_unknown() -> None:
+    store: FullStore = MemoryStore(clock=Clock())
+    await store.start()
+    await ask(store, gated("a1"), gated("a2"))
+    await store.move("a1", State.CLAIMED, decision=Decision(True, "bob", way="http"))
+    thread = await store.lease_thread("alice", "t", "support", "run_1")
+
+    async def stop(principal: str, thread_id: str) -> None:
+        await store.move("a1", State.UNKNOWN, output=Output("?", True))
+        await store.commit(thread, Change(status="cancelled"), "run_1")
+
+    stopped = await OperatorsDesk(store, "olga", stop=stop).stop("t", "why")
+    assert (stopped["state"], stopped["unknown"]) == ("stopped", ["a1"])
+    await store.aclose()
+
+
+def test_a_thread_on_which_nothing_waits_any_more_is_not_said_to_wait(tmp_path: Path) -> None:
+    place = tmp_path / "store.db"
+    prepare(place)
+
+    async def decide() -> None:
+        store: FullStore = SQLiteStore(str(place))
+        await store.start()
+        await store.move("apr_waits", State.REJECTED, decision=Decision(False, "bob", way="http"))
+        await store.aclose()
+
+    assert ops(place, "threads")[1].splitlines()[1].split()[-2:] == ["waiting", "1"]
+    asyncio.run(decide())
+    assert ops(place, "threads")[1].splitlines()[1].split()[-2:] == ["answered", "0"]
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

@@ -201,12 +201,16 @@ async def test_usage_equals_what_the_provider_says() -> None:
     assert 'agui_gate_tokens_total{kind="input",model="gpt-5.4-mini",provider="openai"} 100.0' in figures
 
 
-def test_the_command_tells_it_of_a_store(tmp_path: Path, prices: str) -> None:
+def test_the_command_tells_it_of_a_store(tmp_path: Path, prices: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place = f"sqlite:///{tmp_path}/store.db"
 
     async def use() -> None:
         async with served(place, prices=prices) as s:
             await s.say("ann")
+
+    async def use_without_prices() -> None:
+        async with served(place) as s:
+            await s.say("ann", thread="u")
 
     asyncio.run(use())
 
@@ -222,6 +226,18 @@ def test_the_command_tells_it_of_a_store(tmp_path: Path, prices: str) -> None:
         as_csv(report).replace("\r", "")
     )
     assert command("--by", "nothing").exit_code == 2
+    asyncio.run(use_without_prices())
+    assert (
+        "note: 1 of these requests has no price, and no cost: set AGUI_GATE_PRICES"
+        in command("--tenant", "shop").output
+    )
+    assert ("no price" in text, "BUDGET" in text) == (False, False)
+    monkeypatch.setenv("AGUI_GATE_BUDGETS", "run:9,principal:5000,tenant:$2")
+    assert [line.split() for line in command("--tenant", "shop").output.split("\n\n")[1].splitlines()] == [
+        ["BUDGET", "TODAY", "OF"],
+        ["principal", "ann", "2,200", "tokens", "5,000", "tokens"],
+        ["tenant", "shop", "$0.0164", "$2.0000"],
+    ]
 
 
 # --- the ledger -------------------------------------------------------------------------------------------------------

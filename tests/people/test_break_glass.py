@@ -1,5 +1,6 @@
 """Emergencies: one person decides in the place of all who have to, with a reason, and everybody is told."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.stores.capabilities import FullStore
 from tests.people.desk import Desk, ids
 from tests.people.test_gates import told
+from tests.product.kit import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +28,18 @@ PEOPLE: dict[str, Any] = {
 WHY: dict[str, Any] = {"break_glass": True, "reason": "The till burns."}
 
 
-async def test_one_decides_in_the_place_of_all(store: FullStore) -> None:
+async def test_one_decides_in_the_place_of_all(store: FullStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[str, str, str]] = []
+    came, take = asyncio.Event(), store.take_notices
+
+    async def take_notices(*args: Any, **more: Any) -> Any:
+        """The server's own courier takes notices, too: whoever does, they are seen."""
+        found = await take(*args, **more)
+        taken.extend((notice.about, notice.kind, notice.body) for notice in found)
+        came.set()
+        return found
+
+    monkeypatch.setattr(store, "take_notices", take_notices)
     async with Desk(PEOPLE, approvers="finance", needs=2).open(store) as desk:
         approval_id = await desk.ask("ada")
         assert ids(await desk.get("zoe", "/approvals")) == []
@@ -57,8 +70,11 @@ async def test_one_decides_in_the_place_of_all(store: FullStore) -> None:
             "zoe, break-glass, broke the glass over HTTP from 127.0.0.1, in the place of those who have to agree: "
             "“The till burns.”"
         ]
-        told_others = [(n.kind, n.body) for n in await store.take_notices("me", limit=100) if n.about == approval_id]
-        assert ("approval_notice", '{"state":"break_glass"}') in told_others
+        await store.take_notices("me", limit=100)
+        async with asyncio.timeout(TIMEOUT):
+            while (approval_id, "approval_notice", '{"state":"break_glass"}') not in taken:
+                await came.wait()
+                came.clear()
 
 
 async def test_a_no_can_be_one_too() -> None:

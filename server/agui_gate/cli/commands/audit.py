@@ -37,6 +37,7 @@ the chains regularly, keep them elsewhere, and pass them to `verify`; or sign th
 \b
 Examples:
   agui-gate audit ls --tool refund --since 2026-11-01
+  agui-gate audit ls --by alice --decision approved        what alice approved, on whosever calls
   agui-gate audit show apr_1f0c
   agui-gate audit verify
   agui-gate audit heads > heads-monday.jsonl
@@ -194,6 +195,7 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
         "tool": ("NAME", "Only calls of this tool."),
         "agent": ("NAME", "Only calls of this agent."),
         "person": ("NAME", "Only what this person, or principal, asked for or did."),
+        "by": ("NAME", "Only what this person did, on whosever calls."),
         "thread": ("ID", "Only of threads with this id."),
         "decision": ("KIND", "Only events of this kind, such as approved or rejected."),
     }

@@ -217,6 +217,9 @@ def stop(ctx: click.Context, place: Place, thread_id: str, owner: str | None, re
         click.echo(json.dumps(told, indent=2))
     elif told["state"] == "stopped":
         click.echo(fit(f"Stopped {_id(told['run'])} on thread {_id(told['thread_id'])} of {_owner(told)}.", sys.stdout))
+        for name in told.get("unknown", ()):
+            click.echo(fit(f"{_id(name)} is unknown: perhaps it took effect. Look there, then say:", sys.stdout))
+            click.echo(f"  agui-gate ops settle {_id(name)} --done|--failed --result TEXT --reason TEXT")
     elif told["state"] == "idle":
         click.echo("It had ended already.")
     else:
@@ -331,6 +334,8 @@ def _run_row(run: Json) -> Sequence[str]:
 
 def _thread_row(thread: Json) -> Sequence[str]:
     status = thread["run"]["status"] if thread["run"] else "none"
+    if status == "waiting" and not thread["pending"]:
+        status = "answered"  # nothing waits any more, and the model is told with the next message
     pending = str(thread["pending"])
     changed = _age(thread["updated_at"])
     return _id(thread["id"]), _owner(thread), short(thread["agent"], 40), changed, short(status, 20), pending

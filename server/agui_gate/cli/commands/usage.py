@@ -1,5 +1,6 @@
 """`agui-gate usage`: what requests to models have used and cost, as the store has it."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,20 @@ import msgspec
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.store_access import opened
+from agui_gate.cli.terminal.console import print_hint, table
 from agui_gate.config.settings import Settings, load_settings
+from agui_gate.core.principals import owner_key
 from agui_gate.errors import ConfigurationError, InvalidRequest
 from agui_gate.extra_loader import load
+from agui_gate.stores.usage import DAY_MS
+
+MOST_OWNERS = 10
+"""Owners of whom it is told what they have used of a budget, where nobody is named."""
 
 HELP = """Tell what requests to models have used and cost, of one tenant.
 
 The store has it where a server ran with AGUI_GATE_USAGE=on. Costs are estimates in US dollars. Days begin at 00:00 UTC.
+With AGUI_GATE_BUDGETS it also tells what is used of them today: by --principal, or by the ten who have used most.
 
 \b
 Examples:
@@ -84,12 +92,27 @@ async def _report(
             found: dict[str, Any] = await report.usage_report(ledger, asked, "of_tenant", tenant)
         except InvalidRequest as error:
             raise click.UsageError(error.message) from None
+        if settings.budgets:
+            owners = [owner_key(tenant, principal)] if principal else await _owners(ledger, tenant, store.now())
+            found["budgets"] = (
+                await load("usage.budgets").Budgets(settings.budgets, ledger, store).report(tenant, owners)
+            )
         return found
+
+
+async def _owners(ledger: Any, tenant: str, now: int) -> list[str]:
+    """Returns the owners of a tenant who have used most today, at most `MOST_OWNERS`."""
+    lines, _ = await ledger.days("of_tenant", tenant, now // DAY_MS, now // DAY_MS)
+    used: Counter[str] = Counter()
+    for line in lines:
+        used[line.owner] += line.sums.input + line.sums.output
+    return [owner for owner, _ in used.most_common(MOST_OWNERS)]
 
 
 def _print(report: dict[str, Any]) -> None:
     if not report["usage"]:
         click.echo(f"Nothing was used from {report['since']} to {report['until']}.")
+        _print_budgets(report)
         return
     shown = ("requests", "failed", "input_tokens", "output_tokens", "cost")
     rows = [[*report["by"], *shown]]
@@ -106,6 +129,25 @@ def _print(report: dict[str, Any]) -> None:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         click.echo("  ".join(cells).rstrip())
+    if number := report["total"]["unpriced"]:
+        has = f"{number:,} of these requests {'has' if number == 1 else 'have'}"
+        print_hint(f'{has} no price, and no cost: set AGUI_GATE_PRICES, or pip install "agui-gate[prices]".')
+    _print_budgets(report)
+
+
+def _print_budgets(report: dict[str, Any]) -> None:
+    """Prints what is spent or reserved today of the budgets of the settings; those of a run are in its process."""
+    rows = [
+        (" ".join(filter(None, (one["scope"], used["of"]))), _amount(one, used["used"]), _amount(one, one["most"]))
+        for one in report.get("budgets", ())
+        for used in one["used"]
+    ]
+    if rows:
+        click.echo(f"\n{table(rows, ('BUDGET', 'TODAY', 'OF'))}")
+
+
+def _amount(budget: dict[str, Any], number: float) -> str:
+    return f"${number:,.4f}" if budget["unit"] == "dollars" else f"{number:,} tokens"
 
 
 def _figure(value: Any) -> str:

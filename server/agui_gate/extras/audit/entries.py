@@ -40,8 +40,9 @@ DECISIONS = ("approved", "agreed", "rejected", "break_glass")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries are wanted. ``person``: a person or a principal who asked, or did it. Times are ms since the epoch;
-    ``until`` is the first one that is left out. ``decision``: a kind of event, of `DECISIONS` for decisions.
+    """Which entries are wanted. ``person``: a person or a principal who asked, or did it; ``by``: who did it. Times are
+    ms since the epoch; ``until`` is the first one that is left out. ``decision``: a kind of event, of `DECISIONS` for
+    decisions.
     """
 
     since: int = 0
@@ -49,6 +50,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     tool: str = ""
     agent: str = ""
     person: str = ""
+    by: str = ""
     thread: str = ""
     approval: str = ""
     decision: str = ""
@@ -61,6 +63,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
             and self.thread in ("", entry["thread_id"])
             and self.decision in ("", entry["kind"])
             and self.approval in ("", entry["approval_id"])
+            and self.by in ("", entry["by"], entry["person"])
             and (not self.person or self.person in (entry["by"], entry["person"], entry["asker"], entry["owner"]))
         )
 

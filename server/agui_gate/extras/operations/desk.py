@@ -170,7 +170,13 @@ class Desk:
             return {**view, "state": "idle"}
         if self._stop is not None:
             await self._stop(run.principal, run.thread_id)
-        return {**view, "state": await self._ended(run)}
+        state = await self._ended(run)
+        return {**view, "state": state, "unknown": await self._unknown(run) if state == "stopped" else []}
+
+    async def _unknown(self, run: Run) -> list[str]:
+        """Returns the calls of the thread of which nobody knows what came of them."""
+        found = await self._store.list_approvals(run.principal, limit=MOST_SHOWN, which="unknown")
+        return [one.id for one in found.approvals if one.thread_id == run.thread_id]
 
     async def _ended(self, run: Run) -> Stopped:
         loop = asyncio.get_running_loop()
