@@ -119,7 +119,7 @@ def test_doctor_says_what_is_wrong_with_an_endpoint(tmp_path: Path, monkeypatch:
     assert any(line.startswith("✗ webhook inside: 127.0.0.1: its address is not public") for line in said)
     assert not any(SECRET in line or "token" in line for line in said)
     line, *_ = findings('[webhooks.desk]\nurl = "https://example.com/"\n', tmp_path, monkeypatch)
-    assert line.startswith("✗ webhooks: The webhook 'desk' (AGUI_GATE_WEBHOOKS) needs secrets")
+    assert line.startswith("✗ settings: The webhook 'desk' (AGUI_GATE_WEBHOOKS) needs secrets")
 
 
 # --- notices that no click brings about

@@ -90,7 +90,7 @@ def _announce(url: str, script: Path | None, strict: str) -> None:
     if script is None:
         from agui_gate_adapters.testkit.scenes import SCENES
 
-        click.echo("  For agents with these tools, it understands for example:\n")
+        click.echo(fit("  For agents with these tools, it understands for example:\n", sys.stdout))
         for tool, example in {scene.tool: scene.example for scene in SCENES}.items():
             dim(fit(f"  {tool}: {example}", sys.stdout))
         click.echo("")
