@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 from mcp import Client
 from opentelemetry import environment_variables as of_api
@@ -23,12 +24,15 @@ from opentelemetry.semconv.schemas import Schemas
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from agui_gate import Agent, create_app, tool
+from agui_gate import Agent, Principal, ToolContext, create_app, tool
 from agui_gate.adapter import Adapter
 from agui_gate.config.settings import Settings
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.principals import owner_key
 from agui_gate.errors import ConfigurationError
 from agui_gate.extras.telemetry import names
 from agui_gate.extras.telemetry.content import ATTRIBUTE_CHARACTERS, CUT
+from agui_gate.extras.telemetry.tracer import Tracer
 from agui_gate.telemetry import Kind, SpanContent
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.mcp import MCPTools
@@ -42,6 +46,7 @@ from tests.adapters.mcp.test_http import served
 from tests.product.kit import client_of, product, running
 from tests.product.live import over, quiet, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
+from tests.stores.support import gated
 from tests.support.otlp import receiving
 from tests.support.servers import free_port
 
@@ -428,6 +433,22 @@ async def test_an_mcp_server_is_told_with_the_call(
         await quiet(p)
     ran = Spans(exporter)["execute_tool search"]
     assert [int(one["traceparent"].split("-")[2], 16) for one in told] == [id_of(ran)]
+
+
+async def test_threads_and_calls_of_two_owners_may_have_the_same_ids(exporter: InMemorySpanExporter) -> None:
+    tracer, owners = Tracer(), {"ada": "ada", owner_key("acme", "ada"): Principal("ada", "acme")}
+    for key in owners:
+        yes = msgspec.structs.replace(
+            gated("a", "c", principal=key), state=State.CLAIMED, decision=Decision(True, "ben")
+        )
+        tracer.decided(yes, 0, "")
+    for who in owners.values():
+        context = ToolContext(thread_id="t", run_id="r", call_id="c", principal=who, idempotency_key="key", owner="ada")
+        await tracer.run_tool(None, "refund", "{}", context)
+    spans = Spans(exporter)
+    assert [parent(ran) for ran in spans.named("execute_tool unknown")] == [
+        id_of(said) for said in spans.named(names.DECIDE)
+    ]
 
 
 def test_names_are_those_of_the_conventions() -> None:

@@ -72,7 +72,7 @@ class ThreadRoutes:
         thread, reservation = found
         meter = next((one for one in self._engine.extensions.all if hasattr(one, "usage_of")), None)
         more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(thread)}
-        if any(approval.people for approval in thread.approvals):
+        if any(approval.people and approval.is_pending for approval in thread.approvals):
             views = [approval_view(approval, self._engine.members) for approval in thread.approvals]
             more["calls"] = await self._as_read(request, views, thread.approvals)
         return await compressed(request, await thread_response(thread, self._engine.members, reservation, more))

@@ -43,6 +43,7 @@ from agui_gate.agents.tool import Tool, ToolContext
 from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import DECISIONS, Approval, State
+from agui_gate.core.principals import owner_key
 from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ProviderError
 from agui_gate.extension import Extension, Server
@@ -74,7 +75,7 @@ class Tracer(Extension):
         self.spans = trace.get_tracer("agui_gate", version("agui-gate"), schema_url=names.SCHEMA_URL)
         self.content: SpanContent | None = None
         self._runs: dict[str, RunMeter] = {}
-        self._decided: OrderedDict[tuple[str, str], Span] = OrderedDict()
+        self._decided: OrderedDict[tuple[str, str, str], Span] = OrderedDict()
 
     @property
     def families(self) -> Any:
@@ -154,7 +155,8 @@ class Tracer(Extension):
     ) -> Output:
         """See `turns.meter.Meter`. The call's span hangs on its decision, else on ``within``, else on the request."""
         run_tool = tool_execution.run_tool if self.inner is None else self.inner.run_tool
-        decided = self._decided.pop((context.thread_id, context.call_id), None)
+        owner = owner_key(getattr(context.principal, "tenant", ""), context.owner)
+        decided = self._decided.pop((owner, context.thread_id, context.call_id), None)
         known = name if tool is not None else "unknown"  # models invent names
         attributes: dict[str, str | bool] = {
             names.OPERATION: names.EXECUTE_TOOL,
@@ -212,7 +214,7 @@ class Tracer(Extension):
             span.add_event(names.WAIT, {names.WAIT_SECONDS: max(0, approval.decided_at - approval.asked_at) / 1000})
         span.end()
         if decision.approved and span.get_span_context().is_valid:
-            self._decided[approval.thread_id, approval.call_id] = span
+            self._decided[approval.principal, approval.thread_id, approval.call_id] = span
             if len(self._decided) > KEPT:
                 self._decided.popitem(last=False)
 
