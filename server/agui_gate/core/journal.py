@@ -407,9 +407,12 @@ class Journal:
         """Returns the result that the journal has for this call."""
         return self._results.get(call_id)
 
-    def returned_calls(self) -> Set[str | None]:
-        """Returns the calls that have a result, and of which nobody was asked: nothing that is said of them is news."""
-        return (self._calls.keys() & self._results.keys()) - self.approvals.keys() - self.cards.approvals.keys()
+    def returned_calls(self, among: Set[str | None]) -> Set[str | None]:
+        """Returns those of some calls that have a result, and of which nobody was asked: nothing that is said of them
+        is news.
+        """
+        found = among & self._calls.keys() & self._results.keys()  # as few steps as the smallest of them has calls
+        return found - self.approvals.keys() - self.cards.approvals.keys()
 
     def has_outcome(self, call_id: str) -> bool:
         """Returns whether it is known what came of this call, or at least what was decided. Not so of a task at

@@ -123,7 +123,7 @@ class _Comparison:
         command = an.from_command(props.get("command")) if isinstance(props, dict) else None
         if command is not None:
             self._answer(command)
-        known, users = self.journal.returned_calls() if self.shown else (), self.journal.messages.users
+        known, users = self.journal.returned_calls(self.shown), self.journal.messages.users
         for message in self.run.messages:  # nearly all of a history says nothing new, so it is left out first
             role = message.role
             if role == "tool":
