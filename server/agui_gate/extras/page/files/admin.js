@@ -67,13 +67,14 @@ function draw() {
   render(html`
     <header class="desk-top">
       <h1>${words.title}</h1>
-      <span class="spacer"></span>
-      <a class="ghost" href="inbox">${words.inbox}</a>
-      <a class="ghost" href="audit">${words.audit}</a>
-      <a class="ghost" href="./">${words.chat}</a>
-      <button class="ghost" type="button" @click=${read} aria-label=${words.refresh} title=${words.refresh}>↻</button>
-      <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
-      <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
+      <div class="desk-side">
+        <a class="ghost" href="inbox">${words.inbox}</a>
+        <a class="ghost" href="audit">${words.audit}</a>
+        <a class="ghost" href="./">${words.chat}</a>
+        <button class="ghost" type="button" @click=${read} aria-label=${words.refresh} title=${words.refresh}>↻</button>
+        <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
+        <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
+      </div>
     </header>
     <main class="desk" id="main">
       ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: problem.message })}</p>` : nothing}

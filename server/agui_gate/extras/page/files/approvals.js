@@ -4,8 +4,8 @@
  */
 
 import { decidedPage, deputiesPage, doneBy, emergenciesPage, grantsPage, revokeGrant, whoAmI } from "./api.js";
-import { at, say, words } from "./approvalwords.js";
-import { actionsOf, emergencyRow, handOn, whatOf } from "./colleagues.js";
+import { say, words } from "./approvalwords.js";
+import { actionsOf, decideTogether, emergencyRow, handOn } from "./colleagues.js";
 import { defineAguiGate } from "./components/agui-gate.js";
 import { isWaiting } from "./components/core/ledger.js";
 import { reveal } from "./components/core/reveal.js";
@@ -15,9 +15,8 @@ import { addDeputy, deputyRow } from "./deputies.js";
 import { createLists } from "./desklists.js";
 import { askToken, isOurs, keyList, setUpDesk, turnTheme } from "./desk.js";
 import { confirm, show } from "./dialogs.js";
-import { h } from "./dom.js";
 import { grantRow } from "./grantrows.js";
-import { decidedOf, givenTo, isHandedTo, isOpen, othersRow } from "./mine.js";
+import { decidedOf, decidedRow, givenTo, isHandedTo, isOpen, othersRow } from "./mine.js";
 import { readToken } from "./storage.js";
 
 defineAguiGate();
@@ -26,7 +25,6 @@ const element = (selector) => document.querySelector(selector);
 const gate = () => element("agui-gate");
 const inbox = () => element("agui-inbox");
 
-const AT_ONCE = 4; // requests
 const LOOK = 10_000; // ms between looks for calls that may be decided in an emergency
 const KINDS = {
   emergencies: { read: emergenciesPage, empty: "noEmergencies", row: emergencyRow(changed) },
@@ -82,11 +80,12 @@ function draw() {
     <header class="desk-top">
       <h1>${words.inbox}</h1>
       <nav aria-label=${words.inbox}>${TABS.filter(isShown).map((name) => html`<a href="#${name}" aria-current=${name === current ? "page" : nothing}>${words[name]}${name === "waiting" && waits.count > 0 ? ` (${count})` : ""}</a>`)}</nav>
-      <span class="spacer"></span>
-      ${isOpen(me, "GET /threads") ? html`<a class="ghost" href="./">${words.chat}</a>` : nothing}
-      <a class="ghost" href="audit">${words.trail}</a>
-      <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
-      <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
+      <div class="desk-side">
+        ${isOpen(me, "GET /threads") ? html`<a class="ghost" href="./">${words.chat}</a>` : nothing}
+        <a class="ghost" href="audit">${words.trail}</a>
+        <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
+        <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
+      </div>
     </header>
     <main class="desk" id="main">
       <agui-gate base="./" send look="10" .getToken=${readToken} @agui-problem=${problem} @agui-count=${counted} @agui-decided=${decided} @agui-pick=${draw}>
@@ -144,29 +143,12 @@ function several() {
 }
 
 async function decideAll(chosen, approved) {
-  const { length: count } = chosen;
-  const reason = h("input", { type: "text", id: "all-reason", maxlength: "500", autocomplete: "off" });
-  const lines = h("ul", { class: "all-lines", tabindex: "0" }, chosen.map((entry) => h("li", { dir: "auto" }, reveal(whatOf(entry.record)))));
-  const details = approved ? [lines] : [lines, h("label", { for: "all-reason" }, words.reason), reason];
-  const [title, yes] = approved ? ["approveTitle", "approve"] : ["rejectTitle", "reject"];
-  if (!(await confirm({ title: say(title, { count }), details, yes: words[yes], no: words.cancel, danger: !approved }))) return;
-  const decision = { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) };
-  const left = chosen.map(({ id, ask }) => ({ id, ask })).reverse();
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (let one = left.pop(); one; one = left.pop()) await gate().decide(one.id, decision, { shown: one.ask }); // what was listed
-  }));
-  const failed = chosen.filter(({ id }) => ![null, undefined, "agreed"].includes(gate().ledger.entry(id)?.problem?.kind));
+  const failed = await decideTogether(chosen, approved, gate());
+  if (!failed) return;
   inbox().picked = new Set(failed.map(({ id }) => id));
   inbox().requestUpdate();
-  told = [say("ended", { done: count - failed.length }), failed.length > 0 && say("notDone", { failed: failed.length })].filter(Boolean).join(" ");
+  told = [say("ended", { done: chosen.length - failed.length }), failed.length > 0 && say("notDone", { failed: failed.length })].filter(Boolean).join(" ");
   draw();
-}
-
-function decidedRow(record) {
-  return html`<li>
-    <agui-decision-line call .record=${record} .schema=${record.schema}></agui-decision-line>
-    <p class="quiet" dir="auto">${[record.thread?.title, record.message].filter(Boolean).map(reveal).join(" · ")} <time datetime=${record.asked_at}>${at(record.asked_at)}</time></p>
-  </li>`;
 }
 
 async function revoke(id) {

@@ -1,4 +1,4 @@
-/** Other people who decide a call: handing it to a colleague, and an emergency, in which one decides for all. */
+/** What is done with calls besides their cards: several at once, handing one to a colleague, and an emergency, in which one decides for all. */
 
 import { decideCall, handTo } from "./api.js";
 import { at, say, words } from "./approvalwords.js";
@@ -10,8 +10,11 @@ import { stringsFor } from "./components/core/strings.js";
 import { humanize, summary } from "./components/core/values.js";
 import { html, nothing } from "./components/vendor/lit.js";
 import { lang } from "./desk.js";
+import { confirm } from "./dialogs.js";
 import { h } from "./dom.js";
 import { askAndSend, field, valueOf } from "./forms.js";
+
+const AT_ONCE = 4; // requests
 
 /** `Refund · Refund 20 € for order A1?`: which call it is. */
 export const whatOf = ({ tool, message, ...call }) => `${humanize(tool)} · ${message || summary(call.effective_arguments ?? call.arguments)}`;
@@ -62,3 +65,19 @@ export const emergencyRow = (then) => (record) => html`<li>
   <p class="quiet" dir="auto">${reveal(peopleText(peopleOf(record), stringsFor(lang)))} · <time datetime=${record.asked_at}>${at(record.asked_at)}</time></p>
   <a class="button plain small" href="#${record.id}">${words.open}</a>${actionsOf({ record }, then)}
 </li>`;
+
+/** Ask whether these calls are decided so, and decide each as it was listed. Resolves to those that were not taken; null where the answer is no. */
+export async function decideTogether(chosen, approved, gate) {
+  const { length: count } = chosen;
+  const reason = h("input", { type: "text", id: "all-reason", maxlength: "500", autocomplete: "off" });
+  const lines = h("ul", { class: "all-lines", tabindex: "0" }, chosen.map((entry) => h("li", { dir: "auto" }, reveal(whatOf(entry.record)))));
+  const details = approved ? [lines] : [lines, h("label", { for: "all-reason" }, words.reason), reason];
+  const [title, yes] = approved ? ["approveTitle", "approve"] : ["rejectTitle", "reject"];
+  if (!(await confirm({ title: say(title, { count }), details, yes: words[yes], no: words.cancel, danger: !approved }))) return null;
+  const decision = { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) };
+  const left = chosen.map(({ id, ask }) => ({ id, ask })).reverse();
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    for (let one = left.pop(); one; one = left.pop()) await gate.decide(one.id, decision, { shown: one.ask });
+  }));
+  return chosen.filter(({ id }) => ![null, undefined, "agreed"].includes(gate.ledger.entry(id)?.problem?.kind));
+}

@@ -33,3 +33,11 @@ export const othersRow = ({ kind, owner, asker, approval_id: id, at: when, break
   <p class="quiet" dir="auto">${[words[kind], alarm && words.inEmergency, say("askedBy", { asker: reveal(asker || owner) })].filter(Boolean).join(" · ")} <time datetime=${when}>${at(when)}</time></p>
   <a class="button plain small" href="audit?approval=${encodeURIComponent(id)}">${words.story}</a>
 </li>`;
+
+/** A line of what was decided of one's own calls. */
+export function decidedRow(record) {
+  return html`<li>
+    <agui-decision-line call .record=${record} .schema=${record.schema}></agui-decision-line>
+    <p class="quiet" dir="auto">${[record.thread?.title, record.message].filter(Boolean).map(reveal).join(" · ")} <time datetime=${record.asked_at}>${at(record.asked_at)}</time></p>
+  </li>`;
+}
