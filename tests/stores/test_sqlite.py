@@ -7,7 +7,7 @@ import stat
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +302,19 @@ async def settled(store: SQLiteStore, *calls: Coroutine[Any, Any, Any]) -> list[
         tasks = [asyncio.create_task(call) for call in calls]
         await asyncio.sleep(0)
     return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_changes_that_wait_wait_once_for_a_lock(
+    store: SQLiteStore, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store._run(lambda db: db.execute("PRAGMA busy_timeout = 1"))
+    happened = await transactions(store, monkeypatch)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        leases = (store.lease_thread("alice", f"t{n}", "support", f"r{n}") for n in range(9))
+        failed = await settled(store, *leases)
+    assert [type(error) for error in failed] == [Unavailable] * 9
+    assert happened.count("BEGIN IMMEDIATE") == 1
 
 
 async def test_changes_that_wait_are_committed_together_before_anybody_is_told(

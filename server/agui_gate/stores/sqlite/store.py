@@ -299,8 +299,13 @@ class Worker:
         """Does jobs, and returns what came of them, as soon as it is known."""
         results: Sequence[Any] = ()
         if len(group) > 1:
-            with suppress(BaseException):  # whose it is shows when each is done alone
+            try:
                 results = self._together([job for job, _ in group if isinstance(job, _Change)])
+            except BaseException as error:  # whose it is shows when each is done alone, unless none could begin
+                cause = error.__cause__
+                if isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                    yield [(future, None, unavailable(cause)) for _, future in group]
+                    return
         if results:
             yield [(future, result, None) for (_, future), result in zip(group, results, strict=True)]
         else:
