@@ -37,6 +37,7 @@ FAR = {
 }
 """Time limits of every server here that no scenario is about: a busy machine can't pass them."""
 LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
+USAGE = {"AGUI_GATE_USAGE": "true"}
 TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland"}
 TOKEN = {"AGUI_GATE_TOKEN": "wonderland"}
 
@@ -172,7 +173,7 @@ class Stack:
         stores = [(f"sqlite:///{file.with_suffix('.db')}", str(file)) for file in self.streams]
         self.processes = {
             "provider": program("provider", ports["provider"]),
-            "server": program("server", ports["server"], model, *stores[0], env=LIMITS | elsewhere),
+            "server": program("server", ports["server"], model, *stores[0], env=LIMITS | USAGE | elsewhere),
             "guarded": program("server", ports["guarded"], model, *stores[1], env=TOKENS),
             "runtime": runtime(node, url["server"], ports["runtime"]),
             GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),

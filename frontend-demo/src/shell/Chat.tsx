@@ -42,13 +42,13 @@ export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "goOn" |
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
 export function Chat({ agent, delegates, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
   const { store, isOpen, read } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
-  const { regenerate, undoing, edit, editing, say, usage, again, goOn, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store, read });
+  const { regenerate, undoing, edit, editing, say, usage, chat, learnUsed, again, goOn, takeBack } = useConversation({ isListed, onSend, onRunOver, onCut, onStopped, store, read });
   useEffect(() => {
     resend.current = { again, goOn, takeBack };
   }, [resend, again, goOn, takeBack]);
   useEscape();
   useLeave(store);
-  const cut = useCutOff(headers);
+  const cut = useCutOff(headers, isListed, learnUsed);
   const onDecide = useCallback(() => void requestAnimationFrame(moveOn), []);
   const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN : "Message…", chatDisclaimerText: isOpen ? LEAVING : DISCLAIMER }), [isOpen]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
@@ -73,7 +73,7 @@ export function Chat({ agent, delegates, thread, choice, headers, isListed, onSe
             />
           </TeamProvider>
         </CutOff>
-        <Usage usage={usage} />
+        <Usage run={usage} chat={chat} />
       </div>
       {undoing && <GoBack {...undoing} />}
       {editing && <EditMessage {...editing} />}

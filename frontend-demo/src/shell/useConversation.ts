@@ -7,6 +7,7 @@ import { toStopped, type Problem } from "../problems";
 import { newId } from "../thread";
 import type { Editing } from "./EditMessage";
 import type { Undoing } from "./GoBack";
+import type { Used } from "./useCutOff";
 
 /** What the last run took, as the server counted it. */
 export interface RunUsage {
@@ -15,7 +16,15 @@ export interface RunUsage {
   output: number;
 }
 
+/** What the chat has used. `cost`: in dollars, as the server estimated it when the chat was read; null if it doesn't say. */
+export interface ChatUsage {
+  tokens: number;
+  cost: number | null;
+}
+
 interface Options {
+  /** The server has the chat already: what it has used is not known until the server says it. */
+  isListed: boolean;
   store: LedgerStore;
   /** Reads its records now. */
   read: () => Promise<void>;
@@ -43,10 +52,11 @@ function ranIn(messages: readonly Message[], store: LedgerStore) {
 }
 
 /** What the page does with the conversation besides showing it. */
-export function useConversation({ store, read, onSend, onRunOver, onCut, onStopped }: Options) {
+export function useConversation({ isListed, store, read, onSend, onRunOver, onCut, onStopped }: Options) {
   const { agent, isReady } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
+  const [chat, setChat] = useState<ChatUsage | null>(isListed ? null : { tokens: 0, cost: null });
   const [undoing, setUndoing] = useState<Undoing | null>(null);
   const [editing, setEditing] = useState<Editing | null>(null);
 
@@ -99,7 +109,10 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
         if (stopped) onStopped(stopped);
         const entries = event.usage ?? [];
         const sum = (key: "inputTokens" | "outputTokens") => entries.reduce((total, entry) => total + (entry[key] ?? 0), 0);
-        if (entries.length > 0) setUsage({ seconds: (performance.now() - started) / 1000, input: sum("inputTokens"), output: sum("outputTokens") });
+        if (entries.length === 0) return;
+        const [input, output] = [sum("inputTokens"), sum("outputTokens")];
+        setUsage({ seconds: (performance.now() - started) / 1000, input, output });
+        setChat((used) => used && { tokens: used.tokens + input + output, cost: null });
       },
       onRunFinalized: () => {
         if (open) {
@@ -197,5 +210,7 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
     if (agent.messages.at(-1)?.role === "user") agent.setMessages(agent.messages.slice(0, -1));
   }, [agent]);
 
-  return { regenerate, undoing, edit, editing, say, again, goOn, takeBack, usage };
+  const learnUsed = useCallback(({ input_tokens, output_tokens, cost }: Used) => setChat({ tokens: input_tokens + output_tokens, cost }), []);
+
+  return { regenerate, undoing, edit, editing, say, again, goOn, takeBack, usage, chat, learnUsed };
 }

@@ -10,26 +10,36 @@ export const CutOff = createContext<ReadonlySet<string>>(new Set());
 const SOON = 500; // ms until the server is asked again, while the run that was stopped is still ending
 const TRIES = 20;
 
+/** What a chat has used, as `GET /threads/{id}` has it where usage is kept. */
+export interface Used {
+  input_tokens: number;
+  output_tokens: number;
+  cost: number | null;
+}
+
 interface Told {
   run: { status: string } | null;
+  usage?: { total: Used };
   messages: (Message & { metadata?: { "agui-gate"?: { cut?: boolean } } })[];
 }
 
 /**
  * What was cut off in this chat. The client leaves out the metadata of texts, so the server is asked for the thread: when the chat
- * was opened, and after a run that had no good end. What such a run was saying is cut off at once.
+ * was opened, and after a run that had no good end. What such a run was saying is cut off at once. `onUsed` gets what the chat has used by then. `isListed`: the server has the chat.
  */
-export function useCutOff(headers: Record<string, string>): ReadonlySet<string> {
+export function useCutOff(headers: Record<string, string>, isListed: boolean, onUsed: (used: Used) => void): ReadonlySet<string> {
   const { agent } = useAgent({ updates: [] });
   const [cut, setCut] = useState<ReadonlySet<string>>(new Set());
+  const [wasListed] = useState(isListed);
   useEffect(() => {
-    let [isRead, isBegun, isWhole, isSaying, isThere, tries] = [false, false, false, false, false, 0];
+    let [isRead, isBegun, isWhole, isSaying, isThere, tries] = [false, false, false, false, wasListed, 0];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const add = (ids: string[]) => setCut((known) => (ids.every((id) => known.has(id)) ? known : new Set([...known, ...ids])));
     const read = async () => {
       const response = await ask(new URL(`threads/${encodeURIComponent(agent.threadId)}`, SERVER), { headers }).catch(() => null);
       const told = response?.ok ? ((await response.json()) as Told) : null;
       const messages = told?.messages ?? [];
+      if (told?.usage && !agent.isRunning) onUsed(told.usage.total);
       add(messages.filter(({ metadata }) => metadata?.["agui-gate"]?.cut).map(({ id }) => id));
       const last = messages.at(-1);
       if (told?.run?.status === "cancelled" && last?.role === "user") add([last.id]);
@@ -50,7 +60,7 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
         isSaying = true;
       },
       onMessagesSnapshotEvent: ({ event }) => {
-        [isSaying, isThere] = [false, event.messages.length > 0]; // else the server need not have the chat
+        [isSaying, isThere] = [false, wasListed || event.messages.length > 0]; // else the server need not have the chat
       },
       onRunFinishedEvent: ({ event }) => {
         isWhole = (event as { outcome?: { type?: string } }).outcome?.type !== "cancelled";
@@ -66,7 +76,7 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
       clearTimeout(timer);
       unsubscribe();
     };
-  }, [agent, headers]);
+  }, [agent, headers, wasListed, onUsed]);
   return cut;
 }
 

@@ -204,7 +204,9 @@ export async function threads(t) {
   await page.click('[data-testid="copilot-regenerate-button"]');
   await t.answered(page, "Second try.");
   await counts(page.getByText("First try."), 0);
+  await shows(page.getByTestId("usage"), /out · this chat: [\d,]+ tokens/); // what was taken back was used, too
   await becomes(() => t.userMessages(page), 1);
+  await t.shot(page, "usage");
   await t.say(page, "More");
   await t.answered(page, "More of it.");
   await page.locator('[data-testid="copilot-regenerate-button"]').first().click(); // of the first answer: what came after goes too
@@ -216,6 +218,7 @@ export async function threads(t) {
   await page.waitForSelector(".welcome");
   await mine.click();
   await t.answered(page, "Third try.");
+  await shows(page.getByTestId("usage"), /this chat: [\d,]+ tokens/); // by the server, which keeps it
   await page.goBack();
   await page.waitForSelector(".welcome");
   await t.shot(page, "new");
