@@ -66,11 +66,21 @@ async def at_every_event(p: Product, chat: Chat, *, every: int = 1, **more: Any)
     return stream, list(await asyncio.gather(*clients))
 
 
+def of_each(messages: list[Json]) -> dict[str, list[Json]]:
+    """Messages by the task that wrote them, "" for the agent itself: those of tasks at work at the same time are in the
+    order of their beginning in a stream, and of their end in the thread.
+    """
+    by_task: dict[str, list[Json]] = {}
+    for message in messages:
+        by_task.setdefault(message.get("subagentRunId", ""), []).append(message)
+    return by_task
+
+
 def the_same(chat: Chat, stream: Stream, clients: list[Stream]) -> None:
     """All of them have the conversation, the state and the outcome of the first one."""
     state = [e["snapshot"] for e in stream.of("STATE_SNAPSHOT")][-1:]
     for client in clients:
-        assert streamed(apply([], client)) == streamed(chat.messages)
+        assert of_each(streamed(apply([], client))) == of_each(streamed(chat.messages))
         assert client[0]["type"] == "RUN_STARTED"
         assert client.types().count("RUN_STARTED") == 1
         assert client[0]["runId"] == client[-1].get("runId", client[0]["runId"])
