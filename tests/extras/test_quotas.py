@@ -417,5 +417,5 @@ async def test_a_store_that_can_not_count_is_refused() -> None:
         """A store of somebody's own."""
 
     with pytest.raises(ConfigurationError, match="can't count"):
-        quotas.enforce_on_store(Own(), ("principal:runs=1",))  # type: ignore[arg-type]
-    quotas.enforce_on_store(Own(), ("principal:streams=1",))  # type: ignore[arg-type]
+        quotas.enforce_on_store(Own(), ("principal:runs=1",))  # type: ignore[arg-type]  # it counts nothing
+    quotas.enforce_on_store(Own(), ("principal:streams=1",))  # type: ignore[arg-type]  # nor need it

@@ -127,7 +127,7 @@ async def test_who_has_the_same_rights_as_before_is_not_looked_up(store: FullSto
             looked.append(value)
             return await read(whose, value)
 
-        store.grants = counted  # type: ignore[method-assign]
+        store.grants = counted  # type: ignore[method-assign]  # it counts, and reads as before
         for who in ("ben", "ben", "ben without finance", "ben without finance", "ben", "ada", "ben"):
             await desk.get(who, "/me")
         assert looked == [f"acme\x1f{name}" for name in ("ben", "ben", "ben", "ada")]
