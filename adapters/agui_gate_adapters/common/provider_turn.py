@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import anyio
@@ -14,7 +14,7 @@ from agui_gate_adapters.common.retries import Ladder
 
 from .failures import Failure, Kind, unreachable
 from .large_requests import Items, Pieces, encode, in_pieces, work_through
-from .transport import read
+from .transport import body_of_wire, broken, read
 
 if TYPE_CHECKING:
     import httpx2
@@ -125,13 +125,27 @@ async def run_turn(
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
 ) -> Batches:
     """Batches of one turn. ``begin`` sends a plan; the ladder says what follows a failure. Raises `ProviderError`."""
+    import httpx2
+
     while True:
         shown = False
         try:
-            async with aclosing(_events(*await begin(plan))) as batches:
-                async for batch in batches:
+            answer = _Answer(*await begin(plan))
+            try:
+                async for chunk in answer.chunks:
+                    if batch := answer.read(chunk):
+                        shown = True
+                        yield batch
+                    if answer.is_over:
+                        break
+                if batch := answer.end():
                     shown = True
                     yield batch
+                answer.check()
+            except httpx2.TransportError as error:
+                raise broken(error) from error
+            finally:
+                await answer.leave()
             return
         except Failure as failure:
             step = None if shown else ladder.next(failure, plan)
@@ -142,33 +156,67 @@ async def run_turn(
         plan = step.plan
 
 
-async def _events(response: "httpx2.Response", machine: Machine, splitter: Splitter | None) -> Batches:
-    """Batches until the terminal event. Raises `Failure` when the response fails, or ends without one."""
-    splitter, halves = splitter or SSESplitter(), Halves()
-    chunks = read(response)
-    try:
-        async for chunk in chunks:
-            batch = machine.feed(halves.joined(splitter.feed(chunk)))
-            if batch:
-                yield batch
-            if machine.done or machine.failure is not None:
-                break
-        else:
-            # A frame without its end is one only if its JSON has an end.
-            rest = [payload for payload in splitter.flush() if payload.endswith((b"}", b"[DONE]"))]
-            batch = machine.feed(halves.joined(rest))
-            if not machine.done and machine.failure is None:
-                batch += machine.end()
-            if batch:
-                yield batch
-        if machine.failure is not None:
-            raise machine.failure
-        if not machine.done:
+class _Answer:
+    """One answer while it is read. ``chunks`` are the bytes of its body as they come."""
+
+    __slots__ = ("_halves", "_machine", "_reply", "_splitter", "chunks")
+
+    def __init__(self, response: "httpx2.Response", machine: Machine, splitter: Splitter | None) -> None:
+        self._machine, self._splitter, self._halves = machine, splitter or SSESplitter(), Halves()
+        body = body_of_wire(response)
+        self._reply = response if body is None else body  # of a `Wire`'s reply nothing but the body is kept
+        self.chunks = read(response) if body is None else body
+
+    @property
+    def is_over(self) -> bool:
+        """True if what else comes of the body doesn't matter."""
+        return self._machine.done or self._machine.failure is not None
+
+    def read(self, chunk: bytes) -> list[ModelEvent]:
+        """Returns the events of a chunk. Raises `Failure` for what can't be read."""
+        try:
+            return self._machine.feed(self._halves.joined(self._splitter.feed(chunk)))
+        except (ProviderUnavailable, RecursionError) as error:
+            raise _unreadable(error) from error
+
+    def end(self) -> list[ModelEvent]:
+        """Returns the last events, if the body has ended too early. Raises `Failure` for what can't be read."""
+        if self.is_over:
+            return []
+        # A frame without its end is one only if its JSON has an end.
+        rest = [payload for payload in self._splitter.flush() if payload.endswith((b"}", b"[DONE]"))]
+        try:
+            batch = self._machine.feed(self._halves.joined(rest))
+            return batch if self.is_over else batch + self._machine.end()
+        except (ProviderUnavailable, RecursionError) as error:
+            raise _unreadable(error) from error
+
+    def check(self) -> None:
+        """Raises `Failure` if the answer has failed, or ended before its terminal event."""
+        if self._machine.failure is not None:
+            raise self._machine.failure
+        if not self._machine.done:
             raise unreachable("The provider's answer was cut off.", sent=True)
-    except (ProviderUnavailable, RecursionError) as error:
-        raise _unreadable(error) from error
-    finally:
-        await _leave(response, chunks, finished=machine.done)
+
+    async def leave(self) -> None:
+        """Gives the connection back if the answer is complete, else closes it; neither may take long or be
+        interrupted.
+        """
+        if self._machine.done:
+            with anyio.move_on_after(_DRAIN_SECONDS, shield=True):
+                await self._drain()
+            if self._reply.is_closed:
+                return  # as it is where the body came to its end
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            await self.chunks.aclose()
+            await self._reply.aclose()
+
+    async def _drain(self) -> None:
+        import httpx2
+
+        with suppress(Failure, httpx2.TransportError):  # nothing that comes after the terminal event matters
+            async for _ in self.chunks:
+                pass
 
 
 def _unreadable(error: ProviderUnavailable | RecursionError) -> Failure:
@@ -176,22 +224,6 @@ def _unreadable(error: ProviderUnavailable | RecursionError) -> Failure:
     if isinstance(error, ProviderUnavailable):
         return Failure(error, Kind.AMBIGUOUS)
     return unreachable("The provider's stream is not readable: an event is nested too deep.", sent=True)
-
-
-async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None], *, finished: bool) -> None:
-    """Give the connection back if the answer is complete, else close it; neither may take long or be interrupted."""
-    if finished:
-        with anyio.move_on_after(_DRAIN_SECONDS, shield=True):
-            try:
-                async for _ in chunks:
-                    pass
-            except Failure:
-                pass  # nothing that comes after the terminal event matters
-        if response.is_closed:
-            return  # as it is where the body came to its end
-    with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-        await chunks.aclose()
-        await response.aclose()
 
 
 def prepared(request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches]) -> Batches:

@@ -15,7 +15,7 @@ import ssl
 import weakref
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -33,6 +33,8 @@ from .large_requests import Pieces
 
 if TYPE_CHECKING:
     import httpx2
+
+    from .wire import Body
 
 
 # Error replies, read only as far as anybody needs them.
@@ -258,24 +260,37 @@ class Transport(ABC):
         certificates()
 
 
+def body_of_wire(response: "httpx2.Response") -> "Body | None":
+    """Returns the body of a reply that a `Wire` gave, to be read without the reply. None of others', and if encoded.
+
+    httpx2 would add three generators to each read, and the reply takes more memory than all that reads it.
+    """
+    is_plain = "wire" in response.extensions and _is_plain(response)
+    return cast("Body", response.stream) if is_plain and isinstance(response.stream, AsyncIterator) else None
+
+
+def _is_plain(response: "httpx2.Response") -> bool:
+    """Returns whether the body can be read as it comes: we ask for that, and a proxy may encode it all the same."""
+    return bool(response.headers.get("content-encoding", "identity") == "identity")
+
+
 async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
     """Yields the body's chunks as they arrive. Raises `Failure` when the connection breaks or is silent too long."""
-    # We ask for an unencoded body; a proxy may encode it all the same, and a test's transport may have read it already.
-    raw = response.headers.get("content-encoding", "identity") == "identity" and not response.is_stream_consumed
-    chunks: AsyncIterable[bytes]
-    if raw and "wire" in response.extensions:
-        chunks = cast("httpx2.AsyncByteStream", response.stream)  # httpx2 would add three generators a chunk
-    else:
-        chunks = response.aiter_raw() if raw else response.aiter_bytes()
+    # A test's transport may have read it already.
+    raw = _is_plain(response) and not response.is_stream_consumed
     try:
-        async for chunk in chunks:
+        async for chunk in response.aiter_raw() if raw else response.aiter_bytes():
             yield chunk
         await response.aclose()
     except Exception as error:
-        log.debug("stream broke", exc_info=error)
-        silent = "Timeout" in type(error).__name__
-        detail = "The provider fell silent." if silent else "The connection to the provider broke."
-        raise unreachable(detail, sent=True) from error
+        raise broken(error) from error
+
+
+def broken(error: Exception) -> Failure:
+    """Returns the failure of an answer whose body broke off with this error of the HTTP library."""
+    log.debug("stream broke", exc_info=error)
+    silent = "Timeout" in type(error).__name__
+    return unreachable("The provider fell silent." if silent else "The connection to the provider broke.", sent=True)
 
 
 def host_of(url: str) -> str:

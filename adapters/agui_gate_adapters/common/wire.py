@@ -113,9 +113,10 @@ class Wire(httpx2.AsyncBaseTransport):
         except BaseException:
             self._leave(connection, reusable=False)
             raise
+        headers, connection.headers = connection.headers, []
         return httpx2.Response(
             connection.status,
-            headers=connection.headers,
+            headers=headers,
             stream=Body(self, connection, timeouts.get("read")),
             extensions={"http_version": b"HTTP/1.1", "wire": self},
         )
@@ -203,6 +204,11 @@ class Body(httpx2.AsyncByteStream):
             await connection.wait(self._seconds)
         return connection.take()
 
+    @property
+    def is_closed(self) -> bool:
+        """True once nothing of it is to come, whether it was read to its end or not."""
+        return self._connection is None
+
     async def aclose(self) -> None:
         """Gives the connection back if the body was read to its end, and closes it if not."""
         connection = self._connection
@@ -267,8 +273,8 @@ class _Connection(asyncio.Protocol):
             await self.wait(seconds)
         return not self._full
 
-    async def wait(self, seconds: float | None) -> None:
-        """Waits until something happens, at most so long; then there is a ``failure``."""
+    def wait(self, seconds: float | None) -> asyncio.Future[None]:
+        """Returns what is done when something happens, after ``seconds`` at the latest; then there is a ``failure``."""
         if seconds is None:
             self.stop_timer()
         else:
@@ -278,15 +284,12 @@ class _Connection(asyncio.Protocol):
             if self._timer is None:
                 self._timer = self._loop.call_at(self._due, self._look)
         self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def _look(self) -> None:
         """Fails a wait that took too long. One timer serves all waits of an exchange: making one takes longer."""
         self._timer = None
-        if self._waiter is None:
+        if self._waiter is None or self._waiter.done():
             return
         if self._loop.time() < self._due:
             self._timer = self._loop.call_at(self._due, self._look)

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import anyio
@@ -258,13 +259,7 @@ class OpenAIResponses:
         await self._transport.aclose()
 
     def _stream(self, request: TurnRequest) -> Batches:
-        ladder = ReplayLadder(lambda: self._plan(request, plain=True), lambda: self._plan(request, alone=True))
-        agreement = Agreement()
-
-        async def begin(current: Plan) -> Opened:
-            agreement.check(current)
-            return await self._begin(current)
-
+        ladder, begin = ReplayLadder(partial(self._plan, request)), partial(self._begin, Agreement())
         return prepared(request, self._plan, lambda first: run_turn(begin, first, ladder, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
@@ -272,8 +267,9 @@ class OpenAIResponses:
             return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
         return msgspec.structs.replace(plan(request, self._alone, now_ms=self._now_ms()), instead=alone)
 
-    async def _begin(self, current: Plan) -> Opened:
+    async def _begin(self, agreement: Agreement, current: Plan) -> Opened:
         """Send one request. Raises `Failure`."""
+        agreement.check(current)
         conversation_id = current.conversation_id
         if conversation_id == "":
             conversation_id = await self._transport.create_conversation()
@@ -281,7 +277,7 @@ class OpenAIResponses:
         keeps = current.shape is not Shape.SEALED
         machine = ResponseMachine(
             self._settings.model,
-            lambda response_id: self._ref(response_id, conversation_id) if keeps else None,
+            partial(self._ref, conversation_id) if keeps else _no_ref,
             self._hosting._replace(keeps_lists=not keeps),
             self._forgot if current.continues_response and not self._keeps_state else None,
         )
@@ -293,13 +289,17 @@ class OpenAIResponses:
     def _forgot(self) -> None:
         remember_stateless(self.origin)
 
-    def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
+    def _ref(self, conversation_id: str | None, response_id: str) -> ConversationRef | None:
         """Returns the reference that this mode continues from after this response."""
         if conversation_id:
             return ConversationRef(turn_id="", origin=self.origin, conversation_id=conversation_id)
         if response_id:
             return ConversationRef(turn_id="", origin=self.origin, previous_response_id=response_id)
         return None
+
+
+def _no_ref(response_id: str) -> None:
+    """Returns no reference: of this request nothing is kept."""
 
 
 def _now_ms() -> int:

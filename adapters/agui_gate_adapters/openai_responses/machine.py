@@ -53,6 +53,9 @@ class ResponseMachine:
     or when what it says can't be read. ``forgot`` is called when a request that continues something turns out not to.
     """
 
+    __slots__ = ("_forgot", "_found", "_hosting", "_model", "_order", "_ref_of", "_response_id", "_tool_lists", "done",
+                 "failure")  # fmt: skip
+
     def __init__(
         self,
         model: str,
@@ -68,8 +71,7 @@ class ResponseMachine:
         self._forgot = forgot
         self._tool_lists: dict[str, ToolListState] = {}
         self._response_id = ""
-        self._by_id: dict[str | None, ItemState] = {}
-        self._by_index: dict[int | None, ItemState] = {}
+        self._found: dict[str | int | None, ItemState] = {}  # by id, and by index
         self._order: list[ItemState] = []
 
     def feed(self, payloads: list[bytes]) -> Events:
@@ -98,7 +100,7 @@ class ResponseMachine:
     # --- deltas ---------------------------------------------------------------------------------------------------
 
     def _text_delta(self, event: WireEvent, out: Events) -> None:
-        state = self._by_id.get(event.item_id) or self._by_index.get(event.output_index)
+        state = self._found.get(event.item_id) or self._found.get(event.output_index)
         if type(state) is not MessageState:
             state = self._message(event, out)
         if event.delta and not state.closed:
@@ -143,7 +145,7 @@ class ResponseMachine:
 
     def _item_added(self, event: WireEvent, out: Events) -> None:
         item = decode_item(event.item)
-        known = self._by_id.get(item.id) if item.id else None
+        known = self._found.get(item.id) if item.id else None
         if known is None:
             self._begin_item(item, event.output_index, out)
 
@@ -151,8 +153,8 @@ class ResponseMachine:
         self._finish(decode_item(event.item), event.output_index, out)
 
     def _finish(self, item: Item, index: int | None, out: Events) -> None:
-        state = self._by_id.get(item.id) if item.id else None
-        state = state or self._by_index.get(index)
+        state = self._found.get(item.id) if item.id else None
+        state = state or self._found.get(index)
         if state is None or not state.is_for(item):
             state = self._begin_item(item, index, out)
         if not state.closed:
@@ -164,13 +166,13 @@ class ResponseMachine:
 
     def _begin_item(self, item: Item, index: int | None, out: Events) -> ItemState:
         position = len(self._order)
-        key = item.id if item.id and item.id not in self._by_id else f"item-{position}"
+        key = item.id if item.id and item.id not in self._found else f"item-{position}"
         state = self._new_state(item, key, position)
         self._order.append(state)
         if item.id:
-            self._by_id[item.id] = state
+            self._found[item.id] = state
         if index is not None:
-            self._by_index[index] = state
+            self._found[index] = state
         state.start(item, out)
         return state
 
@@ -180,7 +182,7 @@ class ResponseMachine:
         return _STATES.get(item.type, OtherState)(key, position)
 
     def _find(self, event: WireEvent) -> ItemState | None:
-        return self._by_id.get(event.item_id) or self._by_index.get(event.output_index)
+        return self._found.get(event.item_id) or self._found.get(event.output_index)
 
     def _message(self, event: WireEvent, out: Events) -> MessageState:
         state = self._find(event)

@@ -18,7 +18,8 @@ After any other failure it may have run, and the caller is told so: `ProviderUna
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Protocol
 
 from agui_gate.errors import (
     ConsentLost,
@@ -37,7 +38,7 @@ from .request import Plan, Shape
 
 AGREE_SECONDS = 10.0
 """For how long a request that agrees to something is sent, and sent again. Less than a lease lasts."""
-LOCKED_WAITS = (0.5, 1.0, 2.0)
+LOCKED_WAITS: Sequence[float] = (0.5, 1.0, 2.0)
 """Seconds between tries while a conversation is locked."""
 
 
@@ -52,6 +53,8 @@ def boot_seconds() -> float:
 class Agreement:
     """The time in which a request that agrees to something may be sent. It begins now."""
 
+    __slots__ = ("_until",)
+
     def __init__(self) -> None:
         self._until = boot_seconds() + AGREE_SECONDS
 
@@ -61,18 +64,27 @@ class Agreement:
             raise Failure(ProviderUnavailable("The approval was not sent in time. Try again.", reached=False))
 
 
+class PlanAgain(Protocol):
+    """Plans a turn anew."""
+
+    def __call__(self, *, plain: bool = False, alone: bool = False) -> Plan:
+        """See `ReplayLadder`."""
+        ...
+
+
 class ReplayLadder:
     """The steps of one turn; each is given out only as often as the table says.
 
-    ``plain`` plans everything by value, ``alone`` a request that asks nothing to be kept (else the same).
+    ``again`` plans the turn anew: ``plain``, with everything by value, or ``alone``, so that nothing is asked to be
+    kept either.
     """
 
-    def __init__(self, plain: Callable[[], Plan], alone: Callable[[], Plan] | None = None) -> None:
-        self._plain = plain
-        self._alone = alone or plain
-        self._retried = False
-        self._replayed = False
-        self._locked = list(LOCKED_WAITS)
+    __slots__ = ("_again", "_locked", "_replayed", "_retried")
+
+    def __init__(self, again: PlanAgain) -> None:
+        self._again = again
+        self._retried = self._replayed = False
+        self._locked = LOCKED_WAITS
 
     def next(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         """Returns the step that may help after this failure of this plan; None when there is none left."""
@@ -82,11 +94,17 @@ class ReplayLadder:
             case Kind.TRANSIENT | Kind.AMBIGUOUS:
                 return self._retry(failure, plan)
             case Kind.LOCKED:
-                return Step(self._locked.pop(0), plan) if self._locked else None
+                return self._unlock(plan)
             case Kind.FORGOTTEN | Kind.MISMATCH:
                 return self._replay(failure, plan)
             case Kind.UNCONTINUED | Kind.FATAL:
                 return self._instead(failure, plan)
+
+    def _unlock(self, plan: Plan) -> Step[Plan] | None:
+        if not self._locked:
+            return None
+        wait, *self._locked = self._locked
+        return Step(wait, plan)
 
     def _retry(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         wait = retry_wait(failure)
@@ -94,7 +112,7 @@ class ReplayLadder:
             return None
         self._retried = True
         twice = bool(plan.conversation_id) and failure.kind is Kind.AMBIGUOUS
-        return Step(wait, self._plain() if twice else plan)
+        return Step(wait, self._again(plain=True) if twice else plan)
 
     def _replay(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         if self._replayed or plan.shape is Shape.PLAIN:
@@ -104,7 +122,7 @@ class ReplayLadder:
             log.error("adapter bug: the provider finds a %s request inconsistent; sending everything", plan.shape.value)
         else:
             log.info("the provider has forgotten the conversation; sending everything")
-        return Step(0.0, self._plain())
+        return Step(0.0, self._again(plain=True))
 
     def _instead(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         """Returns the plan without continuation: any refusal may mean that a server has none."""
@@ -112,7 +130,7 @@ class ReplayLadder:
         if self._replayed or plan.agrees or plan.shape is not Shape.CONTINUED or not about_it:
             return None
         self._replayed = True
-        return Step(0.0, self._alone())
+        return Step(0.0, self._again(alone=True))
 
 
 # Servers that speak this API and continue nothing, as far as this process has seen.

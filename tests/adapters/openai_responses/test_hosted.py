@@ -258,7 +258,7 @@ def agreeing() -> Plan:
 
 @pytest.mark.parametrize("kind", [Kind.TRANSIENT, Kind.AMBIGUOUS])
 def test_consent_is_not_given_twice(kind: Kind) -> None:
-    ladder = ReplayLadder(lambda: planned(user("hi")))
+    ladder = ReplayLadder(lambda **_: planned(user("hi")))
     with pytest.raises(ProviderUnavailable):
         ladder.next(Failure(ProviderUnavailable("down"), kind), agreeing())
 
