@@ -187,7 +187,8 @@ class _Answer:
         rest = [payload for payload in self._splitter.flush() if payload.endswith((b"}", b"[DONE]"))]
         try:
             batch = self._machine.feed(self._halves.joined(rest))
-            return batch if self.is_over else batch + self._machine.end()
+            ends = not self._machine.done and self._machine.failure is None
+            return batch + self._machine.end() if ends else batch
         except (ProviderUnavailable, RecursionError) as error:
             raise _unreadable(error) from error
 
