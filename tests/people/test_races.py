@@ -52,6 +52,7 @@ class Race:
         self.desks, self.stores, self.clock, self.chance = desks, stores, clock, chance
         self.thread = ""
         self.claimed_when_frozen: int | None = None
+        self.for_ann_when_gone: int | None = None
 
     @property
     def desk(self) -> Desk:
@@ -60,7 +61,7 @@ class Race:
     async def round(self, number: int) -> str:
         """One call; returns how it ended."""
         self.thread, self.claimed_when_frozen, chance = f"t{number}", None, self.chance
-        thread = self.thread
+        self.for_ann_when_gone, thread = None, self.thread
         approval_id = await self.desk.ask("ada", thread=thread)
         deputies = [await self.name(absent) for absent in ("ann", "ben")]
         edit: dict[str, Any] = {"edited_arguments": {"order_id": "A1", "amount": chance.randrange(5)}}
@@ -85,6 +86,7 @@ class Race:
             "freeze": self.freeze,
             "cat's token is revoked": lambda: self.lose_token("cat", approval_id),
             "dan leaves finance": lambda: self.lose_role("dan", approval_id),
+            "ann leaves finance": lambda: self.lose_role_with_deputy("ann", approval_id),
         }
         names = chance.sample(sorted(acts), chance.randrange(2, 8))
         if chance.random() < 0.5:
@@ -118,6 +120,17 @@ class Race:
             desk.people[who] = Principal(who, "acme", ("approver",))
         assert (await self.desk.decide(who, approval_id)).status in {403, 404, 409}
 
+    async def lose_role_with_deputy(self, who: str, approval_id: str) -> None:
+        """After it has answered, their deputy agrees to nothing."""
+        await self.lose_role(who, approval_id)
+        self.for_ann_when_gone = self.said_for(who, await self.trail(self.thread))
+
+    @staticmethod
+    def said_for(who: str, events: list[Any]) -> int:
+        """How often somebody agreed in their place."""
+        said = [event for event in events if event.kind in ("agreed", "approved")]
+        return sum(json.loads(event.body).get("absent") == who for event in said)
+
     async def name(self, absent: str) -> str:
         until = datetime.fromtimestamp(self.clock() / 1000 + 7200, UTC).isoformat()
         answer = await self.desk.post(absent, "/deputies", {"deputy": "eve", "until": until})
@@ -150,6 +163,7 @@ class Race:
             self.check_persons(events, names)
         if (before := self.claimed_when_frozen) is not None:
             assert [event.kind for event in events].count("claimed") == before, names
+        assert self.for_ann_when_gone in (None, self.said_for("ann", events)), names
         return str(record["state"])
 
     @staticmethod

@@ -30,8 +30,8 @@ class Deputy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One that was named. Times are ms since the epoch, by the store's clock; ``until`` is the first that is left out.
 
     ``absent`` is the id of the principal who is away, ``person`` who is behind it, and ``roles`` those that it had when
-    it named the ``deputy``, a principal's id in the same ``tenant``. ``acts_for``: whose threads it worked on. ``at``:
-    when they were named.
+    it named the ``deputy``, a principal's id in the same ``tenant``; ``jti`` is the id of the token by which it did so.
+    ``acts_for``: whose threads it worked on. ``at``: when they were named.
     """
 
     id: str
@@ -42,6 +42,7 @@ class Deputy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     until: int
     person: str = ""
     roles: tuple[str, ...] = ()
+    jti: str = ""
     acts_for: str | None = None
     at: int = 0
 

@@ -162,7 +162,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
             await engine.aclose()
 
     guard.asks_people = _asks_people(engine)
-    if _may_come(engine, "people.grants") or any(gate.grants for gate in _gates(engine)):
+    if guard.asks_people or _may_come(engine, "people.grants") or any(gate.grants for gate in _gates(engine)):
         guard.givers = load("people.givers").Givers(engine, guard.auth)
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
     app = Starlette(

@@ -79,7 +79,7 @@ class Guard:
         self._is_fixed = getattr(auth, "is_fixed", False) is True
         self.asks_people = False
         """Whether some gate asks for people: then a plain string is a `Principal` without roles, whom ids may name."""
-        self.givers: Any = None  # of standing grants: see `extras/people/givers.py`
+        self.givers: Any = None  # of grants, and who names deputies: see `extras/people/givers.py`
         self._origins, self._refused = frozenset(origins), set[str]()
         self._hosts = frozenset(host.lower() for host in hosts)
 

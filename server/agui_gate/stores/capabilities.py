@@ -224,9 +224,9 @@ class DeputyStore(Protocol):
         """
         ...
 
-    async def remove(self, deputy_id: str, by: str, way: str = "http") -> bool:
-        """Ends one, and says in the trail that ``by`` did so. Durable before it returns; nobody agrees by it after
-        that, by `move` in whichever process. Returns False if there was none.
+    async def remove(self, deputy_id: str, by: str, way: str = "http", *, why: str = "") -> bool:
+        """Ends one, and says in the trail that ``by`` did so, or ``why`` it has ended by itself. Durable before it
+        returns; nobody agrees by it after that, by `move` in whichever process. Returns False if there was none.
         """
         ...
 

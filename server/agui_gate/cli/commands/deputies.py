@@ -83,4 +83,5 @@ def rm(deputy_id: str, url: str, token: str | None) -> None:
 
 def _row(deputy: Mapping[str, Any]) -> tuple[str, ...]:
     names = ("id", "absent", "deputy", "since", "until")
-    return tuple(short(str(deputy.get(name, "")), 60) for name in names)
+    shown = deputy if deputy.get("counts", True) else {**deputy, "until": "counts no more"}
+    return tuple(short(str(shown.get(name, "")), 60) for name in names)

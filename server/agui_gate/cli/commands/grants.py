@@ -43,7 +43,7 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
     elif not told.get("grants"):
         click.echo("There are no grants.")
     else:
-        click.echo(table([_row(one) for one in told["grants"]], ("ID", "TOOL", "SCOPE", "BY", "USED", "UNTIL")))
+        click.echo(table([_row(one) for one in told["grants"]], ("ID", "TOOL", "SCOPE", "BY", "AS", "USED", "UNTIL")))
 
 
 @command.command("rm", short_help="Revoke a grant.")
@@ -61,4 +61,6 @@ def rm(grant_id: str, url: str, token: str | None) -> None:
 def _row(grant: Mapping[str, Any]) -> tuple[str, ...]:
     used = str(grant.get("used", "")) + (f"/{grant['times']}" if grant.get("times") is not None else "")
     names = ("id", "tool", "scope", "by")
-    return (*(short(str(grant.get(name, "")), 60) for name in names), used, short(str(grant.get("until", "")), 60))
+    until = str(grant.get("until", "")) if grant.get("counts", True) else "counts no more"
+    roles = ", ".join(map(str, grant.get("by_roles", ())))
+    return (*(short(str(grant.get(name, "")), 60) for name in names), short(roles, 60), used, short(until, 60))

@@ -82,6 +82,8 @@ def _deputy(entry: Entry) -> str:
     if entry["kind"] == "deputy_named":
         named = {"by": absent, "person": entry["person"], "roles": entry["roles"], "absent": ""}
         return f"{who(named)} named {to} as deputy, from {entry['since']} until {entry['until']}."
+    if entry["why"]:
+        return f"{to} is no longer the deputy of {absent}: {entry['why']}."
     return f"{entry['by'] or 'Somebody'} removed {to} as deputy of {absent}."
 
 

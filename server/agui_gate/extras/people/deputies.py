@@ -13,6 +13,7 @@ from agui_gate.core.approvals import Decision, People
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import By, Caller, Principal
 from agui_gate.errors import MayNotDecide
+from agui_gate.extras.people.givers import is_current
 from agui_gate.stores.lookup import takes
 
 Judge = Callable[[By, Decision], Awaitable[None]]
@@ -27,7 +28,8 @@ async def deputies_of(store: Any, by: By) -> Sequence[Deputy]:
         return ()
     who, now = by.principal, store.now()
     found: Sequence[Deputy] = await store.deputies().find("deputy", who.tenant, who.id)
-    return [one for one in found if one.stands_at(now) and who.person not in (one.person, one.absent)]
+    ours = [one for one in found if one.stands_at(now) and who.person not in (one.person, one.absent)]
+    return [one for one in ours if is_current(store, one)]
 
 
 def absent_of(deputy: Deputy) -> Caller:
@@ -62,4 +64,4 @@ async def stands(store: Any, tenant: str, deputy_id: str) -> bool:
     if not deputy_id:
         return True
     found = await store.deputies().find("id", tenant, deputy_id) if hasattr(store, "deputies") else ()
-    return any(one.stands_at(store.now()) for one in found)
+    return any(one.stands_at(store.now()) and is_current(store, one) for one in found)

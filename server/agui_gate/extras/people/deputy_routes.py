@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import Caller, checked_name, tenant_of
 from agui_gate.errors import Forbidden, InvalidRequest, NotFound
+from agui_gate.extras.people.givers import is_current
 from agui_gate.extras.people.hand_to import hand_to
 from agui_gate.extras.people.rights import rights_of
 from agui_gate.http.auth import caller_of
@@ -71,7 +72,7 @@ class DeputyRoutes:
         else:
             who = by.principal.id
             found = [*await store.find("absent", tenant, who), *await store.find("deputy", tenant, who)]
-        return json_response({"deputies": [deputy_view(one) for one in found]})
+        return json_response({"deputies": [deputy_view(self._server.store, one) for one in found]})
 
     async def name(self, request: Request) -> Response:
         """`POST /deputies`: from then on somebody may decide in the place of who asks."""
@@ -87,12 +88,13 @@ class DeputyRoutes:
             absent=who.id,
             person=who.person,
             roles=who.roles,
+            jti=by.login.jti if by.login else "",
             acts_for=who.acts_for,
             deputy=_name(wanted.deputy, "deputy"),
             since=0 if wanted.since is None else _time("since", wanted.since),
             until=_time("until", wanted.until),
         )
-        return json_response(deputy_view(await store.add(deputy, wanted.way)), 201)
+        return json_response(deputy_view(self._server.store, await store.add(deputy, wanted.way)), 201)
 
     async def remove(self, request: Request) -> Response:
         """`DELETE /deputies/{id}`: once it has answered, no call is let go by them."""
@@ -158,13 +160,14 @@ def _time(name: str, text: str) -> int:
         raise InvalidRequest(f"'{name}' must be a time, such as 2026-12-01T08:00:00Z.", well_formed=True) from None
 
 
-def deputy_view(deputy: Deputy) -> dict[str, Any]:
+def deputy_view(store: Any, deputy: Deputy) -> dict[str, Any]:
     """Returns a deputy as responses have them."""
     return {
         "id": deputy.id,
         "absent": deputy.absent,
         "deputy": deputy.deputy,
         "roles": list(deputy.roles),
+        "counts": is_current(store, deputy),
         "since": iso(deputy.since),
         "until": iso(deputy.until),
         "at": iso(deputy.at),

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from agui_gate.core.grants import MAX_STANDING, Grant
 from agui_gate.core.principals import By, owner_key, tenant_of
 from agui_gate.errors import NotFound
+from agui_gate.extras.people.givers import is_current, roles_of
 from agui_gate.extras.people.rights import rights_of
 from agui_gate.http.auth import caller_of
 from agui_gate.http.server import HttpServer
@@ -45,7 +46,9 @@ class GrantRoutes:
         else:
             found = [*await self._store.grants("owner", owner), *await self._store.grants("giver", _key(owner, by))]
         ordered = sorted({grant.id: grant for grant in found}.values(), key=lambda grant: (-grant.until, grant.id))
-        return json_response({"grants": [_view(grant) for grant in ordered[:MAX_STANDING]]})
+        return json_response(
+            {"grants": [_view(grant, is_current(self._store, grant)) for grant in ordered[:MAX_STANDING]]}
+        )
 
     async def revoke(self, request: Request) -> Response:
         """`DELETE /grants/{id}`: once it has answered, no call is let go by it."""
@@ -74,13 +77,15 @@ def _key(owner: str, by: By) -> str:
     return owner if by is None else owner_key(by.principal.tenant, by.principal.id)
 
 
-def _view(grant: Grant) -> dict[str, Any]:
+def _view(grant: Grant, counts: bool) -> dict[str, Any]:
     limits = grant.limits
     amounts = {"field": limits.field, "up_to": _number(limits.up_to), "total": _number(limits.total)}
     return {
         "id": grant.id,
         "owner": grant.owner.rpartition("\x1f")[2],
         "by": grant.giver,
+        "by_roles": list(roles_of(grant)),
+        "counts": counts,
         "at": iso(grant.at),
         "until": iso(grant.until),
         "agent": grant.agent,

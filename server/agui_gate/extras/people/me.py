@@ -28,10 +28,10 @@ def routes(server: HttpServer) -> list[BaseRoute]:
     async def show(request: Request) -> Response:
         owner = await server.principal(request)
         by = caller_of(request)
-        told = _view(owner, by)
         named, is_for = await _deputies(server.store, owner, by)
-        told |= {"deputies": [deputy_view(one) for one in named], "deputy_of": [deputy_view(one) for one in is_for]}
-        return json_response(told)
+        deputies = {"deputies": named, "deputy_of": is_for}
+        shown = {name: [deputy_view(server.store, one) for one in found] for name, found in deputies.items()}
+        return json_response(_view(owner, by) | shown)
 
     return [Route("/me", show)]
 

@@ -61,9 +61,9 @@ class Deputies:
         """See `DeputyStore`."""
         return await self._do("durable", partial(self._add, wanted, way))
 
-    async def remove(self, deputy_id: str, by: str, way: str = "http") -> bool:
+    async def remove(self, deputy_id: str, by: str, way: str = "http", *, why: str = "") -> bool:
         """See `DeputyStore`."""
-        return await self._do("durable", partial(self._remove, deputy_id, by, way))
+        return await self._do("durable", partial(self._remove, deputy_id, by, way, why))
 
     async def find(self, side: Side, tenant: str, value: str = "") -> Sequence[Deputy]:
         """See `DeputyStore`."""
@@ -82,14 +82,14 @@ class Deputies:
         yield from add(self._variant, self._trail, _happened("deputy_named", named, named.absent, way))
         return named
 
-    def _remove(self, deputy_id: str, by: str, way: str) -> Steps[bool]:
+    def _remove(self, deputy_id: str, by: str, way: str, why: str) -> Steps[bool]:
         _, found = yield [Statement(self._variant.alone, {"name": LOCK}), Statement(_ONE, {"id": deputy_id})]
         (gone,) = yield [Statement(_REMOVE, {"id": deputy_id})]
         if not gone.changed:
             return False
         removed = _decode(found.rows[0][0])
         yield [_notice("deputy_removed", removed, by)]
-        yield from add(self._variant, self._trail, _happened("deputy_removed", removed, by, way))
+        yield from add(self._variant, self._trail, _happened("deputy_removed", removed, by, way, why))
         return True
 
 
@@ -112,11 +112,13 @@ def _read(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
     return sorted(deputies, key=lambda one: (one.since, one.absent, one.id))
 
 
-def _happened(kind: audit.Kind, deputy: Deputy, by: str, way: str) -> audit.Happened:
+def _happened(kind: audit.Kind, deputy: Deputy, by: str, way: str, why: str = "") -> audit.Happened:
     body: dict[str, str | int | list[str]] = {"deputy": deputy.id, "to": deputy.deputy, "absent": deputy.absent}
     body["since"], body["until"] = deputy.since, deputy.until
     if kind == "deputy_named":  # who gave what
         body["person"], body["roles"] = deputy.person, list(deputy.roles)
+    if why:
+        body["why"] = why
     return audit.Happened(
         kind=kind,
         principal=owner_key(deputy.tenant, deputy.absent),

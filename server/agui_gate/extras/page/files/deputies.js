@@ -3,7 +3,7 @@
 import { endDeputy, nameDeputy } from "./api.js";
 import { at, say, words } from "./approvalwords.js";
 import { reveal } from "./components/core/reveal.js";
-import { html } from "./components/vendor/lit.js";
+import { html, nothing } from "./components/vendor/lit.js";
 import { confirm } from "./dialogs.js";
 import { askAndSend, field, valueOf } from "./forms.js";
 
@@ -16,6 +16,7 @@ const local = (time) => new Date(time - new Date(time).getTimezoneOffset() * 60_
 export const deputyRow = (then) => (deputy) => html`<li>
   <strong dir="auto">${reveal(say("standsIn", deputy))}</strong>
   <p class="quiet" dir="auto">${reveal([say("fromUntil", { since: at(deputy.since), until: at(deputy.until) }), deputy.roles.length > 0 && say("withRoles", { roles: deputy.roles.join(", ") })].filter(Boolean).join(" · "))}</p>
+  ${deputy.counts === false ? html`<p class="quiet">${words.countsNoMore}</p>` : nothing}
   <button class="button plain small" type="button" @click=${() => end(deputy, then)}>${words.endDeputy}</button>
 </li>`;
 
