@@ -8,7 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,7 +51,8 @@ from tests.product.inprocess import run, run_body, started, user
 from tests.requirements import shows
 from tests.stores.support import ask, gated, said
 from tests.support import forks
-from tests.support.servers import programs
+from tests.support.chance import some
+from tests.support.servers import Postgres, programs
 
 pytestmark = [pytest.mark.anyio, shows("K1")]
 
@@ -404,29 +406,55 @@ asyncio.run(main(*sys.argv[1:]))
 """Erases somebody, and is killed before it makes its next transaction after so many."""
 
 
-async def test_whenever_it_is_killed_the_next_run_does_the_rest_beside_a_server(tmp_path: Path) -> None:
-    first = tmp_path / "first.db"
-    await worked(opened(f"sqlite:///{first}", KEY))
-    with closing(sqlite3.connect(first)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+class Copies:
+    """A store that `worked` has filled, of which there is a copy for each try."""
+
+    def __init__(self, folder: Path, postgres: Postgres | None) -> None:
+        self._folder, self._postgres = folder, postgres
+        self._name = postgres.create() if postgres else "first.db"
+        self.first = self._url(self._name)
+
+    def _url(self, name: str) -> str:
+        return self._postgres.url(name) if self._postgres else f"sqlite:///{self._folder / name}"
+
+    @contextmanager
+    def copy(self, number: int) -> Iterator[str]:
+        """Its URL. A PostgreSQL takes it for the database that it is a copy of, and not for one that was restored."""
+        if self._postgres is None:
+            with closing(sqlite3.connect(self._folder / self._name)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            shutil.copy(self._folder / self._name, self._folder / f"n{number}.db")
+            yield self._url(f"n{number}.db")
+            return
+        name = self._postgres.create(self._name)
+        self._postgres.execute("UPDATE epoch SET goes_on_in = NULL", name)
+        yield self._url(name)
+        self._postgres.drop(name)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_whenever_it_is_killed_the_next_run_does_the_rest_beside_a_server(
+    request: pytest.FixtureRequest, kind: str, tmp_path: Path
+) -> None:
+    postgres = request.getfixturevalue("postgres") if kind == "postgres" else None
+    copies = Copies(tmp_path, postgres)
+    await worked(opened(copies.first, KEY))
     number, finished = 0, False
     while not finished:
-        place = tmp_path / f"n{number}.db"
-        shutil.copy(first, place)
-        url = f"sqlite:///{place}"
-        async with Desk(PEOPLE | {"zoe": None}, approvers="finance").open(opened(url, KEY)) as desk:
-            asked = await desk.ask("ada", thread="meanwhile")
-            finished = await asyncio.to_thread(killed_after, number, url, tmp_path)
-            assert (await desk.decide("ben", asked)).json()["state"] == "done", number
-            store = opened(url, KEY)
-            await store.start()
-            await erasure(store).erase()
-            assert await wrong(store, KEY) == [], number
-            ends = [event for event in (await store.read_events(limit=500)).events if event.kind == "erased"]
-            assert len([one for one in ends if not one.approval_id]) == 1, "the end is told once"
-            await store.aclose()
-        assert traces(url) == set(), number
-        number += 1
+        with copies.copy(number) as url:
+            async with Desk(PEOPLE | {"zoe": None}, approvers="finance").open(opened(url, KEY)) as desk:
+                asked = await desk.ask("ada", thread="meanwhile")
+                finished = await asyncio.to_thread(killed_after, number, url, tmp_path)
+                assert (await desk.decide("ben", asked)).json()["state"] == "done", number
+                store = opened(url, KEY)
+                await store.start()
+                await erasure(store).erase()
+                assert await wrong(store, KEY) == [], number
+                ends = [event for event in (await store.read_events(limit=500)).events if event.kind == "erased"]
+                assert len([one for one in ends if not one.approval_id]) == 1, "the end is told once"
+                await store.aclose()
+            assert traces(url) == set(), number
+        number += some(3, 1) if postgres else 1
     assert number > 15
 
 
