@@ -65,6 +65,7 @@ class EventStream(Response):
             if not isinstance(error, OSError):
                 raise
             return
+        self.raw_headers = []
         if STREAM in scope:
             scope[STREAM].append((self, scope))
         else:

@@ -57,6 +57,8 @@ class Cast:
     async def ready(self, member: Member) -> Member:
         """Returns ``member`` with the tools that it has in this run."""
         name = member.agent.name
+        if not member.agent.sources:
+            self._ready[name] = member
         if name not in self._ready:
             async with self._asking.setdefault(name, asyncio.Lock()):  # tasks are at work beside each other
                 if name not in self._ready:

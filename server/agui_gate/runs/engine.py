@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from agui_gate.runs.stop_and_delete import Ended, Endings
     from agui_gate.turns.meter import Meter
 
+Names = Sequence[tuple[str, str]]
+"""The principals and threads by which a run can be followed."""
+
 
 class Engine:
     """Agents over a store. ``start`` and ``aclose`` bracket its use; runs in flight belong to it."""
@@ -263,7 +266,7 @@ class Engine:
             await self._keeper.give_back(thread, key)
             raise
         live.way, live.keeps_state, live.reads_stops = way, keeps_state, reads_stops
-        names = {(principal, thread.id), (principal, run.thread_id)}
+        names = ((principal, thread.id), (principal, run.thread_id))
         self._by_thread |= dict.fromkeys(names, live)
         self._reservations[key] = reservation
         return self._begin(team, run, opened, self.store, live, names)
@@ -283,7 +286,7 @@ class Engine:
         opened.by, opened.meter = by, self._meter
         opened.parts.check(run, agent)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
-        return self._begin(self.team(agent), run, opened, store, live, set())
+        return self._begin(self.team(agent), run, opened, store, live, ())
 
     async def _published_run(
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
@@ -298,7 +301,7 @@ class Engine:
         return LiveRun(self.bus, publisher, key, principal, thread_id, run_id, stop_alone=stop_alone, grace=self._grace)
 
     def _begin(
-        self, team: Team, run: RunInput, opened: LeasedThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
+        self, team: Team, run: RunInput, opened: LeasedThread, store: Store, live: LiveRun, names: Names
     ) -> LiveRun:
         """Starts a run on its open thread; ``names`` are those by which it can be followed."""
         shapes = self._dialects.choose(run, reads_stops=live.reads_stops)
@@ -314,7 +317,7 @@ class Engine:
         live.start(work.execute)
         if self._meter is not None:
             self._meter.run_begun(team.entry.name, live, opened)
-        live.at_end.append(lambda: self._over(live, names, opened))
+        live.at_end.append(partial(self._over, live, names, opened))
         return live
 
     def agent(self, name: str | None) -> Agent:
@@ -391,7 +394,7 @@ class Engine:
         decided = await self._decisions.decide(principal, approval_id, payload, way, by)
         return await self._decisions.go_on(decided, self.run) if go_on and decided.ours else decided
 
-    def _over(self, live: LiveRun, names: set[tuple[str, str]], opened: LeasedThread) -> None:
+    def _over(self, live: LiveRun, names: Names, opened: LeasedThread) -> None:
         """Forgets a run that has ended: it is found under none of its names any more."""
         self._reservations.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:

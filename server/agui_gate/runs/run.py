@@ -201,6 +201,15 @@ class RunSteps:
 
     async def go(self) -> None:
         """Takes all steps, in order."""
+        goes_back = await self._begin()
+        rest = await self._converse(goes_back)
+        while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
+            rest = await self._converse(goes_back)
+        self._conversing.listens = False
+        await (self._wait() if rest is Rest.WAITS else self._finish())
+
+    async def _begin(self) -> bool:
+        """Takes the steps until a model may be asked. Returns whether the request goes back."""
         self._thread.parts.asked(self._input, self._seq.other, self._restart, known=self._scope.live.keeps_state)
         self._dialect.snapshot_due = self._left_early()
         await self._recover()
@@ -227,11 +236,7 @@ class RunSteps:
                 await self._conversing.supersede(waited)
         if self._dialect.snapshot_due:
             await self._showing.restate()
-        rest = await self._converse(intake)
-        while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
-            rest = await self._converse(intake)
-        self._conversing.listens = False
-        await (self._wait() if rest is Rest.WAITS else self._finish())
+        return intake.keep is not None
 
     async def _take(self) -> Intake:
         """Returns what the request brings, compared with the thread."""
@@ -332,7 +337,7 @@ class RunSteps:
         for call in self._thread.journal.open_calls():
             self._scope.result(call, result_texts.UNANSWERED_CLIENT)
 
-    async def _converse(self, intake: Intake) -> Rest:
+    async def _converse(self, goes_back: bool) -> Rest:
         """Lets the agent go on, if there is something for it to do and nobody has to be waited for.
 
         What it delegated goes on first.
@@ -341,14 +346,14 @@ class RunSteps:
         if self._thread.journal.waits:
             return Rest.WAITS
         await self._thread.history.prepare(self._to)
-        if self._has_work(intake):
+        if goes_back or self._has_work():
             return await self._conversing.converse()
         return Rest.DONE
 
-    def _has_work(self, intake: Intake) -> bool:
+    def _has_work(self) -> bool:
         journal = self._thread.journal
         retry = journal.newest_turn is not None and journal.newest_turn.cut
-        return intake.keep is not None or retry or journal.awaits_model(self._thread.history.transcript(self._to))
+        return retry or journal.awaits_model(self._thread.history.transcript(self._to))
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:

@@ -7,6 +7,7 @@ before are then called for it, so that a part doesn't know how late it came.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -124,13 +125,13 @@ class Parts:
         """See `ThreadPart.opened`."""
         if agent.state is not None or self._stored is not None:
             self._has(STATE)
-        self._call(lambda part: part.opened(agent))
+        self._call(methodcaller("opened", agent))
 
     def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
         """See `ThreadPart.asked`."""
         if run.state is not None and run.state != {}:
             self._has(STATE)
-        self._call(lambda part: part.asked(run, emit, restart, known=known))
+        self._call(methodcaller("asked", run, emit, restart, known=known))
 
     def _call(self, hook: Callable[[ThreadPart], None]) -> None:
         self._history.append(hook)

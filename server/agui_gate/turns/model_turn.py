@@ -98,8 +98,8 @@ class Turns:
     async def _ask(self) -> TurnRecorder:
         """Asks the model, and once more each time that a step changes what the provider refused."""
         self._thread.capacity.check_turn()
-        for prepare in self._steps.prepare:
-            await prepare()
+        for step in self._steps.prepare:
+            await step.prepare()
         if not self._member.who.task:  # others work on the thread beside a task
             await self._thread.history.prepare(self._member.to)
         while True:
@@ -147,8 +147,8 @@ class Turns:
             self._continuation.begin_at()  # where it had a window once, its provider doesn't remember the whole
         instructions = agent.instructions if isinstance(agent.instructions, str) else ""
         draft = Draft(transcript, instructions, [] if self._member.who.task else [history.replaced_note()], turn_id)
-        for request in self._steps.request:
-            await request(draft)
+        for step in self._steps.request:
+            await step.request(draft)
         prompt = draft.prompt
         return TurnRequest(
             draft.transcript,
@@ -185,8 +185,8 @@ class Turns:
                     if not accepted:
                         accepted = True
                         await self._accepted(passing)
-                    for received in self._steps.received:
-                        await received(batch)
+                    for step in self._steps.received:
+                        await step.received(batch)
                     for start in range(0, len(batch), AT_ONCE):
                         recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
                         if start + AT_ONCE < len(batch) or pacer.due:
@@ -201,8 +201,8 @@ class Turns:
 
     async def _accepted(self, passing: bool) -> None:
         """Tells the steps that the provider took the request, and the approvals that it was told of, if ``passing``."""
-        for accepted in self._steps.accepted:
-            await accepted()
+        for step in self._steps.accepted:
+            await step.accepted()
         if passing:
             await self._consents.accepted()
 

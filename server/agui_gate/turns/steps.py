@@ -13,7 +13,7 @@ called in one order, always the same: it is the order of what a prompt says, and
 one where the agent declares it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from agui_gate.adapter import ModelEvent, OutputSpec, ToolChoice, ToolSpec, TurnDone
@@ -134,25 +134,25 @@ class TurnStep:
 
 
 class Steps:
-    """The steps of one member, by hook: each sequence has the hooks of the steps that have it, in the steps' order."""
+    """The steps of one member, by hook: each sequence has the steps that have it, in their order."""
 
     __slots__ = ("accepted", "over", "prepare", "received", "recorded", "refused", "request", "taps")
 
     def __init__(self, steps: Sequence[TurnStep]) -> None:
-        self.prepare: Sequence[Callable[[], Awaitable[None]]] = ()
-        self.request: Sequence[Callable[[Draft], Awaitable[None]]] = ()
-        self.accepted: Sequence[Callable[[], Awaitable[None]]] = ()
-        self.refused: Sequence[Callable[[ProviderError], bool]] = ()
-        self.received: Sequence[Callable[[Sequence[ModelEvent]], Awaitable[None]]] = ()
-        self.recorded: Sequence[Callable[[TurnEntry, TurnDone | None], tuple[TurnEntry, *tuple[Entry, ...]]]] = ()
-        self.over: Sequence[Callable[[], Verdict]] = ()
+        self.prepare: Sequence[TurnStep] = ()
+        self.request: Sequence[TurnStep] = ()
+        self.accepted: Sequence[TurnStep] = ()
+        self.refused: Sequence[TurnStep] = ()
+        self.received: Sequence[TurnStep] = ()
+        self.recorded: Sequence[TurnStep] = ()
+        self.over: Sequence[TurnStep] = ()
         self.taps: dict[type, Tap] = {}
         for step in steps:
             for hook in step.hooks:
                 if hook == "taps":
                     self._add_taps(step.taps())
                 else:
-                    setattr(self, hook, (*getattr(self, hook), getattr(step, hook)))
+                    setattr(self, hook, (*getattr(self, hook), step))
 
     def _add_taps(self, taps: "Mapping[type, Tap]") -> None:
         for kind, tap in taps.items():
@@ -160,13 +160,13 @@ class Steps:
 
     def ask_again(self, error: ProviderError) -> bool:
         """Returns whether to make the request once more that failed with ``error``."""
-        return any(refused(error) for refused in self.refused)
+        return any(step.refused(error) for step in self.refused)
 
     def record(self, turn: TurnEntry, done: TurnDone | None, thread: "LeasedThread") -> TurnEntry:
         """Appends the turn to the journal, with what follows it. Returns it as it is there."""
         after: list[Entry] = []
-        for recorded in self.recorded:
-            turn, *more = recorded(turn, done)
+        for step in self.recorded:
+            turn, *more = step.recorded(turn, done)
             after += more
         if done is not None or turn.parts:
             thread.append([turn])
@@ -178,8 +178,8 @@ class Steps:
     def verdict(self) -> Verdict:
         """Returns what follows the turn. To ask again counts more than a result."""
         verdict = DONE
-        for over in self.over:
-            said = over()
+        for step in self.over:
+            said = step.over()
             if said.again or verdict is DONE:
                 verdict = said
         return verdict
