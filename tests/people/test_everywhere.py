@@ -1,28 +1,40 @@
 """What people do about a call, in every way, with every adapter, wherever it is made, over a restart: by pairs.
 
-Everybody who decides shares the thread (one team), so that they can answer in its runs as well.
+Everybody who decides shares the thread (one team), so that they can answer in its runs as well. Each provider is at the
+paths that it has, and takes one key. What it gave with the call has to come back to it after the decision.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner
+from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Mount
 
-from agui_gate import Agent, Grant, Principal, create_app, pipeline
+from agui_gate import Agent, Gate, Grant, Principal, create_app, pipeline
+from agui_gate.adapter import Adapter
 from agui_gate.cli.program import program
 from agui_gate.client import Limits
 from agui_gate.core.freezes import Freeze
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate_adapters.anthropic_messages import AnthropicMessages
+from agui_gate_adapters.mcp import MCPTools
+from agui_gate_adapters.openai_chat import OpenAIChat
+from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, Stream, connecting, serving
-from tests.conformance.test_switching import PROVIDERS
+from agui_gate_adapters.testkit.conformance.ground import think
+from agui_gate_adapters.testkit.journal import Entry
+from tests.adapters.mcp.server import Wiki, listed, text
 from tests.product.shop import Shop, call, refund, say
 from tests.support.pairwise import pairs
 
@@ -41,15 +53,124 @@ PEOPLE = {
 }
 ALARM = {"break_glass": True, "reason": "The till burns."}
 IN_RUNS = ("card", "interrupt")
+KEY = "the-key"
+CALLS = ("call_of_the_first", "call_of_the_second")
+"""The ids that the provider gives to the calls of `refund`."""
+WHY = "Is it fair?"
+"""What the model thinks before it asks for a refund."""
+
+Kept = Callable[[Json, Entry, bool], bool]
+"""Whether the body of a request has what the provider gave in answer to the one before it, in a task or not."""
+
+
+def by_previous(body: Json, asked: Entry, in_task: bool) -> bool:
+    """Only the output, and the response that it follows."""
+    return body["previous_response_id"] == asked.response_id and kinds(body) == {"function_call_output"}
+
+
+def by_conversation(body: Json, asked: Entry, in_task: bool) -> bool:
+    """Only the output, and the conversation that keeps the rest; that of a task is not gone on with by another run."""
+    if in_task:
+        return "conversation" not in body and kinds(body) == {"message", "function_call", "function_call_output"}
+    named = (asked.body or {})["conversation"]
+    return bool(named) and body["conversation"] == named and kinds(body) == {"function_call_output"}
+
+
+def by_value(body: Json, asked: Entry, in_task: bool) -> bool:
+    """Everything: sealed reasoning, and behind it the call under the id of its item."""
+    items = body["input"]
+    at = max(n for n, item in enumerate(items) if item["type"] == "function_call")
+    before = items[at - 1]
+    is_sealed = before["type"] == "reasoning" and str(before.get("encrypted_content")).startswith("gAAAA")
+    return is_sealed and items[at]["id"].startswith("fc_") and "previous_response_id" not in body
+
+
+def in_message(body: Json, asked: Entry, in_task: bool) -> bool:
+    """The call in the message that has what was thought."""
+    return bool(_last_answer(body)["reasoning_content"] == WHY)
+
+
+def in_blocks(body: Json, asked: Entry, in_task: bool) -> bool:
+    """The call behind the block that has what was thought, signed."""
+    block, use = _last_answer(body)["content"]
+    return (block["type"], block["thinking"], use["type"]) == ("thinking", WHY, "tool_use") and bool(block["signature"])
+
+
+def _last_answer(body: Json) -> Json:
+    return next(dict(one) for one in reversed(body["messages"]) if one["role"] == "assistant")
+
+
+def kinds(body: Json) -> set[str]:
+    return {item["type"] for item in body["input"]}
+
+
+class Provider(NamedTuple):
+    """One host: where its APIs are on its server, how the strict emulator plays it, and what has to come back."""
+
+    make: Callable[[str, str], Adapter]
+    kept: Kept
+    path: str = ""
+    emulator: Mapping[str, Any] = MappingProxyType({})
+
+
+AZURE, PROJECT = "/openai", "/api/projects/p/openai"
+THINKING = {"type": "enabled", "budget_tokens": 1024}
+PROVIDERS = {
+    "chain": Provider(
+        lambda url, name: OpenAIResponses(name, mode="chain", base_url=f"{url}/v1", api_key=KEY), by_previous
+    ),
+    "chat": Provider(
+        lambda url, name: OpenAIChat(name, base_url=f"{url}/v1", api_key=KEY, profile="kimi"),
+        in_message,
+        emulator={"chat": "kimi"},
+    ),
+    "anthropic": Provider(
+        lambda url, name: AnthropicMessages(name, base_url=url, api_key=KEY, thinking=THINKING), in_blocks
+    ),
+    "azure": Provider(
+        lambda url, name: OpenAIResponses.azure(name, mode="stateless", endpoint=url, api_key=KEY),
+        by_value,
+        AZURE,
+        {"profile": "azure_v1"},
+    ),
+    "azure chat": Provider(  # which never shows what was thought
+        lambda url, name: OpenAIChat(name, base_url=f"{url}{AZURE}/v1", api_key=KEY, profile="azure"),
+        lambda body, asked, in_task: len(_last_answer(body)["tool_calls"]) == 1,
+        AZURE,
+        {"chat": "azure"},
+    ),
+    "foundry": Provider(
+        lambda url, name: OpenAIResponses.foundry(
+            name, mode="conversation", endpoint=url, project="p", token_provider=lambda: KEY
+        ),
+        by_conversation,
+        PROJECT,
+        {"profile": "foundry"},
+    ),
+}
+
+
+class Till(Wiki):
+    """An MCP server that has the shop's refund."""
+
+    def __init__(self, shop: Shop) -> None:
+        super().__init__()
+        self._refunds = shop.refunds
+        self.tools = [listed("refund", order_id={"type": "string"}, amount={"type": "number"})]
+
+    async def _refund(self, ctx: Any, order_id: str, amount: float) -> Any:
+        self._refunds.append((order_id, amount))
+        return text("refunded")
 
 
 class Place:
     """One call of `refund` that ada asks for, and the people around it. Its server can be another one after a while."""
 
-    def __init__(self, way: str, adapter: str, where: str, file: Path, **gate: Any) -> None:
-        self.way, self.adapter, self.where, self.file = way, adapter, where, file
-        self.shop = Shop(approvers="finance", editable=["amount"], **gate)
-        self.emulator = Emulator(self.script(), chat="kimi")
+    def __init__(self, way: str, adapter: str, where: str, of: str, file: Path, **gate: Any) -> None:
+        self.way, self.provider, self.where, self.of, self.file = way, PROVIDERS[adapter], where, of, file
+        self.gate: Json = {"approvers": "finance", "editable": ["amount"], **gate}
+        self.shop = Shop(**self.gate)
+        self.emulator = Emulator(self.script(), api_key=KEY, **self.provider.emulator)
         self.stack = AsyncExitStack()
         self.thread: AGUIClient | None = None
         self.asked = Stream()
@@ -58,19 +179,19 @@ class Place:
     def script(self) -> list[Json]:
         """The worker asks for two refunds, one a message; whoever stands before it passes the work on."""
         turns: list[Json] = []
-        for _ in range(2):
+        for call_id in CALLS:
             if self.where == "sub-agent":
                 turns.append({"output": [call("clerk", task="Refund A1.")], "when": {"model": "lead"}})
-            turns.append({"output": [refund()], "when": {"model": "clerk"}})
+            turns.append({"output": [think(WHY), refund() | {"call_id": call_id}], "when": {"model": "clerk"}})
             turns.append({"output": [say("Done.")], "when": {"model": "clerk"}})
             if self.where in ("sub-agent", "workflow"):
                 turns.append({"output": [say("Done.")], "when": {"model": "lead"}})
         return turns
 
     def agent(self, base_url: str) -> Agent:
-        model = PROVIDERS[self.adapter]
-        clerk = Agent(name="clerk", description="Refunds.", model=model(base_url, "clerk"), tools=self.shop.tools)
-        lead: Json = {"name": "lead", "description": "Leads.", "model": model(base_url, "lead")}
+        make = self.provider.make
+        clerk = Agent(name="clerk", description="Refunds.", model=make(base_url, "clerk"), tools=self.tools())
+        lead: Json = {"name": "lead", "description": "Leads.", "model": make(base_url, "lead")}
         match self.where:
             case "sub-agent":
                 return Agent(**lead, tools=[clerk.as_tool()])
@@ -78,14 +199,21 @@ class Place:
                 return pipeline("line", clerk, Agent(**lead))
         return clerk
 
+    def tools(self) -> Any:
+        """The shop's, here or behind MCP."""
+        return self.shop.tools if self.of == "shop" else [MCPTools.http(self.till, gate={"refund": Gate(**self.gate)})]
+
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Place"]:
         """Within: it serves, and ada has asked."""
         async with self.stack:
-            self.base_url = await self.stack.enter_async_context(serve(self.emulator))
+            app = Starlette(routes=[Mount(self.provider.path, app=self.emulator.app)])
+            self.base_url = await self.stack.enter_async_context(serving(app))
+            if self.of == "mcp":
+                self.till = f"{await self.stack.enter_async_context(serving(Till(self.shop).app()))}/mcp"
             self.http = await self.stack.enter_async_context(connecting())
             if self.where == "remote":  # whose model is far away; the tool is here
-                model = PROVIDERS[self.adapter](self.base_url, "clerk")
+                model = self.provider.make(self.base_url, "clerk")
                 far = create_app(Agent(name="expert", model=model), store="memory://")
                 self.far = await self.stack.enter_async_context(serving(far))
             self.here = await self.stack.enter_async_context(AsyncExitStack())
@@ -98,7 +226,7 @@ class Place:
     async def start(self) -> None:
         if self.where == "remote":
             limits = Limits(idle=60.0, total=60.0)
-            agent: Agent = RemoteAgent(f"{self.far}/agents/expert", name="desk", tools=self.shop.tools, limits=limits)
+            agent: Agent = RemoteAgent(f"{self.far}/agents/expert", name="desk", tools=self.tools(), limits=limits)
         else:
             agent = self.agent(self.base_url)
         self.store = SQLiteStore(str(self.file))
@@ -170,7 +298,23 @@ class Place:
         (record,) = (await self.get("/approvals?state=decided"))["approvals"]
         assert record["state"] == "done"
         assert {name: record["decision"].get(name) for name in decision} == decision
+        self.check_kept(CALLS[0])
         return dict(record)
+
+    def check_kept(self, call_id: str) -> None:
+        """The provider got the output of that call by its id, and all that it gave before it."""
+        asked = answer = None
+        for entry in self.emulator.accepted:
+            body = entry.body or {}
+            if body["model"] == "clerk" and f'"{call_id}"' in json.dumps(body):
+                answer = entry
+                break
+            asked = entry if body["model"] == "clerk" else asked
+        assert answer is not None, "no output came"
+        assert asked is not None
+        in_task = self.where in ("sub-agent", "workflow")
+        assert self.provider.kept(answer.body or {}, asked, in_task), answer.body
+        assert "Refund A1" in json.dumps(answer.items), "what was said before the call"
 
     async def still_waits(self) -> Json:
         assert self.shop.refunds == []
@@ -209,6 +353,7 @@ async def grant(place: Place, again: Callable[[], Any]) -> None:
     decided = (await place.get("/approvals?state=decided"))["approvals"]
     ways = {one["decision"]["way"]: one["decision"]["grant"] for one in decided}
     assert ways["grant"] == record["decision"]["grant"]
+    place.check_kept(CALLS[1])
 
 
 async def deputy(place: Place, again: Callable[[], Any]) -> None:
@@ -262,24 +407,25 @@ FEATURES: dict[str, tuple[Feature, Json]] = {
 
 
 @pytest.mark.parametrize(
-    ("feature", "way", "adapter", "where", "restarts"),
+    ("feature", "way", "adapter", "where", "of", "restarts"),
     pairs(
         FEATURES,
         ["card", "interrupt", "http", "shell", "inbox"],
-        ["chain", "chat", "anthropic"],
+        PROVIDERS,
         ["plain", "sub-agent", "workflow", "remote"],
+        ["shop", "mcp"],
         [False, True],
     ),
 )
 async def test_people_decide_everywhere(
-    feature: str, way: str, adapter: str, where: str, restarts: bool, tmp_path: Path
+    feature: str, way: str, adapter: str, where: str, of: str, restarts: bool, tmp_path: Path
 ) -> None:
     act, gate = FEATURES[feature]
 
     async def nothing() -> None:
         pass
 
-    async with Place(way, adapter, where, tmp_path / "store.db", **gate).opened() as place:
+    async with Place(way, adapter, where, of, tmp_path / "store.db", **gate).opened() as place:
         await act(place, place.restart if restarts else nothing)
 
 
@@ -287,13 +433,14 @@ async def test_people_decide_everywhere(
 async def test_people_of_the_server_behind_decide_what_is_asked_in_front(style: str) -> None:
     """The gate is at the far server, which knows its people. The page in front asks with one of their tokens."""
     shop = Shop(approvers="finance", needs=2)
-    far = Emulator([{"output": [refund()]}, {"output": [say("Done.")], "repeat": True}], chat="kimi")
+    far = Emulator([{"output": [refund()]}, {"output": [say("Done.")], "repeat": True}])
 
     def auth(request: Request) -> Principal | None:
         return PEOPLE.get(request.headers.get("authorization", "").removeprefix("Bearer "))
 
     async with serve(far) as base_url, connecting() as http:
-        expert = Agent(name="expert", model=PROVIDERS["stateless"](base_url), tools=shop.tools)
+        model = OpenAIResponses("gpt", mode="stateless", base_url=base_url, api_key="k")
+        expert = Agent(name="expert", model=model, tools=shop.tools)
         async with serving(create_app(expert, store="memory://", auth=auth)) as back:
             desk = RemoteAgent(f"{back}/agents/expert", name="desk", headers=Place.headers("ada"))
             async with serving(create_app(desk, store="memory://")) as front:
