@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -113,6 +114,61 @@ def collector_paused() -> Iterator[None]:
 def json_list(items: Iterable[Any]) -> msgspec.Raw:
     """Returns ``items`` as a JSON list, each encoded by itself."""
     return msgspec.Raw(b"[" + b",".join([msgspec.json.encode(item) for item in items]) + b"]")
+
+
+# --- what is seldom due ---
+ROUND_SECONDS = 0.25
+"""Seconds between two rounds, at least."""
+
+
+class Watched(Protocol):
+    """What a `Rounds` looks after."""
+
+    def look(self, now: float) -> float:
+        """Does what is due at ``now``, by the loop's clock. Returns when to look again, at the latest."""
+        ...
+
+
+class Rounds:
+    """Looks after many on one event loop, of whom hardly one is ever late: a timer for each takes 600 bytes.
+
+    What is due is done in the next round, which may be `ROUND_SECONDS` after the one before.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._watched: set[Watched] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, one: Watched, due: float) -> None:
+        """Looks after ``one``, until it leaves; at ``due`` for the first time, or before."""
+        self._watched.add(one)
+        if self._timer is None or due < self._timer.when():
+            self._begin_at(due)
+
+    def leave(self, one: Watched) -> None:
+        """Looks after ``one`` no longer."""
+        self._watched.discard(one)
+
+    def _begin_at(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._go_round)
+
+    def _go_round(self) -> None:
+        self._timer, now = None, self._loop.time()
+        if self._watched:
+            due = min([one.look(now) for one in tuple(self._watched)])
+            self._begin_at(max(due, now + ROUND_SECONDS))
+
+
+_rounds: WeakKeyDictionary[asyncio.AbstractEventLoop, Rounds] = WeakKeyDictionary()
+
+
+def rounds() -> Rounds:
+    """Returns the one of this event loop."""
+    loop = asyncio.get_running_loop()
+    return _rounds.get(loop) or _rounds.setdefault(loop, Rounds())
 
 
 LEAVE_SECONDS = 1.0

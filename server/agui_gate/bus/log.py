@@ -44,20 +44,8 @@ class EventLog:
     The first frame that it is given has the number ``first``.
     """
 
-    __slots__ = (
-        "_block",
-        "_blocks",
-        "_last",
-        "_limit",
-        "_on_end",
-        "_size",
-        "_waiting",
-        "ended",
-        "followed_elsewhere",
-        "next_seq",
-        "opening",
-        "readers",
-    )
+    __slots__ = ("_block", "_blocks", "_last", "_limit", "_on_end", "_size", "_waiting", "ended",
+                 "followed_elsewhere", "next_seq", "opening", "readers")  # fmt: skip
 
     def __init__(self, limit: int = EVENTS_BYTES, on_end: Callable[[], None] = lambda: None, first: int = 0) -> None:
         self._limit, self._on_end = limit, on_end

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agui_gate.bus.base import FellBehind, Reader
+from agui_gate.concurrency import rounds
 from agui_gate.config.limits import SEND_TIMEOUT
 from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.http.auth import ENDED, Admission, admission_of
@@ -150,29 +151,28 @@ async def _hang_up(receive: Receive, watcher: "asyncio.Task[None]") -> None:
 
 
 class _StreamGuard:
-    """Looks after one stream, with one timer: pings ``reader``, lets `timeout` expire when a send takes over ``limit``
+    """Looks after one stream: pings ``reader``, lets `timeout` expire when a send takes over ``limit``
     seconds, and closes ``reader`` once ``admission`` stands no more (None: nobody had to be known).
     """
 
-    __slots__ = ("_admission", "_asked_at", "_asking", "_begun", "_due", "_handle", "_limit", "_loop", "_over",
-                 "_pinged_at", "_reader", "timeout")  # fmt: skip
+    __slots__ = ("_admission", "_asked_at", "_asking", "_begun", "_due", "_limit", "_loop", "_over", "_pinged_at",
+                 "_reader", "_rounds", "timeout")  # fmt: skip
 
     def __init__(self, reader: Reader, limit: float, admission: Admission | None) -> None:
         self._reader, self._limit, self._admission = reader, limit, admission
         self.timeout = asyncio.timeout(None)
-        self._loop = asyncio.get_running_loop()
+        self._rounds, self._loop = rounds(), asyncio.get_running_loop()
         self._over = False
         self._asking: asyncio.Task[None] | None = None
         self._begun: float | None = None
         self._asked_at = self._pinged_at = self._loop.time()
-        self._set_timer()
+        self._rounds.watch(self, self._next_due())
 
     def begin(self) -> None:
         """Begins to time a send."""
         self._begun = self._loop.time()
         if self._begun + self._limit < self._due:
-            self._handle.cancel()
-            self._set_timer()
+            self._rounds.watch(self, self._next_due())
 
     def end(self) -> None:
         """Ends the send."""
@@ -190,21 +190,22 @@ class _StreamGuard:
             raise Unauthorized(ENDED)
 
     def stop(self) -> None:
-        """Stops the clock: no more sends follow."""
-        self._handle.cancel()
+        """Looks no longer: no more sends follow."""
+        self._rounds.leave(self)
         if self._asking is not None:
             self._asking.cancel()
 
-    def _set_timer(self) -> None:
+    def _next_due(self) -> float:
         self._due = self._pinged_at + PING_INTERVAL
         if self._begun is not None:
             self._due = min(self._due, self._begun + self._limit)
         if self._admission is not None and self._asking is None:
             self._due = min(self._due, self._asked_at + self._admission.AGAIN_SECONDS)
-        self._handle = self._loop.call_at(self._due, self._look)
+        return self._due
 
-    def _look(self) -> None:
-        now, admission = self._loop.time(), self._admission
+    def look(self, now: float) -> float:
+        """See `Watched`."""
+        admission = self._admission
         if self._begun is not None and now >= self._begun + self._limit:
             self.timeout.reschedule(now)
             self._begun = None
@@ -213,13 +214,12 @@ class _StreamGuard:
             self._pinged_at = now
         if admission is not None and self._asking is None and now >= self._asked_at + admission.AGAIN_SECONDS:
             self._asking = asyncio.create_task(self._ask(admission))
-        self._set_timer()
+        return self._next_due()
 
     async def _ask(self, admission: Admission) -> None:
         if await admission.stands():
             self._asked_at, self._asking = self._loop.time(), None
-            self._handle.cancel()
-            self._set_timer()
+            self._rounds.watch(self, self._next_due())
         else:
             self._over = True
             self._reader.close()

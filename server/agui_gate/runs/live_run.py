@@ -37,32 +37,9 @@ class LiveRun:
     ``at_end``: what is called when the run has said its last, in order, before anybody who reads it sees its end.
     """
 
-    __slots__ = (
-        "_alone",
-        "_bus",
-        "_cancelled",
-        "_encoder",
-        "_grace",
-        "_publisher",
-        "_readers",
-        "at_end",
-        "deciding",
-        "is_drained",
-        "is_draining",
-        "is_dropped",
-        "keeps_state",
-        "key",
-        "lose",
-        "principal",
-        "reads_stops",
-        "run_id",
-        "stop_alone",
-        "task",
-        "tell_expired",
-        "thread_bytes",
-        "thread_id",
-        "way",
-    )
+    __slots__ = ("_alone", "_bus", "_cancelled", "_encoder", "_grace", "_publisher", "_readers", "at_end", "deciding",
+                 "is_drained", "is_draining", "is_dropped", "keeps_state", "key", "lose", "principal", "reads_stops",
+                 "run_id", "stop_alone", "task", "tell_expired", "thread_bytes", "thread_id", "way")  # fmt: skip
 
     def __init__(
         self,

@@ -98,24 +98,8 @@ class CallBegun:
 class _Item:
     """An item of the response while it streams."""
 
-    __slots__ = (
-        "begins",
-        "call_kind",
-        "encrypted",
-        "ended",
-        "id",
-        "kind",
-        "loose",
-        "name",
-        "opened",
-        "paragraph",
-        "parent_id",
-        "pieces",
-        "private",
-        "shown",
-        "sink",
-        "wire_id",
-    )
+    __slots__ = ("begins", "call_kind", "encrypted", "ended", "id", "kind", "loose", "name", "opened", "paragraph",
+                 "parent_id", "pieces", "private", "shown", "sink", "wire_id")  # fmt: skip
 
     def __init__(self, kind: str, item_id: str) -> None:
         self.kind, self.id = kind, item_id
