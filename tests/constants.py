@@ -254,6 +254,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.readers.wake_ups.LOOK_SECONDS": (0.5, "How late a run hears of an answer given on another replica without a bus. Twice a second for each waiting run."),
     "agui_gate.extras.context_windows.MOST_CHARACTERS": (20000, "Some 5,000 tokens of one message are enough for a summary; a long result would push out all others."),
     "agui_gate.extras.context_windows.MOST_SUMMARY": (20000, "Some 5,000 tokens, sent with each later request: a summary is to be shorter than what it stands for."),
+    "agui_gate.concurrency.ROUND_SECONDS": (0.25, "Short against what is looked after: pings, silent providers, tokens. A round over 1,000 streams takes under a millisecond."),
     "agui_gate.concurrency.BUSY_SECONDS": (0.005, "A tenth of what others may wait, as pieces are checked only between two of them. Smaller, and switching costs more than the work."),
     "agui_gate.http.approval_cards.MAX_EVENTS": (200, "Ten times what a chat has between a question and its answer; forty chats are read for one list."),
     "agui_gate.http.auth.MOST_REFUSED": (100, "A deployment has a few pages. Whoever makes up origins fills no log with them."),

@@ -41,7 +41,7 @@ from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkabl
 
 import msgspec
 
-from agui_gate.concurrency import collector_paused, off_loop
+from agui_gate.concurrency import collector_paused, off_loop, rounds
 from agui_gate.core.json_text import is_deeper
 from agui_gate.core.model_capabilities import Abilities, Declares
 from agui_gate.core.open_questions import ANSWER, open_question
@@ -114,6 +114,7 @@ __all__ = [
     "off_loop",
     "open_question",
     "retold",
+    "rounds",
     "token_count",
 ]
 

@@ -8,6 +8,7 @@ waits until a decoder is done: it would look through millions of new objects aga
 
 import asyncio
 import gc
+import math
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -125,7 +126,9 @@ class Watched(Protocol):
     """What a `Rounds` looks after."""
 
     def look(self, now: float) -> float:
-        """Does what is due at ``now``, by the loop's clock. Returns when to look again, at the latest."""
+        """Does what is due at ``now``, by the loop's clock. Returns when to look again, at the latest; maybe never
+        (``math.inf``).
+        """
         ...
 
 
@@ -136,14 +139,14 @@ class Rounds:
     """
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._watched: set[Watched] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
 
     def watch(self, one: Watched, due: float) -> None:
         """Looks after ``one``, until it leaves; at ``due`` for the first time, or before."""
         self._watched.add(one)
-        if self._timer is None or due < self._timer.when():
+        if due < self._due:
             self._begin_at(due)
 
     def leave(self, one: Watched) -> None:
@@ -153,12 +156,19 @@ class Rounds:
     def _begin_at(self, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(due, self._go_round)
+        self._due, self._timer = due, asyncio.get_running_loop().call_at(due, self._go_round)
 
     def _go_round(self) -> None:
-        self._timer, now = None, self._loop.time()
-        if self._watched:
-            due = min([one.look(now) for one in tuple(self._watched)])
+        self._due, self._timer = math.inf, None  # a timer would keep the loop
+        loop, due = asyncio.get_running_loop(), math.inf
+        now = loop.time()
+        for one in tuple(self._watched):
+            try:
+                due = min(due, one.look(now))
+            except Exception as error:  # the others are looked after all the same
+                self._watched.discard(one)
+                loop.call_exception_handler({"message": "a look has failed", "exception": error})
+        if due < math.inf:
             self._begin_at(max(due, now + ROUND_SECONDS))
 
 
@@ -169,6 +179,28 @@ def rounds() -> Rounds:
     """Returns the one of this event loop."""
     loop = asyncio.get_running_loop()
     return _rounds.get(loop) or _rounds.setdefault(loop, Rounds())
+
+
+class Deadline:
+    """Has ``timeout`` expire after ``seconds``, by `Rounds`: call `leave` after its block."""
+
+    __slots__ = ("_due", "timeout")
+
+    def __init__(self, seconds: float) -> None:
+        self.timeout = asyncio.timeout(None)
+        self._due = asyncio.get_running_loop().time() + seconds
+        rounds().watch(self, self._due)
+
+    def look(self, now: float) -> float:
+        """See `Watched`."""
+        if now >= self._due:
+            self.timeout.reschedule(now)
+            self._due = math.inf
+        return self._due
+
+    def leave(self) -> None:
+        """Ends it: the block is over."""
+        rounds().leave(self)
 
 
 LEAVE_SECONDS = 1.0

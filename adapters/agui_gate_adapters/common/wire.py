@@ -9,6 +9,7 @@ twice: when a connection that was used before breaks, the request may have arriv
 """
 
 import asyncio
+import math
 import re
 import select
 import ssl
@@ -18,6 +19,8 @@ from typing import NamedTuple, cast
 
 import httptools
 import httpx2
+
+from agui_gate.adapter import rounds
 
 from .large_requests import Pieces
 from .sockets import connected_socket
@@ -138,7 +141,6 @@ class Wire(httpx2.AsyncBaseTransport):
         for connection in reversed(self._idle):
             if connection.origin == origin and connection.usable:
                 self._idle.remove(connection)
-                connection.stop_timer()
                 return connection
         return None
 
@@ -228,7 +230,7 @@ class _Connection(asyncio.Protocol):
     """
 
     __slots__ = ("_bodiless", "_busy", "_due", "_full", "_interim", "_kept", "_loop", "_lost", "_overhead", "_parser",
-                 "_paused", "_sent", "_timer", "_transport", "_until_close", "_waiter", "_wire", "body", "ended",
+                 "_paused", "_sent", "_transport", "_until_close", "_waiter", "_wire", "body", "ended",
                  "failure", "headers", "origin", "status")  # fmt: skip
 
     def __init__(self, wire: Wire, origin: Origin) -> None:
@@ -236,7 +238,7 @@ class _Connection(asyncio.Protocol):
         self._wire = wire
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
         self._waiter: asyncio.Future[None] | None = None
         self._busy = self._paused = self._full = self._lost = False
         self.body = bytearray()
@@ -275,26 +277,25 @@ class _Connection(asyncio.Protocol):
 
     def wait(self, seconds: float | None) -> asyncio.Future[None]:
         """Returns what is done when something happens, after ``seconds`` at the latest; then there is a ``failure``."""
-        if seconds is None:
-            self.stop_timer()
-        else:
-            self._due = self._loop.time() + seconds
-            if self._timer is not None and self._timer.when() > self._due:
-                self.stop_timer()
-            if self._timer is None:
-                self._timer = self._loop.call_at(self._due, self._look)
+        self._end_after(seconds)
         self._waiter = self._loop.create_future()
         return self._waiter
 
-    def _look(self) -> None:
-        """Fails a wait that took too long. One timer serves all waits of an exchange: making one takes longer."""
-        self._timer = None
-        if self._waiter is None or self._waiter.done():
-            return
-        if self._loop.time() < self._due:
-            self._timer = self._loop.call_at(self._due, self._look)
-        else:
-            self._fail(httpx2.ReadTimeout("nothing came for too long"))
+    def _end_after(self, seconds: float | None) -> None:
+        """Has a wait fail, or an idle connection closed, after so long. Mostly that is later than it was before."""
+        before, self._due = self._due, math.inf if seconds is None else self._loop.time() + seconds
+        if self._due < before:
+            rounds().watch(self, self._due)
+
+    def look(self, now: float) -> float:
+        """See `agui_gate.concurrency.Watched`."""
+        if now >= self._due:
+            self._due = math.inf
+            if not self._busy:
+                self.close()
+            elif self._waiter is not None and not self._waiter.done():
+                self._fail(httpx2.ReadTimeout("nothing came for too long"))
+        return self._due
 
     def take(self) -> bytes:
         """Takes what came of the body, at most `MAX_BUFFERED` bytes."""
@@ -321,22 +322,13 @@ class _Connection(asyncio.Protocol):
     def rest(self, seconds: float | None) -> None:
         """Waits for the next exchange, at most so long."""
         self._busy = False
-        self.stop_timer()
-        if seconds is not None:
-            self._timer = self._loop.call_later(seconds, self.close)
+        self._end_after(seconds)
 
     def close(self) -> None:
         """Closes it at once. A body that ends with the connection is not whole then."""
         if self._busy:
             self._fail(httpx2.ReadError("it was closed here"))
-        self.stop_timer()
         self._transport.abort()
-
-    def stop_timer(self) -> None:
-        """Ends the wait for an exchange, or what watches over one."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _fail(self, failure: httpx2.TransportError) -> None:
         self._kept = False
@@ -375,8 +367,8 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._wire._forget(self)
+        rounds().leave(self)
         if not self._busy:
-            self.stop_timer()
             return
         if self._until_close and exc is None and self.failure is None:
             self.ended = True

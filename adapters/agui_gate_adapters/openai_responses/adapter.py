@@ -259,17 +259,16 @@ class OpenAIResponses:
         await self._transport.aclose()
 
     def _stream(self, request: TurnRequest) -> Batches:
-        ladder, begin = ReplayLadder(partial(self._plan, request)), partial(self._begin, Agreement())
-        return prepared(request, self._plan, lambda first: run_turn(begin, first, ladder, self._sleep))
+        turn = _Turn(self, request)
+        return prepared(request, self._plan, lambda first: run_turn(turn.begin, first, turn.ladder, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
         if not alone and continues(self.origin):
             return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
         return msgspec.structs.replace(plan(request, self._alone, now_ms=self._now_ms()), instead=alone)
 
-    async def _begin(self, agreement: Agreement, current: Plan) -> Opened:
+    async def _begin(self, current: Plan) -> Opened:
         """Send one request. Raises `Failure`."""
-        agreement.check(current)
         conversation_id = current.conversation_id
         if conversation_id == "":
             conversation_id = await self._transport.create_conversation()
@@ -296,6 +295,24 @@ class OpenAIResponses:
         if response_id:
             return ConversationRef(turn_id="", origin=self.origin, previous_response_id=response_id)
         return None
+
+
+class _Turn:
+    """One turn: how its requests begin, and are planned again."""
+
+    __slots__ = ("_adapter", "_agreement", "_request", "ladder")
+
+    def __init__(self, adapter: OpenAIResponses, request: TurnRequest) -> None:
+        self._adapter, self._request = adapter, request
+        self._agreement, self.ladder = Agreement(), ReplayLadder(self._plan)
+
+    async def begin(self, current: Plan) -> Opened:
+        """Sends one request. Raises `Failure`."""
+        self._agreement.check(current)
+        return await self._adapter._begin(current)
+
+    def _plan(self, *, plain: bool = False, alone: bool = False) -> Plan:
+        return self._adapter._plan(self._request, plain=plain, alone=alone)
 
 
 def _no_ref(response_id: str) -> None:

@@ -4,7 +4,6 @@ Where its provider remembers the conversation, the request goes on from there (`
 request, or looks at the answer, are the member's steps (`turns/steps.py`).
 """
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import msgspec
 from agui_gate.adapter import CallStart, ToolSpec, TurnDone, TurnRequest
 from agui_gate.agents.team import Member
 from agui_gate.approvals.execution import HeldCalls
-from agui_gate.concurrency import LARGE, LARGE_BYTES, Pacer
+from agui_gate.concurrency import LARGE, LARGE_BYTES, Deadline, Pacer
 from agui_gate.core import result_texts
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.sanitizer import carrying
@@ -177,9 +176,9 @@ class Turns:
         """Takes the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
         await self._consents.begin()
         passing, accepted = self._consents.passing, False
-        deadline = asyncio.timeout(seconds)
+        deadline = Deadline(seconds)
         try:
-            async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
+            async with deadline.timeout, aclosing(self._agent.adapter.stream(request)) as batches:
                 pacer = Pacer()
                 async for batch in batches:
                     if not accepted:
@@ -192,12 +191,14 @@ class Turns:
                         if start + AT_ONCE < len(batch) or pacer.due:
                             await pacer.pause()
         except TimeoutError:
-            if not deadline.expired():
+            if not deadline.timeout.expired():
                 raise
             raise LimitReached(
                 f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
                 "What it said is kept. Send a message to continue."
             ) from None
+        finally:
+            deadline.leave()
 
     async def _accepted(self, passing: bool) -> None:
         """Tells the steps that the provider took the request, and the approvals that it was told of, if ``passing``."""

@@ -463,7 +463,6 @@ async def test_only_so_many_wait_for_the_next_request() -> None:
             await anyio.lowlevel.checkpoint()
         assert len(carrier._idle) == 1
         (connection,) = carrier._idle
-        connection.stop_timer()
         connection.rest(0.0)
         while carrier._all:
             await anyio.lowlevel.checkpoint()
