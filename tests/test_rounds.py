@@ -21,10 +21,10 @@ class One:
         self.due = self._loop.time() + seconds
         rounds().watch(self, self.due)
 
-    def look(self, now: float) -> float:
+    def check_due(self, now: float) -> float:
         """See `Watched`."""
         if self._fails:
-            raise ValueError("no look")
+            raise ValueError("not now")
         if now >= self.due:
             self.looks.append(now)
             self.looked.set()
@@ -60,7 +60,7 @@ async def test_one_that_fails_is_told_and_the_others_are_looked_after() -> None:
         while len(right.looks) < 2:
             right.looked.clear()
             await right.looked.wait()
-    assert told == ["no look"]
+    assert told == ["not now"]
     rounds().leave(wrong)
     rounds().leave(right)
 

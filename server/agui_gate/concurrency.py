@@ -125,7 +125,7 @@ ROUND_SECONDS = 0.25
 class Watched(Protocol):
     """What a `Rounds` looks after."""
 
-    def look(self, now: float) -> float:
+    def check_due(self, now: float) -> float:
         """Does what is due at ``now``, by the loop's clock. Returns when to look again, at the latest; maybe never
         (``math.inf``).
         """
@@ -164,10 +164,10 @@ class Rounds:
         now = loop.time()
         for one in tuple(self._watched):
             try:
-                due = min(due, one.look(now))
+                due = min(due, one.check_due(now))
             except Exception as error:  # the others are looked after all the same
                 self._watched.discard(one)
-                loop.call_exception_handler({"message": "a look has failed", "exception": error})
+                loop.call_exception_handler({"message": "a round has failed", "exception": error})
         if due < math.inf:
             self._begin_at(max(due, now + ROUND_SECONDS))
 
@@ -191,7 +191,7 @@ class Deadline:
         self._due = asyncio.get_running_loop().time() + seconds
         rounds().watch(self, self._due)
 
-    def look(self, now: float) -> float:
+    def check_due(self, now: float) -> float:
         """See `Watched`."""
         if now >= self._due:
             self.timeout.reschedule(now)

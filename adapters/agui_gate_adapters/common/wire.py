@@ -287,7 +287,7 @@ class _Connection(asyncio.Protocol):
         if self._due < before:
             rounds().watch(self, self._due)
 
-    def look(self, now: float) -> float:
+    def check_due(self, now: float) -> float:
         """See `agui_gate.concurrency.Watched`."""
         if now >= self._due:
             self._due = math.inf

@@ -203,7 +203,7 @@ class _StreamGuard:
             self._due = min(self._due, self._asked_at + self._admission.AGAIN_SECONDS)
         return self._due
 
-    def look(self, now: float) -> float:
+    def check_due(self, now: float) -> float:
         """See `Watched`."""
         admission = self._admission
         if self._begun is not None and now >= self._begun + self._limit:
