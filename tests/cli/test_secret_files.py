@@ -18,6 +18,7 @@ from structlog.testing import capture_logs
 from agui_gate import Agent, create_app
 from agui_gate.cli.server.plan import Plan, Ready
 from agui_gate.cli.server.settings_files import SettingsFiles
+from agui_gate.cli.server.uvicorn_server import Server, configure
 from agui_gate.config.settings import Settings, load_settings
 from agui_gate.config.sources import MAX_SECRET, is_of_file
 from agui_gate.core.freezes import Freeze
@@ -196,6 +197,18 @@ def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: 
     assert [(line["event"], line["changed"], line["means"]) for line in lines] == [
         ("settings_read", "tokens", "These count at the next start: tokens.")
     ], "a server that began without auth is open still"
+
+
+def test_a_server_that_nohup_started_reads_them_again_too() -> None:
+    found = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        for read_again in (None, list):
+            server = Server(configure(cast(Any, None)), on_hangup=read_again)
+            with server.capture_signals():
+                assert (signal.getsignal(signal.SIGHUP) == signal.SIG_IGN) is (read_again is None)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, found)
 
 
 def test_a_hangup_has_the_files_read_again_and_ends_nothing(tmp_path: Path) -> None:

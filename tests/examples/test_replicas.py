@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -108,6 +109,21 @@ def test_compose_takes_its_file_where_it_is_installed() -> None:
         environment = {name: value for name, value in os.environ.items() if name not in secrets} | given
         taken = subprocess.run(command, check=False, env=environment, capture_output=True, timeout=60)
         assert (taken.returncode == 0) is (left_out is None), taken.stderr.decode()
+
+
+def test_systemd_restarts_it_has_it_read_its_tokens_again_and_takes_the_unit_where_it_is_installed(
+    tmp_path: Path,
+) -> None:
+    unit = lines("agui-gate.service")
+    assert {"ExecReload=/bin/kill -HUP $MAINPID", "Restart=on-failure", "KillMode=mixed"} <= set(unit)
+    assert "AGUI_GATE_TOKENS_FILE=" in (REPLICAS / "agui-gate.service").read_text(), "without a file a reload is a stop"
+    if shutil.which("systemd-analyze"):
+        copy = tmp_path / "agui-gate.service"
+        copy.write_text("\n".join(unit).replace("/srv/agui-gate/.venv/bin/agui-gate", sys.executable))
+        told = subprocess.run(
+            ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (told.returncode, told.stderr) == (0, "")
 
 
 def test_nginx_and_caddy_take_their_files_where_they_are_installed(tmp_path: Path) -> None:

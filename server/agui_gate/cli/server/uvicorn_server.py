@@ -8,7 +8,7 @@ Divergences from `uvicorn.run`, each for a reason:
   is no longer ready, and whoever asks gets a 503;
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
 * connections have bounds (`agui_gate.cli.server.connections`), and as many descriptors as the system gives;
-* SIGHUP stops it, too, unless it is ignored (`nohup`), or has the settings' files read again (`SettingsFiles`);
+* SIGHUP stops it, too, unless it is ignored (`nohup`); or it has the settings' files read again (`SettingsFiles`);
 * these signals end in exit code 0: uvicorn raises them again after it has stopped;
 * what a second signal cuts off is not told in tracebacks.
 """
@@ -175,14 +175,14 @@ class Server(uvicorn.Server):
         """Within, signals stop the server."""
         hangup = getattr(signal, "SIGHUP", None)
         with super().capture_signals():
-            if hangup is None or not is_ours(hangup):
+            if hangup is None or not is_ours(hangup, is_stop=self._on_hangup is None):
                 yield
                 return
-            signal.signal(hangup, self.handle_exit if self._on_hangup is None else self._hang_up)
+            before = signal.signal(hangup, self.handle_exit if self._on_hangup is None else self._hang_up)
             try:
                 yield
             finally:
-                signal.signal(hangup, signal.SIG_DFL)
+                signal.signal(hangup, before)
 
     def _hang_up(self, sig: int, frame: FrameType | None) -> None:
         """Has the settings' files read again, outside of the signal's handler."""
@@ -211,9 +211,12 @@ def _seen(drain: "asyncio.Future[Any]") -> None:
         drain.exception()  # asking for it is enough: asyncio reports only errors that nobody asked for
 
 
-def is_ours(number: signal.Signals) -> bool:
-    """Returns whether this process may say what that signal does: nobody else has, and this is the main thread."""
-    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL
+def is_ours(number: signal.Signals, *, is_stop: bool = True) -> bool:
+    """Returns whether this process may say what that signal does: nobody else has, and this is the main thread. What is
+    ignored (`nohup`) is not to stop it, and may do something else.
+    """
+    kept = (signal.SIG_DFL,) if is_stop else (signal.SIG_DFL, signal.SIG_IGN)
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) in kept
 
 
 def serve_forever(server: Server, sock: socket.socket) -> None:
