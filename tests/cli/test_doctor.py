@@ -16,6 +16,7 @@ from tests.cli.conftest import Cli
 from tests.people.issuer import AUDIENCE, ISSUER, public, write
 from tests.requirements import shows
 from tests.stores.support import ask, gated
+from tests.stores.test_migrations import version_1
 from tests.support.servers import Valkey, free_port
 
 
@@ -100,6 +101,39 @@ def test_a_database_that_is_there_is_opened(cli: Cli) -> None:
         in cli("doctor", "--store", "sqlite:///x.db").stdout
     )
     assert sorted(os.listdir()) == [name for name in sorted(os.listdir()) if not name.endswith(("-wal", "-shm"))]
+
+
+LOOKING = (
+    ("ops", "runs"), ("ops", "freeze", "--reason", "x"), ("freeze", "--list"), ("audit", "verify"), ("usage",),
+    ("notifications", "ls"), ("export", "alice"), ("erase", "alice", "--dry-run"),
+)  # fmt: skip
+OLDER = "was made by an older agui-gate (schema 1; this one makes "
+
+
+def test_what_an_older_version_made_is_left_to_its_servers_until_it_is_migrated(cli: Cli, tmp_path: Path) -> None:
+    file, words = tmp_path / "gate.db", ("--store", "sqlite:///gate.db")
+    version_1(str(file))
+    before = file.read_bytes()
+    for command in LOOKING:
+        told = cli(*command, *words)
+        assert (told.exit_code, OLDER in told.stderr) == (2, True)
+    assert OLDER in cli("doctor", *words).stdout
+    assert cli("support-bundle", "b.json", *words).exit_code == 0
+    assert OLDER in (tmp_path / "b.json").read_text()
+    assert file.read_bytes() == before
+    assert cli("migrate", *words).exit_code == 0
+    for command in LOOKING:
+        assert cli(*command, *words).exit_code == 0
+
+
+def test_a_database_of_an_older_version_is_left_to_its_servers_too(cli: Cli, database: str) -> None:
+    assert cli("migrate", "--store", database).exit_code == 0
+    with psycopg.connect(database) as connection:
+        connection.execute("UPDATE agui_schema SET version = 1")
+    assert OLDER in cli("doctor", "--store", database).stdout
+    assert OLDER in cli("ops", "runs", "--store", database).stderr
+    with psycopg.connect(database) as connection:
+        assert connection.execute("SELECT version FROM agui_schema").fetchone() == (1,)
 
 
 def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:

@@ -217,7 +217,7 @@ def test_the_command_tells_it_of_a_store(tmp_path: Path, prices: str, monkeypatc
     def command(*options: str) -> Any:
         return CliRunner().invoke(program, ["usage", "--store", place, *options])
 
-    assert "Nothing was used" in command().output
+    assert "AGUI_GATE_USAGE is on. It isn't" in command().output.partition("Nothing was used")[2]
     text = command("--tenant", "shop").output
     assert ("acme" in text, "$0.0164" in text, "total" in text) == (True, True, True)
     report = json.loads(command("--tenant", "shop", "--by", "agent", "--json").output)

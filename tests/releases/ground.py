@@ -96,9 +96,10 @@ class Ground:
         log = self.folder / f"{release} {len(self.servers)}.log"
         with log.open("w") as errors:
             process = self._start(release, "serve", "shop:app", "--port", "0", stderr=errors)
-        self.servers.append(Server(self, process, log))
-        await self.servers[-1].begin()
-        return self.servers[-1]
+        server = Server(self, process, log)
+        self.servers.append(server)
+        await server.begin()
+        return server
 
     async def command(self, release: Release, *words: str) -> tuple[int, str]:
         """The exit code of a command on the store, and all that it says."""

@@ -65,7 +65,7 @@ async def test_replicas_of_both_versions(
     valkey: Valkey | None = request.getfixturevalue("valkey") if bus == "valkey" else None
     async with opened(site, tmp_path, database, valkey.url if valkey else None) as ground:
         first, second = await asyncio.gather(ground.server("older"), ground.server("older"))
-        chat, early = await first.asks("R0")
+        chat, early = await second.asks("R0")
         assert version_of(postgres, database) == (known(site)[0], 1)
 
         newer = await ground.server("newer")  # which migrates

@@ -93,7 +93,7 @@ async def test_closing_leaves_one_file_that_only_its_owner_reads(store: SQLiteSt
 async def test_the_schema_is_made_once(path: str, store: SQLiteStore) -> None:
     await store.aclose()
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(database._migrations()),)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(database.migrations()),)
     assert connection.execute("PRAGMA application_id").fetchone() == (database.APPLICATION_ID,)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
@@ -102,7 +102,7 @@ async def test_the_schema_is_made_once(path: str, store: SQLiteStore) -> None:
 async def test_a_database_of_a_newer_version_is_refused(path: str, store: SQLiteStore) -> None:
     await store.aclose()
     execute(path, "PRAGMA user_version = 99")
-    assert f"newer agui-gate (schema 99, this one knows up to {len(database._migrations())}); upgrade" in await refusal(
+    assert f"newer agui-gate (schema 99, this one knows up to {len(database.migrations())}); upgrade" in await refusal(
         path
     )
 

@@ -8,23 +8,44 @@ from typing import Any
 from agui_gate.config.settings import Settings, without_password
 from agui_gate.errors import ConfigurationError
 from agui_gate.extra_loader import load
-from agui_gate.stores import open_store, schema_of
+from agui_gate.stores import open_store, schema_of, sqlite_path
 from agui_gate.stores.capabilities import FullStore
+
+OLDER_FIX = "Use the version that its servers have; `agui-gate migrate --help` tells of the upgrade."
+
+
+def describe_older(url: str, version: int) -> str:
+    """Returns what is to be said of a store whose schema has this version; "" of one that is up to date, or new."""
+    if sqlite_path(url) is not None:
+        from agui_gate.stores.sqlite.database import migrations
+
+        newest = len(migrations())
+    else:
+        from agui_gate.stores.postgres.schema import known
+
+        newest = known()
+    return f"was made by an older agui-gate (schema {version}; this one makes {newest})" if 0 < version < newest else ""
 
 
 @asynccontextmanager
-async def opened(settings: Settings, *, may_be_new: bool = False, any_past: bool = False) -> AsyncIterator[FullStore]:
-    """Opens it, and brings its schema up to date.
+async def opened(
+    settings: Settings, *, may_be_new: bool = False, any_past: bool = False, migrates: bool = False
+) -> AsyncIterator[FullStore]:
+    """Opens it. ``any_past``: see `open_store`. ``migrates``: its schema is brought up to date.
 
-    Raises `ConfigurationError`, also for one that keeps nothing; and for one that isn't there, unless ``may_be_new``:
-    who gave a wrong name is not told that all is well in there. ``any_past``: see `open_store`.
+    Raises `ConfigurationError`, also for one that keeps nothing; for one that isn't there, unless ``may_be_new``: who
+    gave a wrong name is not told that all is well in there; and for an older schema, unless it is brought up to date:
+    servers of an older version may be at work.
     """
     if settings.store.startswith("memory:"):
         raise ConfigurationError(
             "A memory:// store exists only while its server runs. Name a permanent store with --store."
         )
-    if not may_be_new and not await schema_of(settings.store):
+    version = await schema_of(settings.store)
+    if not version and not may_be_new:
         raise ConfigurationError(f"There is no store at {settings.shown('store')}. Name another one with --store.")
+    if not migrates and (older := describe_older(settings.store, version)):
+        raise ConfigurationError(f"{settings.shown('store')} {older}. {OLDER_FIX}")
     store = open_store(settings.store, any_past=any_past)
     if settings.audit_key or settings.audit_key_file:
         store = load("audit.keys").keyed(store, settings)

@@ -19,7 +19,7 @@ from agui_gate.cli.access import IGNORED, LOCAL_ONLY, access_of, ignores_tokens,
 from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
-from agui_gate.cli.store_access import store_name, url_of
+from agui_gate.cli.store_access import OLDER_FIX, describe_older, store_name, url_of
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.cli.terminal.layout import fit
@@ -258,18 +258,15 @@ async def _store_of(store: Any) -> AsyncIterator[Finding]:
 
 
 async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) -> AsyncIterator[Finding]:
-    """Opens, migrates, writes and closes; and says of which approved calls nobody knows what came of them.
+    """Opens, writes and closes; and says of which approved calls nobody knows what came of them.
 
-    What doesn't exist yet is not created. ``url``: "" for a store of the application's own, which says no more than
-    that it works.
+    What doesn't exist yet is not created, and what an older version made is not migrated. ``url``: "" for a store of
+    the application's own, which says no more than that it works.
     """
-    from agui_gate.stores import schema_of
-
     try:
         store = make()
-        if url and not url.startswith("memory:") and not await schema_of(url):
-            _check_place(url)
-            yield Finding("store", True, f"{shown} is empty; a server creates its tables when it starts")
+        if (left_alone := await _not_opened(url, shown)) is not None:
+            yield left_alone
             return
         try:
             await store.start()
@@ -305,6 +302,19 @@ async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) 
     if frozen:
         fix = "`agui-gate freeze --list` shows what is frozen; --lift ends it."
         yield Finding("frozen", True, f"{len(frozen)}: nobody can approve these calls", fix)
+
+
+async def _not_opened(url: str, shown: str) -> Finding | None:
+    """Returns what is said of a store that isn't there yet, or that an older version made: neither is changed."""
+    from agui_gate.stores import schema_of
+
+    if not url or url.startswith("memory:"):
+        return None
+    if not (version := await schema_of(url)):
+        _check_place(url)
+        return Finding("store", True, f"{shown} is empty; a server creates its tables when it starts")
+    older = describe_older(url, version)
+    return Finding("store", True, f"{shown} {older}", OLDER_FIX) if older else None
 
 
 def _check_place(url: str) -> None:

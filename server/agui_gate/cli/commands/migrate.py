@@ -16,7 +16,8 @@ from agui_gate.stores.epochs import Epoch
 
 HELP = """Update the store's schema.
 
-Servers do this when they start. Run it yourself to use another database role, or to choose the time.
+Servers do this when they start. Run it yourself to use another database role, or to choose the time. No other command
+does it. Stop servers of an older version before on SQLite; on PostgreSQL they go on.
 
 \b
 After you have put back a backup, before any server starts:
@@ -51,7 +52,7 @@ def command(restored: bool, store: str | None, config: Path | None) -> None:
 
 async def _migrate(settings: Settings, restored: bool) -> tuple[int, int, Epoch | None]:
     before = await schema_of(settings.store)
-    async with opened(settings, may_be_new=not restored, any_past=restored) as store:
+    async with opened(settings, may_be_new=not restored, any_past=restored, migrates=True) as store:
         if restored and store.neighbours:
             pids = ", ".join(map(str, store.neighbours))
             raise ConfigurationError(

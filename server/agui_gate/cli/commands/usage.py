@@ -68,13 +68,16 @@ def command(
     if as_csv and as_json:
         raise click.UsageError("Choose one of --csv and --json.")
     days = (by, since, until)
-    report = run(_report(load_settings(config, options={"store": store}), days, tenant, principal, agent))
+    settings = load_settings(config, options={"store": store})
+    report = run(_report(settings, days, tenant, principal, agent))
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     elif as_csv:
         click.echo(load("usage.report").as_csv(report), nl=False)
     else:
         _print(report)
+        if not report["usage"] and not settings.usage:
+            print_hint("A server keeps usage if AGUI_GATE_USAGE is on. It isn't in these settings.")
 
 
 async def _report(

@@ -205,11 +205,11 @@ def _prepare(database: Database, path: str) -> None:
         raise ConfigurationError(
             f"The database {path} must be on a local file system (SQLite's WAL doesn't work there)."
         )
-    if version < len(_migrations()):
+    if version < len(migrations()):
         database.execute("PRAGMA foreign_keys = OFF")  # or a table that is made anew would take others along
         migrate(database, path)
     database.execute("PRAGMA foreign_keys = ON")
-    database.version = len(_migrations())
+    database.version = len(migrations())
     for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
         database.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608 our names
 
@@ -231,12 +231,12 @@ def _use_wal(database: Database) -> bool:
 def migrate(database: Database, path: str) -> None:
     """Applies the missing migrations in one transaction; of two processes that start at once, one does it."""
     with database.transaction(durable=True):
-        migrations = _migrations()
-        for script in migrations[version_of(database, path) :]:
+        scripts = migrations()
+        for script in scripts[version_of(database, path) :]:
             for statement in _statements(script):
                 database.execute(statement)
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        database.execute(f"PRAGMA user_version = {len(migrations)}")
+        database.execute(f"PRAGMA user_version = {len(scripts)}")
 
 
 def version_of(database: Database, path: str) -> int:
@@ -250,7 +250,7 @@ def version_of(database: Database, path: str) -> int:
     ours, used = application == APPLICATION_ID, version or tables
     if used and not ours:
         raise ConfigurationError(f"The database {path} belongs to another application; choose another file.")
-    known = len(_migrations())
+    known = len(migrations())
     if version > known:
         raise ConfigurationError(
             f"The database {path} was written by a newer agui-gate (schema {version}, this one knows up to {known}); "
@@ -259,7 +259,7 @@ def version_of(database: Database, path: str) -> int:
     return version
 
 
-def _migrations() -> list[str]:
+def migrations() -> list[str]:
     """Returns the scripts, oldest first; the first one leads to version 1."""
     folder = files("agui_gate.stores") / "migrations"
     scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
