@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -202,7 +203,8 @@ def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: 
 def test_a_server_that_nohup_started_reads_them_again_too() -> None:
     found = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        for read_again in (None, list):
+        again: tuple[Callable[[], None] | None, ...] = (None, lambda: None)
+        for read_again in again:
             server = Server(configure(cast(Any, None)), on_hangup=read_again)
             with server.capture_signals():
                 assert (signal.getsignal(signal.SIGHUP) == signal.SIG_IGN) is (read_again is None)
