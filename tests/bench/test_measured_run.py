@@ -1,7 +1,7 @@
 """What metrics and traces cost a run, in calls of functions: a delta nothing, and a run a share that is held.
 
 Of a run that only says "hello" to a client that names a trace, in one process and without a socket, calls of all
-functions are 5 % more with metrics, and 10 % with spans as well, those of OpenTelemetry's API included. What its SDK
+functions are 4 % more with metrics, and 8 % with spans as well, those of OpenTelemetry's API included. What its SDK
 does to keep the two spans is 14 % more: the application sets it up, so it is held apart.
 """
 
@@ -30,9 +30,9 @@ ONES: dict[str, dict[str, Any]] = {
     "both": {"metrics": "on", "traces": True},
 }
 CLIENT = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-MOST = {"bare": 1.0, "metrics": 1.06, "both": 1.12}
+MOST = {"bare": 1.0, "metrics": 1.045, "both": 1.09}
 """How many calls of all functions but the SDK's a run may take, of one that nobody measures."""
-MOST_WITH_SDK = 1.25
+MOST_WITH_SDK = 1.23
 
 
 async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
@@ -65,5 +65,5 @@ async def test_a_delta_is_not_measured_and_a_run_a_little(tmp_path: Path, monkey
         assert many.calls - few.calls <= 1.03 * (long.calls - bare.calls), (name, "a delta")
         assert few.calls - few.sdk <= MOST[name] * bare.calls, (name, few.calls, few.sdk, bare.calls)
         assert few.calls <= MOST_WITH_SDK * bare.calls, (name, few.calls, bare.calls)
-        assert few.ours <= 1.12 * bare.ours, (name, few.ours, bare.ours)
+        assert few.ours <= 1.1 * bare.ours, (name, few.ours, bare.ours)
         assert (few.tasks, few.jobs) == (bare.tasks, bare.jobs), name

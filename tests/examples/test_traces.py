@@ -64,7 +64,8 @@ async def test_a_receiver_gets_a_whole_approval_and_nothing_of_what_was_said(tmp
                 decided = await client.post(address, json=answer, headers=headers)
                 assert decided.json()["state"] == "done"
     assert receiver.refused == []
-    assert {one["authorization"] for one in receiver.headers} == {"Basic AUTH"}
+    heads = {(one["authorization"], one["x-langfuse-ingestion-version"]) for one in receiver.headers}
+    assert heads == {("Basic AUTH", "4")}
     assert {(span.service, span.schema) for span in receiver.spans} == {
         ("support", "https://opentelemetry.io/schemas/1.44.0")
     }

@@ -306,7 +306,7 @@ async def test_nobody_is_named() -> None:
 
 def test_names_have_a_bound() -> None:
     names = Names(2)
-    assert [names(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
+    assert [names[name] for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
 
 
 # --- what is read ----------------------------------------------------------------------------------------------------

@@ -206,6 +206,9 @@ async def test_content_is_recorded_where_the_application_asks_for_it(exporter: I
     (answer,) = json.loads(first[names.OUTPUT])
     (call_of,) = answer["parts"]
     assert (call_of["type"], call_of["name"], answer["finish_reason"]) == ("tool_call", "refund", "tool_call")
+    for run in map(attributes, spans.named("invoke_agent support")):
+        assert json.loads(run[names.INPUT]) == [user], "as receivers show a trace: what its first span was asked"
+    assert attributes(spans.named("invoke_agent support")[0])[names.OUTPUT] == first[names.OUTPUT]
     asked = json.loads(second[names.INPUT])
     assert [message["role"] for message in asked] == ["user", "assistant", "tool"]
     ran = attributes(spans["execute_tool refund"])
@@ -366,6 +369,29 @@ async def test_a_tool_that_is_stopped_leaves_no_span_open(exporter: InMemorySpan
     spans = Spans(exporter)
     assert parent(spans["its own"]) == id_of(spans["execute_tool slow"])
     assert attributes(spans["invoke_agent support"])[names.OUTCOME] == "cancelled"
+
+
+async def test_a_run_that_a_sampler_leaves_out_passes_its_trace_on(exporter: InMemorySpanExporter) -> None:
+    """So no other begins a trace for it. The provider is told of the run's own span, and nothing is kept."""
+    Listening.traces.clear()
+    async with product(Shop().tools, settings=TRACED, emulator=Listening(script=script(refund()))) as p:
+        chat = p.chat()
+        chat.headers["traceparent"] = CLIENT[:-2] + "00"
+        (ask,) = (await chat.say("refund A1")).interrupts
+        await chat.resume((ask["id"], {"approved": True}))
+    assert {one.split("-")[1] for one in Listening.traces} == {f"{TRACE_ID:032x}"}
+    assert [one[-2:] for one in Listening.traces] == ["00", "00"]
+    assert Spans(exporter).all == []
+
+
+async def test_without_an_sdk_a_trace_of_the_client_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", trace.NoOpTracerProvider())
+    Listening.traces.clear()
+    async with product(settings=TRACED, emulator=Listening(script=[{"output": [say("Hello.")]}])) as p:
+        chat = p.chat()
+        chat.headers["traceparent"] = CLIENT
+        await chat.say("hello")
+    assert Listening.traces == [CLIENT]
 
 
 async def test_without_an_sdk_no_span_is_made_and_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

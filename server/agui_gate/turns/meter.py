@@ -22,7 +22,7 @@ class Meter(Protocol):
         ...
 
     def counting(self, speaker: Speaker) -> Speaker:
-        """Returns ``speaker``, whose steps' own requests to the model are counted when they are spent."""
+        """Returns ``speaker`` for a step that makes requests of its own: they are counted when they are spent."""
         ...
 
     def turn_step(self, speaker: Speaker) -> TurnStep:

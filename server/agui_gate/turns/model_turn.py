@@ -255,13 +255,11 @@ def steps_for(speaker: Speaker) -> list[TurnStep]:
     Raises `ExtraMissing` for one that its agent declares and that is not installed.
     """
     agent, meter = speaker.member.agent, speaker.thread.meter
-    if meter is not None:
-        speaker = meter.counting(speaker)
     steps: list[TurnStep] = [ContentRefusals(speaker)]
     if not isinstance(agent.instructions, str):
         steps.append(load("instructions").turn_step(speaker))
     if agent.history is not None:
-        steps.append(load("context_windows").turn_step(speaker))
+        steps.append(load("context_windows").turn_step(speaker if meter is None else meter.counting(speaker)))
     if agent.output_form is not None:
         steps.append(load("structured_output").turn_step(speaker))
     steps.append(ClientContext(speaker))

@@ -25,19 +25,16 @@ PEOPLE = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0, 604_80
 """Seconds: how long people take, from a click to a week."""
 
 
-class Names:
-    """Names as values of a label: the first ``most`` as they are."""
+class Names(dict[str, str]):
+    """Names as values of a label, by name: the first ``most`` as they are, all others as `OTHER`."""
 
     def __init__(self, most: int = NAMES) -> None:
-        self._most, self._known = most, set[str]()
+        super().__init__()
+        self._most = most
 
-    def __call__(self, name: str) -> str:
-        """Returns ``name``, or `OTHER`."""
-        if name not in self._known:
-            if len(self._known) >= self._most:
-                return OTHER
-            self._known.add(name)
-        return name
+    def __missing__(self, name: str) -> str:
+        """Returns ``name``, which is known from now on, or `OTHER`."""
+        return OTHER if len(self) >= self._most else self.setdefault(name, name)
 
 
 class Families(Collector):

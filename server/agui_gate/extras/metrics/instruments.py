@@ -5,6 +5,7 @@ an addition is enough.
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import accumulate
 from math import inf
@@ -23,12 +24,11 @@ class Counter(Collector):
 
     def __init__(self, name: str, says: str, labels: Labels = ()) -> None:
         self.name, self._says, self.labels = name, says, labels
-        self._values: dict[Labels, float] = {} if labels else {(): 0}
+        self._values: defaultdict[Labels, float] = defaultdict(int, {} if labels else {(): 0})
 
     def inc(self, *labels: str, by: float = 1) -> None:
         """Adds ``by``."""
-        values = self._values
-        values[labels] = values.get(labels, 0) + by
+        self._values[labels] += by
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metric."""

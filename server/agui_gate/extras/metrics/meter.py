@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, cast
 
@@ -47,6 +48,7 @@ KINDS = {
     "cache_write_input": "cache_write_input_tokens",
     "reasoning": "reasoning_tokens",
 }
+_counts: Callable[[Usage], tuple[int | None, ...]] = attrgetter(*KINDS.values())
 
 log = structlog.get_logger("agui_gate.metrics")
 
@@ -86,7 +88,7 @@ class Meter(Extension):
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
         self.families.in_flight.inc()
-        live.at_end.append(partial(self._run_over, self.families.agents(agent), thread, perf_counter()))
+        live.at_end.append(partial(self._run_over, self.families.agents[agent], thread, perf_counter()))
 
     def _run_over(self, agent: str, thread: LeasedThread, begun: float) -> None:
         families = self.families
@@ -131,7 +133,7 @@ class Meter(Extension):
                 outcome = "not_started"
             return output
         finally:
-            label = OTHER if tool is None else self.families.tools(tool.name)  # models invent names
+            label = OTHER if tool is None else self.families.tools[tool.name]  # models invent names
             self.families.tool_calls.inc(label, "true" if start else "false", outcome)
             self.families.tool_seconds.observe(perf_counter() - begun, label)
 
@@ -140,7 +142,9 @@ class Meter(Extension):
         single model, that.
         """
         pop = getattr(adapter, "pop_attempts", None)
-        *failed, last = (pop() if pop is not None else ()) or (None,)
+        if pop is None:
+            return adapter
+        *failed, last = pop() or (None,)
         for attempt in failed:
             self.requested(attempt.adapter, None, attempt.code)
         return adapter if last is None else last.adapter
@@ -153,14 +157,15 @@ class Meter(Extension):
         """Counts a request to a model. ``first``: seconds to the first event of the answer."""
         families = self.families
         provider, model = (usage.provider, usage.model) if usage is not None else ("", "")
-        vendor, named = getattr(adapter, "vendor", ""), re.split("[:/]", adapter.origin)[-1]
-        labels = (families.models(provider or vendor or "unknown"), families.models(model or named))
-        families.model_requests.inc(*labels, code)
+        provider = families.models[provider or getattr(adapter, "vendor", "") or "unknown"]
+        model = families.models[model or re.split("[:/]", adapter.origin)[-1]]
+        families.model_requests.inc(provider, model, code)
         if first is not None:
-            families.first_token.observe(first, *labels)
-        for kind, member in KINDS.items() if usage is not None else ():
-            if count := getattr(usage, member):
-                families.tokens.inc(*labels, kind, by=count)
+            families.first_token.observe(first, provider, model)
+        if usage is not None:
+            for kind, count in zip(KINDS, _counts(usage), strict=True):
+                if count:
+                    families.tokens.inc(provider, model, kind, by=count)
 
 
 class _CountedTurns(TurnStep):

@@ -1,7 +1,7 @@
 """Counts requests and streams, outside of all that answers them."""
 
+from collections.abc import Awaitable
 from time import perf_counter
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -52,25 +52,29 @@ class _Answer:
         self._is_begun = self._waits = False
         self._stream: str | None = None
 
-    async def send(self, message: Message) -> None:
-        """Sends a message on."""
-        if not self._is_begun and message["type"] == "http.response.start":
-            kinds = [value for name, value in message.get("headers", ()) if name == b"content-type"]
-            self.begin(message["status"], is_stream=any(kind.startswith(b"text/event-stream") for kind in kinds))
+    def send(self, message: Message) -> Awaitable[None]:
+        """Sends a message on. No coroutine of its own: there is one for each event of a stream."""
+        if not self._is_begun:
+            if message["type"] == "http.response.start":
+                self.begin(message["status"], is_stream=_is_stream(message))
         elif self._waits and message.get("body"):
             self._waits = False
-            await self._send(message)
-            self._families.first_event.observe(perf_counter() - self._asked)
-            return
+            return self._send_first(message)
+        return self._send(message)
+
+    async def _send_first(self, message: Message) -> None:
+        """Sends the first event of a run, and times it."""
         await self._send(message)
+        self._families.first_event.observe(perf_counter() - self._asked)
 
     def begin(self, status: int, *, is_stream: bool) -> None:
         """Counts the answer, once."""
         if self._is_begun:
             return
         self._is_begun = True
-        families, path = self._families, _path(self._scope)
-        families.requests.inc(families.routes(path), str(status))
+        families, route = self._families, self._scope.get("agui_gate.route") or self._scope.get("route")
+        path = getattr(route, "path", None) or OTHER  # with its parameters' names; OTHER where none matched
+        families.requests.inc(families.routes[path], str(status))
         if status in REFUSED:
             families.auth_refused.inc(REFUSED[status])
         if is_stream:
@@ -86,8 +90,8 @@ class _Answer:
             self._families.dropped.inc()
 
 
-def _path(scope: Scope) -> str:
-    """Returns the route's path with its parameters' names; `OTHER` where none matched."""
-    route: Any = scope.get("agui_gate.route") or scope.get("route")
-    path = getattr(route, "path", None)
-    return path if isinstance(path, str) and path else OTHER
+def _is_stream(message: Message) -> bool:
+    for name, value in message.get("headers", ()):
+        if name == b"content-type" and value.startswith(b"text/event-stream"):
+            return True
+    return False

@@ -30,7 +30,11 @@ class CountedStore:
                 setattr(self, name, self._timed(name, getattr(inner, name), hooks.get(name)))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+        """Returns what ``inner`` has. A method is looked up once."""
+        value = getattr(self._inner, name)
+        if callable(value):
+            setattr(self, name, value)
+        return value
 
     def _timed(
         self, name: str, operation: Callable[..., Awaitable[Any]], hook: Callable[..., None] | None
@@ -63,7 +67,7 @@ class CountedStore:
         if to not in DECISIONS or moved.state is State.PENDING or (decision := moved.decision) is None:
             return  # of several people who have to agree, the last one decides
         said = "reject" if not decision.approved else "approve" if decision.edited_arguments is None else "edit"
-        self._families.decisions.inc(self._families.tools(moved.tool), said, decision.way or "rule")
+        self._families.decisions.inc(self._families.tools[moved.tool], said, decision.way or "rule")
         if moved.decided_at is not None:
             self._families.decision_wait.observe(max(0, moved.decided_at - moved.asked_at) / 1000)
 

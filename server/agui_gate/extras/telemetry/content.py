@@ -64,12 +64,15 @@ class SpanContent(Extension):
             raise ConfigurationError("SpanContent records nothing without traces: set AGUI_GATE_TRACES=true.")
 
     # --- what is recorded -------------------------------------------------------------------------------------------
-    def asked(self, span: Span, draft: Draft) -> None:
-        """Records a request: its instructions, and its messages, the newest ones that fit."""
+    def asked(self, span: Span, draft: Draft, run: Span) -> None:
+        """Records a request: its instructions, and its messages, the newest ones that fit. The newest that a person
+        wrote is the input of ``run``.
+        """
         self._set(span, names.INSTRUCTIONS, "instructions", draft.prompt, _as_instructions)
+        is_said = False
         kept: list[str] = []
         left = ATTRIBUTE_CHARACTERS
-        for message in _newest(draft):
+        for message, begins in _newest(draft):
             said = self._redacted("input", message)
             if said is None:
                 continue
@@ -78,16 +81,20 @@ class SpanContent(Extension):
             if left < 0:
                 break
             kept.append(text)
+            if begins and not is_said:
+                is_said = True
+                run.set_attribute(names.INPUT, f"[{text}]")
         if kept:
             span.set_attribute(names.INPUT, f"[{', '.join(reversed(kept))}]")
 
-    def answered(self, span: Span, turn: TurnEntry) -> None:
-        """Records an answer."""
+    def answered(self, span: Span, turn: TurnEntry, run: Span) -> None:
+        """Records an answer. The newest is the output of ``run``."""
         parts = [_part(part) for part in turn.parts]
         message = {"role": "assistant", "parts": parts, "finish_reason": "tool_call" if turn.calls else "stop"}
         said = self._redacted("output", message)
         if said is not None and len(text := _json([said])) <= ATTRIBUTE_CHARACTERS:
             span.set_attribute(names.OUTPUT, text)
+            run.set_attribute(names.OUTPUT, text)
 
     def called(self, span: Span, arguments: str) -> None:
         """Records what a tool is called with."""
@@ -116,16 +123,17 @@ class SpanContent(Extension):
         return found
 
 
-def _newest(draft: Draft) -> Iterable[Json]:
-    """Yields the messages of a request, the newest first."""
+def _newest(draft: Draft) -> Iterable[tuple[Json, bool]]:
+    """Yields the messages of a request, the newest first, and whether a person began a turn with it."""
     for turn in reversed(draft.transcript):
         if isinstance(turn, UserTurn):
-            yield {"role": turn.role, "parts": [_content(part) for part in turn.content]}
+            message = {"role": turn.role, "parts": [_content(part) for part in turn.content]}
+            yield message, turn.role == "user" and not turn.is_note
             continue
         results = [_result(call) for call in turn.calls]
         if results:
-            yield {"role": "tool", "parts": results}
-        yield _assistant(turn)
+            yield {"role": "tool", "parts": results}, False
+        yield _assistant(turn), False
 
 
 def _assistant(turn: AssistantTurn) -> Json:

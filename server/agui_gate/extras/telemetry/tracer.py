@@ -23,9 +23,10 @@ ask of MCP servers and remote agents.
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from importlib.metadata import version
+from operator import attrgetter
 from time import perf_counter, time_ns
 from typing import Any, cast
 
@@ -38,7 +39,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agui_gate.adapter import TRACE_HEADERS, TurnDone
+from agui_gate.adapter import TRACE_HEADERS, TurnDone, Usage
 from agui_gate.agents.tool import Tool, ToolContext
 from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import result_texts
@@ -62,6 +63,8 @@ W3C = TraceContextTextMapPropagator()
 _W3C_HEADERS = frozenset(name.encode() for name in W3C.fields)
 
 Attributes = dict[str, str | int | float]
+
+_counts: Callable[[Usage], tuple[int | None, ...]] = attrgetter(*names.TOKENS.values())
 
 KEPT = 10_000
 """Spans of decisions that are remembered until the tool runs: more are at work in no process."""
@@ -111,6 +114,7 @@ class Tracer(Extension):
         """See `turns.meter.Meter`. Its thread gets a meter of its own, which knows the span."""
         span = self.spans.start_span(
             f"{names.INVOKE_AGENT} {agent}",
+            contexts.get_current(),  # as an SDK would ask for it, three times
             attributes={
                 names.OPERATION: names.INVOKE_AGENT,
                 names.AGENT: agent,
@@ -119,7 +123,7 @@ class Tracer(Extension):
                 names.RUN_KEY: live.key,
             },
         )
-        if span.is_recording():
+        if span.is_recording() or span.get_span_context().is_valid:
             thread.meter = self._runs[live.key] = meter = RunMeter(self, span)
             live.at_end.append(partial(self._run_over, meter, live.key, thread))
         if self.inner is not None:
@@ -128,17 +132,21 @@ class Tracer(Extension):
     def _run_over(self, meter: "RunMeter", key: str, thread: LeasedThread) -> None:
         self._runs.pop(key, None)
         for step in meter.steps:
-            step.end("cancelled")  # of a request that was left without an answer
+            if step.is_open:  # a request that was left without an answer
+                step.end("cancelled")
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
-        error = outcome if outcome in ("failed", "lost", "unsaved") else None
-        _end(meter.span, {names.OUTCOME: outcome}, error)
+        span = meter.span
+        if outcome in ("failed", "lost", "unsaved"):
+            _set_error(span, outcome)
+        span.set_attribute(names.OUTCOME, outcome)
+        span.end()
 
     def counting(self, speaker: Speaker) -> Speaker:
         """See `turns.meter.Meter`."""
         return speaker if self.inner is None else self.inner.counting(speaker)
 
     def turn_step(self, speaker: Speaker) -> TurnStep:
-        """See `turns.meter.Meter`. Of a run without a span: no SDK is there."""
+        """See `turns.meter.Meter`. Of a run without a span: neither an SDK nor a trace of its client is there."""
         return TurnStep() if self.inner is None else self.inner.turn_step(speaker)
 
     async def run_tool(
@@ -179,8 +187,7 @@ class Tracer(Extension):
             if content is not None:
                 content.returned(span, output)
             if output.is_error:
-                span.set_status(Status(StatusCode.ERROR))
-                span.set_attribute(names.ERROR, "not_started" if output == result_texts.NOT_STARTED else "tool_failed")
+                _set_error(span, "not_started" if output == result_texts.NOT_STARTED else "tool_failed")
             return output
 
     # --- decisions --------------------------------------------------------------------------------------------------
@@ -220,11 +227,15 @@ class Tracer(Extension):
 
 
 class RunMeter:
-    """The meter of one run's thread, which hangs what it does on the run's span."""
+    """The meter of one run's thread, which hangs what it does on the run's span.
+
+    A span that no sampler chose is the parent of no other: its trace is passed on, so that nobody begins another.
+    """
 
     def __init__(self, tracer: Tracer, span: Span) -> None:
         self._tracer, self.span = tracer, span
         self.within = trace.set_span_in_context(span)
+        self.passed_on = None if span.is_recording() else _headers_of(span)
         self.steps: list[ChatStep] = []
         self.run_tool = partial(tracer.run_tool, within=self.within)
 
@@ -238,39 +249,46 @@ class RunMeter:
 
     def turn_step(self, speaker: Speaker) -> TurnStep:
         """See `turns.meter.Meter`."""
-        self.steps.append(step := ChatStep(self._tracer, self.within, speaker))
+        self.steps.append(step := ChatStep(self._tracer, self, speaker))
         return step
 
 
 class ChatStep(TurnStep):
     """The last step of a member's turns: one span for each request. ``inner`` is the step that counts it."""
 
-    def __init__(self, tracer: Tracer, within: Context, speaker: Speaker) -> None:
-        self._tracer, self._within, self._adapter = tracer, within, speaker.member.agent.adapter
+    def __init__(self, tracer: Tracer, run: RunMeter, speaker: Speaker) -> None:
+        self._tracer, self._run, self._adapter = tracer, run, speaker.member.agent.adapter
         self._inner = tracer.turn_step(speaker)
         self._span: Span | None = None
+        self._vendor = ""
         self._begun = 0.0
         self._found: Attributes = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Says whether its span is open."""
+        return self._span is not None
 
     async def request(self, draft: Draft) -> None:
         """Begins a span. The request says so to the provider."""
         await self._inner.request(draft)
+        if self._run.passed_on is not None:
+            TRACE_HEADERS.set(self._run.passed_on)
+            return
         model = self._adapter.origin.rpartition("/")[2].rpartition(":")[2]
+        self._vendor = getattr(self._adapter, "vendor", "") or "unknown"
         self._begun = perf_counter()
-        self.end("refused")
-        self._span = self._tracer.spans.start_span(
+        if self._span is not None:
+            self.end("refused")
+        self._span = span = self._tracer.spans.start_span(
             f"{names.CHAT} {model}",
-            self._within,
+            self._run.within,
             kind=SpanKind.CLIENT,
-            attributes={
-                names.OPERATION: names.CHAT,
-                names.REQUEST_MODEL: model,
-                names.PROVIDER: getattr(self._adapter, "vendor", "") or "unknown",
-            },
+            attributes={names.OPERATION: names.CHAT, names.REQUEST_MODEL: model, names.PROVIDER: self._vendor},
         )
-        if (content := self._tracer.content) is not None and self._span.is_recording():
-            content.asked(self._span, draft)
-        TRACE_HEADERS.set(_headers_of(self._span))
+        if (content := self._tracer.content) is not None and span.is_recording():
+            content.asked(span, draft, self._run.span)
+        TRACE_HEADERS.set(_headers_of(span))
 
     async def accepted(self) -> None:
         """Notes when the first events of the answer came."""
@@ -285,21 +303,26 @@ class ChatStep(TurnStep):
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
         """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
-        if self._span is not None and done is not None:
-            found = self._found
-            if (usage := done.usage) is not None:
-                found[names.RESPONSE_MODEL] = usage.model
-                if usage.provider:
-                    found[names.PROVIDER] = usage.provider
-                for attribute, member in names.TOKENS.items():
-                    if count := getattr(usage, member):
-                        found[attribute] = count
-            if done.ref is not None and done.ref.previous_response_id:
-                found[names.RESPONSE_ID] = done.ref.previous_response_id
-        if (content := self._tracer.content) is not None and self._span is not None:
-            content.answered(self._span, turn)
-        self.end(None if done is not None else _code(sys.exception()))
+        if self._span is not None:
+            if done is not None:
+                self._find(done)
+            if (content := self._tracer.content) is not None:
+                content.answered(self._span, turn, self._run.span)
+            self.end(None if done is not None else _code(sys.exception()))
         return self._inner.recorded(turn, done)
+
+    def _find(self, done: TurnDone) -> None:
+        """Notes what an answer's end says."""
+        found = self._found
+        if (usage := done.usage) is not None:
+            found[names.RESPONSE_MODEL] = usage.model
+            if usage.provider and usage.provider != self._vendor:
+                found[names.PROVIDER] = usage.provider
+            for attribute, count in zip(names.TOKENS, _counts(usage), strict=True):
+                if count:
+                    found[attribute] = count
+        if done.ref is not None and done.ref.previous_response_id:
+            found[names.RESPONSE_ID] = done.ref.previous_response_id
 
     def end(self, error: str | None) -> None:
         """Ends the open span, if there is one."""
@@ -308,7 +331,11 @@ class ChatStep(TurnStep):
             return
         found, self._found = self._found, {}
         TRACE_HEADERS.set({})
-        _end(span, found, error)
+        if error is not None:
+            _set_error(span, error)
+        if found:
+            span.set_attributes(found)
+        span.end()
 
 
 class TracedStore:
@@ -318,14 +345,18 @@ class TracedStore:
         self._inner, self._tracer = inner, tracer
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+        """Returns what ``inner`` has. A method is looked up once."""
+        value = getattr(self._inner, name)
+        if callable(value):
+            setattr(self, name, value)
+        return value
 
-    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+    def commit(self, thread: Thread, change: Change, run_key: str) -> Coroutine[Any, Any, None]:
         """See `Store.commit`."""
         if change.approvals and (context := self._tracer.context_of_run(run_key)):
             approvals = [msgspec.structs.replace(approval, trace=context) for approval in change.approvals]
             change = msgspec.structs.replace(change, approvals=approvals)
-        await self._inner.commit(thread, change, run_key)
+        return self._inner.commit(thread, change, run_key)
 
     async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
         """See `Store.move`."""
@@ -344,12 +375,10 @@ class TraceContext:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answers, within the context that the client names."""
-        carrier = {}
-        if scope["type"] == "http":
-            told = [(name, value) for name, value in scope["headers"] if name in _W3C_HEADERS]
-            carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in told}
-        if not carrier or trace.get_current_span().get_span_context().is_valid:
+        told = [one for one in scope["headers"] if one[0] in _W3C_HEADERS] if scope["type"] == "http" else None
+        if not told or trace.get_current_span().get_span_context().is_valid:
             return self._app(scope, receive, send)
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in told}
         return self._continue(W3C.extract(carrier), scope, receive, send)
 
     async def _continue(self, context: Context, scope: Scope, receive: Receive, send: Send) -> None:
@@ -362,22 +391,18 @@ class TraceContext:
 
 def _headers_of(span: Span) -> dict[str, str]:
     """Returns what goes out while ``span`` is open. As `W3C.inject` does, which asks a context for the span."""
-    of = span.get_span_context()
-    if not of.is_valid:
+    trace_id, span_id, _, flags, state, is_valid = span.get_span_context()
+    if not is_valid:
         return {}
-    headers = {"traceparent": f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"}
-    if of.trace_state:
-        headers["tracestate"] = of.trace_state.to_header()
+    headers = {"traceparent": f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"}
+    if state:
+        headers["tracestate"] = state.to_header()
     return headers
 
 
-def _end(span: Span, found: Attributes, error: str | None) -> None:
-    """Ends a span, of which ``found`` is known by now. ``error``: the code of what failed."""
-    if error is not None:
-        found[names.ERROR] = error
-        span.set_status(Status(StatusCode.ERROR))
-    span.set_attributes(found)
-    span.end()
+def _set_error(span: Span, code: str) -> None:
+    span.set_status(Status(StatusCode.ERROR))
+    span.set_attribute(names.ERROR, code)
 
 
 def _links(traceparent: str) -> list[Link]:
