@@ -115,7 +115,7 @@ def test_systemd_restarts_it_has_it_read_its_tokens_again_and_takes_the_unit_whe
     tmp_path: Path,
 ) -> None:
     unit = lines("agui-gate.service")
-    assert {"ExecReload=/bin/kill -HUP $MAINPID", "Restart=on-failure", "KillMode=mixed"} <= set(unit)
+    assert {"ExecReload=/bin/kill -HUP $MAINPID", "Restart=always", "KillMode=mixed"} <= set(unit)
     assert "AGUI_GATE_TOKENS_FILE=" in (REPLICAS / "agui-gate.service").read_text(), "without a file a reload is a stop"
     if shutil.which("systemd-analyze"):
         copy = tmp_path / "agui-gate.service"

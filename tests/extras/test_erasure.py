@@ -28,6 +28,7 @@ from agui_gate.core.json_text import canonical
 from agui_gate.errors import ThreadBusy, Unavailable
 from agui_gate.extras.audit.keys import Keys, keyed
 from agui_gate.extras.audit.verification import verify
+from agui_gate.extras.erasure import erasure as erasing
 from agui_gate.extras.erasure.erasure import Erasure
 from agui_gate.extras.erasure.export import Export, _own
 from agui_gate.extras.erasure.names import Name, erased_event
@@ -380,6 +381,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from agui_gate.config.settings import Settings
 from agui_gate.extras.audit.keys import keyed
+from agui_gate.extras.erasure import erasure as erasing
 from agui_gate.extras.erasure.erasure import Erasure
 from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers
@@ -469,7 +471,11 @@ def killed_after(number: int, url: str, cwd: Path) -> bool:
     return code == 0
 
 
-async def test_a_payment_at_work_is_waited_for_and_nothing_happens_before(url: str) -> None:
+async def test_a_payment_at_work_is_waited_for_and_nothing_happens_before(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasing, "LOOK_SECONDS", 0.01)
+    told: list[str] = []
     store = opened(url)
     await store.start()
     await ask(store, gated("a1", principal="acme\x1fzoe", thread_id="t"), principal="acme\x1fzoe")
@@ -478,7 +484,8 @@ async def test_a_payment_at_work_is_waited_for_and_nothing_happens_before(url: s
     await store.move("a1", State.CLAIMED, decision=Decision(True, "zoe"), run_key="decide_1")
     before = (await store.list_threads("acme\x1fzoe", limit=10)).threads
     with pytest.raises(ThreadBusy, match=r"Call a1 \(refund\) is being carried out.*Nothing of this person was erased"):
-        await erasure(store, "zoe", wait=0).erase()
+        await erasure(store, "zoe", wait=0.1, say=told.append).erase()
+    assert len(told) == 1, "not with each look"
     assert (await store.list_threads("acme\x1fzoe", limit=10)).threads == before
     ends: list[asyncio.Future[None]] = []
 

@@ -349,7 +349,7 @@ async def test_a_run_begins_as_long_as_something_is_left_and_then_it_is_429() ->
     assert found["total"]["requests"] == 2
     assert refused.json()["error"] == {
         "code": "rate_limited",
-        "message": "The budget of you (2,000 tokens a day) is spent. It begins anew at 00:00 UTC.",
+        "message": "Your budget (2,000 tokens a day) is spent. It begins anew at 00:00 UTC.",
     }
     assert 0 < int(refused.headers["retry-after"]) <= 86_400
 

@@ -197,11 +197,13 @@ class Erasure:
 
     async def _until_idle(self) -> None:
         """Waits until nothing is at work on their threads. Raises `ThreadBusy`."""
-        until = time.monotonic() + self._wait
+        until, told = time.monotonic() + self._wait, 0
         while at_work := await self._at_work():
             if time.monotonic() >= until:
                 raise ThreadBusy(await self._why_busy(at_work[0]))
-            self._say(f"Waiting for what is at work on {len(at_work)} of their threads.")
+            if len(at_work) != told:
+                told = len(at_work)
+                self._say(f"Waiting for what is at work on {told} of their threads.")
             for thread_id in at_work:
                 await self._store.ask_to_stop(self._who.key, thread_id, StopRequest(gently=True))
             await asyncio.sleep(LOOK_SECONDS)

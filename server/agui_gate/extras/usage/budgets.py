@@ -20,7 +20,12 @@ OUTPUT_TOKENS = 4_000
 """Tokens that are reserved for an answer."""
 BYTES_PER_TOKEN = 4
 
-_WHOSE = {"run": "this run", "principal": "you", "tenant": "your tenant", "all": "this server"}
+_WHICH = {
+    "run": "The budget of this run",
+    "principal": "Your budget",
+    "tenant": "The budget of your tenant",
+    "all": "The budget of this server",
+}
 
 
 class Budget(NamedTuple):
@@ -166,9 +171,9 @@ def _told(budget: Budget) -> str:
     amount = f"${budget.cost / NANO:g}" if budget.cost is not None else f"{budget.tokens:,} tokens"
     when = "" if budget.scope == "run" else " a day"
     if 0 in (budget.tokens, budget.cost):
-        return f"The budget of {_WHOSE[budget.scope]} is zero, so no model is asked. AGUI_GATE_BUDGETS sets it."
+        return f"{_WHICH[budget.scope]} is zero, so no model is asked. AGUI_GATE_BUDGETS sets it."
     again = "Send a message to continue." if budget.scope == "run" else "It begins anew at 00:00 UTC."
-    return f"The budget of {_WHOSE[budget.scope]} ({amount}{when}) is spent. {again}"
+    return f"{_WHICH[budget.scope]} ({amount}{when}) is spent. {again}"
 
 
 def _refused(budget: Budget, now: int) -> RateLimited:

@@ -207,7 +207,8 @@ class SqlOperators:
         ((key, held, status, now, tenant),) = lock.rows
         (approval,) = self._sql.ledger.approvals(found)
         if approval.state is not State.UNKNOWN or to not in SETTLES:
-            raise ApprovalRefused(f"This call is {approval.state.public}. One is settled whose outcome is unknown.")
+            why = f"This call is {approval.state.public}. Only one whose outcome is unknown is settled."
+            raise ApprovalRefused(why)
         if (held, status) != (run_key, "running"):
             raise LeaseLost
         text = msgspec.json.encode(output).decode()
