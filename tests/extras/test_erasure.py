@@ -498,6 +498,26 @@ async def test_a_payment_at_work_is_waited_for_and_nothing_happens_before(
     await store.aclose()
 
 
+async def test_a_role_that_can_t_change_the_trail_erases_nothing(tables: str, postgres: Postgres) -> None:
+    await worked(opened(tables))
+    for statement in (
+        "DROP ROLE IF EXISTS erases",
+        "CREATE ROLE erases LOGIN",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO erases",
+        "REVOKE UPDATE ON approval_events FROM erases",
+    ):
+        postgres.execute(statement, tables.rpartition("/")[2])
+    store = opened(tables.replace("postgres@", "erases@"))
+    await store.start()
+    seen = (await erasure(store).count()).deleted
+    with pytest.raises(Unavailable, match=r"has UPDATE on approval_events\. Nothing of this person was erased\."):
+        await erasure(store).erase()
+    assert (await erasure(store).count()).deleted == seen
+    assert seen["threads"] == 2
+    await store.aclose()
+    postgres.execute("DROP OWNED BY erases", tables.rpartition("/")[2])
+
+
 async def test_a_signed_trail_needs_its_key_and_a_changed_one_is_not_vouched_for(tmp_path: Path) -> None:
     path = tmp_path / "gate.db"
     await worked(opened(f"sqlite:///{path}", KEY))

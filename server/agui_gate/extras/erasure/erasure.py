@@ -32,7 +32,7 @@ from agui_gate.errors import AguiGateError, NotFound, ThreadBusy, Unavailable
 from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers, refs_of
 from agui_gate.extras.erasure.tables import BUS, DAYS, STEPS, TABLES, Table, change_page
-from agui_gate.extras.erasure.trail import Found, TrailEraser, begin, find, has_key
+from agui_gate.extras.erasure.trail import Found, TrailEraser, begin, find, has_key, may_change
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.base import Change, StopRequest, Thread, ThreadHead
 from agui_gate.stores.capabilities import FullStore
@@ -145,6 +145,7 @@ class Erasure:
         receipt = await self.count()
         known = await self._do("read", lambda: has_key(self._who))
         if known or any(receipt.deleted.values()) or receipt.replaced:
+            await self._check_rights()
             await self._until_idle()
             await self._check_providers()
             self._who = await self._do("durable", lambda: begin(self._who))
@@ -222,6 +223,14 @@ class Erasure:
             "erased. Take their token away, wait until it ends (`agui-gate ops runs`), or give it longer with --wait; "
             "then run this again."
         )
+
+    async def _check_rights(self) -> None:
+        """Raises `Unavailable` before anything is deleted, if the names in the trail couldn't be replaced after it."""
+        if self._store.bus_url and not await self._do("read", may_change):
+            raise Unavailable(
+                "The role of the database may not change the audit trail, which servers need not. Name one in --store "
+                "that has UPDATE on approval_events. Nothing of this person was erased."
+            )
 
     async def _check_providers(self) -> None:
         if self._providers is None:

@@ -219,6 +219,12 @@ class TrailEraser:
         yield from add(self._sql.ledger.variant, self._sql.trail, happened)
 
 
+def may_change() -> Steps[bool]:
+    """Returns whether the role of a PostgreSQL database may change the trail: that of servers need not."""
+    (found,) = yield Last([Statement("SELECT has_table_privilege('approval_events', 'UPDATE')")])
+    return bool(found.rows[0][0])
+
+
 def begin(who: Name) -> Steps[Name]:
     """Returns the name with its pseudonym, which follows from the key of the person: that is destroyed at the end."""
     key: PersonKey = yield from key_of(who.tenant, who.name)
