@@ -300,19 +300,16 @@ class OpenAIResponses:
 class _Turn:
     """One turn: how its requests begin, and are planned again."""
 
-    __slots__ = ("_adapter", "_agreement", "_request", "ladder")
+    __slots__ = ("_adapter", "_agreement", "ladder")
 
     def __init__(self, adapter: OpenAIResponses, request: TurnRequest) -> None:
-        self._adapter, self._request = adapter, request
-        self._agreement, self.ladder = Agreement(), ReplayLadder(self._plan)
+        self._adapter, self._agreement = adapter, Agreement()
+        self.ladder = ReplayLadder(partial(adapter._plan, request))
 
     async def begin(self, current: Plan) -> Opened:
         """Sends one request. Raises `Failure`."""
         self._agreement.check(current)
         return await self._adapter._begin(current)
-
-    def _plan(self, *, plain: bool = False, alone: bool = False) -> Plan:
-        return self._adapter._plan(self._request, plain=plain, alone=alone)
 
 
 def _no_ref(response_id: str) -> None:

@@ -191,6 +191,10 @@ class LogReader:
             self._wake = None
         return b""
 
+    def has_ended(self) -> bool:
+        """Returns whether it has read all that the run will ever say."""
+        return self._log.ended and self.position >= self._log.next_seq
+
     def _take(self) -> bytes:
         """Returns the frames that are ready now."""
         data, self.position = self._log.read(self.position)

@@ -23,7 +23,7 @@ log = structlog.get_logger("agui_gate.live")
 
 
 async def _nothing() -> None:
-    """Does nothing: the default of `LiveRun.tell_expired`."""
+    """Does nothing: `LiveRun.tell_expired` before the run begins, and after its end."""
 
 
 class LiveRun:
@@ -56,10 +56,10 @@ class LiveRun:
         self._bus, self._publisher = bus, publisher
         self.key, self.principal, self.thread_id, self.run_id = key, principal, thread_id, run_id
         self.stop_alone = stop_alone
-        self.deciding: Callable[[], bool] = lambda: False
-        self.lose: Callable[[], None] = lambda: None
-        self.tell_expired: Callable[[], Awaitable[None]] = _nothing
         self.at_end: list[Callable[[], None]] = []
+        self.deciding: Callable[[], bool] = bool
+        self.lose: Callable[[], object] = bool
+        self.tell_expired: Callable[[], Awaitable[None]] = _nothing
         self.task: asyncio.Task[None] | None = None
         self.thread_bytes = 0
         """Bytes of its thread when it began."""
@@ -93,6 +93,9 @@ class LiveRun:
                 except Exception:
                     log.exception("run_end_failed", run=self.key)
             self._publisher.end()
+            # All that worked in the run is free now, and nobody has to look for cycles.
+            self.deciding, self.lose, self.tell_expired = bool, bool, _nothing
+            self.at_end.clear()
 
     def cancel(self, *, gently: bool = False, draining: bool = False) -> None:
         """Stops the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.

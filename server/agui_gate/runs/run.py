@@ -78,6 +78,9 @@ class Run:
             await (self._failed(LeaseLost()) if self._thread.lease.lost else self._cancelled())
         except Exception as caught:
             await self._failed(caught)
+        finally:
+            if not self.deciding():
+                self._scope.close()
 
     async def _cancelled(self) -> None:
         """Ends the run that somebody stopped, or that ends with the process."""

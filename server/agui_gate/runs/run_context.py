@@ -64,6 +64,10 @@ class RunContext:
     def __post_init__(self) -> None:
         self.dialect = self.shapes.dialect(self, self.shapes.style(self.team.entry.hitl, self.input))
 
+    def close(self) -> None:
+        """Lets go of what refers to it, when nothing is at work any more: so all of the run is free at once."""
+        del self.dialect, self.gated_calls
+
     @property
     def key(self) -> str:
         """The server's own name for the run."""

@@ -175,7 +175,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     ``replaced``: ids of approvals of this thread whose calls a branch has dropped; the records stay, and say so.
     Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id. ``default_title``
     becomes the title of a thread that has none: a person may have given it one since it was read. ``happened``: what
-    goes into the audit trail by itself, before what the other members amount to.
+    goes into the audit trail by itself, behind the questions that are asked.
     """
 
     after: int | None = None

@@ -72,6 +72,7 @@ class LeasedThread:
         self.journal, self.capacity = self.history.journal, self.history.capacity  # read too often to be properties
         self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
+        self._asked: list[Approval] = []
         self._encoded: list[bytes] | None = []  # the same as JSON; None: it has to be made
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
@@ -147,6 +148,12 @@ class LeasedThread:
         self._replaced += branch.replaced
         return branch.unfinished
 
+    def ask(self, approvals: Iterable[Approval]) -> None:
+        """Adds records of calls that wait, to be saved with the next commit. Nobody is told of them before."""
+        for approval in approvals:
+            self._asked.append(approval)
+            self.history.record(approval)
+
     def decided(self, approval: Approval) -> None:
         """Takes over a record that was moved in the store."""
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
@@ -199,17 +206,17 @@ class LeasedThread:
         async with self._saving:  # tools that run in parallel save what all of them have added, once
             entries, state = self._unsaved, self.parts.changes()
             changed = self._keep is not None or state is not None or self.ref != self._saved_ref
-            if not (entries or approvals or status or changed):
+            if not (entries or approvals or self._asked or status or changed):
                 return
-            encoded = self._encoded
-            happened, self._unsaved, self._happened, self._encoded = self._happened, [], [], []
+            encoded, asked, happened = self._encoded, self._asked, self._happened
+            self._unsaved, self._asked, self._happened, self._encoded = [], [], [], []
             ref = self.ref
             change = Change(
                 after=self._saved,
                 keep=self._keep,
                 entries=entries,
                 encoded=None if encoded is None else b"[%b]" % b",".join(encoded),
-                approvals=approvals,
+                approvals=[*asked, *approvals],
                 replaced=self._replaced,
                 state=msgspec.UNSET if state is None else msgspec.Raw(state),
                 ref=ref,
@@ -222,7 +229,7 @@ class LeasedThread:
                 await self.lease.commit(change)
             except BaseException:
                 self._unsaved, self._happened = entries + self._unsaved, happened + self._happened
-                self._encoded = None
+                self._asked, self._encoded = asked + self._asked, None
                 self._is_doubtful = True
                 raise
             self._saved = change.length or 0
@@ -335,6 +342,7 @@ class Leaser:
 
     def release(self, opened: LeasedThread) -> None:
         """Keeps what is known of a thread that nobody works on any more, if the store has just that."""
+        opened.parts.close()
         if (known := opened.version()) is None:
             return
         place = (opened.thread.principal, opened.thread.id)

@@ -97,6 +97,11 @@ class Parts:
         self._history: list[Callable[[ThreadPart], None]] = []
         """The calls of hooks that a part must have seen, in order, for one that is loaded later."""
 
+    def close(self) -> None:
+        """Lets go of the thread, which nobody works on any more."""
+        self._history.clear()
+        del self._thread
+
     def need(self, name: str) -> ThreadPart:
         """Returns the part of that name, loaded the first time. Raises `ExtraMissing`."""
         part = self._loaded.get(name)

@@ -117,7 +117,8 @@ class TurnCalls:
 
     async def resolve(self, turn: TurnEntry) -> None:
         """Saves the turn with the records of its gated calls and whom it hands off to, then runs the free ones in
-        parallel. Their results are saved as they come.
+        parallel. Their results are saved as they come. Where all of them wait, nothing comes before the end of the run,
+        and they are saved with that.
         """
         self._scope.show_freed(turn)
         self._settle(turn)
@@ -125,17 +126,22 @@ class TurnCalls:
         gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
         asked = {approval.call_id for approval in gated}
         results = self._begin([call for call in turn.calls if call.id not in asked])
-        await self._thread.commit(approvals=gated, patient=True)
+        settled = asked.union(result.call_id for result in results)
+        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in settled]
+        has_rules = bool(self._thread.limits.limits) or any(g.has_rule for c in turn.calls if (g := self._gate(c)))
+        is_alone = not (free or results or has_rules or self._member.who.task)
+        if gated and is_alone and all(approval.expires_at is None for approval in gated):  # else the store says when
+            self._thread.ask(gated)
+        else:
+            await self._thread.commit(approvals=gated, patient=True)
         self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         for result in results:
             self._scope.tell(result)
-        settled = asked.union(result.call_id for result in results)
-        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in settled]
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
                 group.create_task(self._in_turn(call, slots))
-            if gated and (self._thread.limits.limits or any(g.has_rule for c in turn.calls if (g := self._gate(c)))):
+            if gated and has_rules:
                 group.create_task(load("people.rules").apply_rules(self._scope, self._agent, gated))
 
     def _begin(self, calls: Sequence[CallPart]) -> list[ResultEntry]:

@@ -73,7 +73,7 @@ class Changes:
             batch, grown = self._journal.drop(key, seq, found[-2:])
         approvals = [dated(approval, now) for approval in change.approvals]
         batch += self._ledger.record(key, approvals)
-        happened = [*change.happened, *map(audit.asked, approvals)]
+        happened = [*map(audit.asked, approvals), *change.happened]
         if change.replaced:
             batch.append(self._ledger.mark_replaced(key, change.replaced))
             happened += [audit.replaced(approval, run_key) for approval in self._ledger.approvals(found[0])]

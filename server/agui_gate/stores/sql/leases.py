@@ -97,10 +97,8 @@ class Leases:
         values = msgspec.structs.asdict(wish)
         values |= {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
         known = wish.known
-        values["known_key"] = None if known is None else int(known.key)
-        values["known_run"] = None if known is None else known.run_key
-        values["known_status"] = None if known is None else known.status
-        values["known_entries"] = None if known is None else known.entries
+        what = (None,) * 4 if known is None else (int(known.key), known.run_key, known.status, known.entries)
+        values |= zip(("known_key", "known_run", "known_status", "known_entries"), what, strict=True)
         for _ in range(_TRIES):
             thread = yield from self._lease_or_create(wish, values)
             if thread is not None:

@@ -7,10 +7,9 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from importlib.resources import files
-from types import TracebackType
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.sql.operations import GIVEN, NAME, Conflict, Result, Statement
@@ -45,18 +44,33 @@ class Database:
         self._seen: int | None = None
         self.version: int | None = None
 
-    def transaction(self, *, durable: bool) -> "_Transaction":
+    def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
         """Returns a transaction: all or nothing, alone among writers. ``durable``: on the disk before it returns, even
         if the power fails.
 
         Other commits survive a crash of the process in any case (WAL), and the next durable one takes them along.
         """
-        self._set_durable(durable)
-        return _Transaction(self, "BEGIN IMMEDIATE")
+        if durable is not self._full:  # SQLite ignores the pragma inside a transaction
+            self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._full = durable
+        return self._begun("BEGIN IMMEDIATE")
 
-    def snapshot(self) -> "_Transaction":
+    def snapshot(self) -> AbstractContextManager[None]:
         """Several reads that see one state."""
-        return _Transaction(self, "BEGIN")
+        return self._begun("BEGIN")
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[None]:
+        """Within: a transaction. What is done is committed at its end, or nothing of it."""
+        self.execute(begin)
+        try:
+            self.check_version()
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.execute("ROLLBACK")
+            raise
 
     def check_version(self) -> None:
         """Raises `Unavailable` if the file was migrated since it was opened: what we know of it is not true any
@@ -91,49 +105,9 @@ class Database:
         before, (self._seen,) = self._seen, self.execute("PRAGMA data_version").fetchone()
         return self._seen != before
 
-    def _set_durable(self, durable: bool) -> None:
-        """Chooses whether a commit waits for the disk; SQLite ignores the pragma inside a transaction."""
-        if durable is not self._full:
-            self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._full = durable
-
     def close(self) -> None:
         """Closes; SQLite folds the WAL into the file when it is the last one."""
         self.connection.close()
-
-
-class _Transaction:
-    """A transaction: what is done within it is committed at its end, or nothing of it."""
-
-    __slots__ = ("_begin", "_database")
-
-    def __init__(self, database: Database, begin: str) -> None:
-        self._database = database
-        self._begin = begin
-
-    def __enter__(self) -> None:
-        self._database.execute(self._begin)
-        try:
-            self._database.check_version()
-        except BaseException:
-            self._undo()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            self._undo()
-            return
-        try:
-            self._database.execute("COMMIT")
-        except BaseException:
-            self._undo()
-            raise
-
-    def _undo(self) -> None:
-        if self._database.connection.in_transaction:
-            self._database.execute("ROLLBACK")
 
 
 @lru_cache(maxsize=1024)
@@ -193,10 +167,8 @@ def _create(path: str) -> None:
 
     Never opens an existing one: closing it again would drop the locks this process holds on it (POSIX).
     """
-    try:
+    with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
 
 
 def _prepare(database: Database, path: str) -> None:

@@ -47,7 +47,7 @@ TOGETHER = 16
 
 
 class _Change(NamedTuple):
-    """An operation that writes. It may share its transaction with others that wait."""
+    """An operation, in a transaction. Those that write may share it with others that wait."""
 
     kind: Kind
     operation: Operation[Any]
@@ -149,8 +149,7 @@ class SQLiteStore(SQLStore):
     # --- the driver
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        job = partial(self._job, kind, operation) if kind == "read" else _Change(kind, operation)
-        result: T = await self._submit(job)
+        result: T = await self._submit(_Change(kind, operation))
         return result
 
     def _later(self, operation: Operation[None]) -> None:
@@ -193,12 +192,11 @@ class SQLiteStore(SQLStore):
         if db is None or owner is None:
             return
         try:
-            with errors_as_unavailable(), db.transaction(durable=False):
+            # Where that fails, the leases end with their owner.
+            with suppress(Unavailable), errors_as_unavailable(), db.transaction(durable=False):
                 self._perform(db, lambda: self._sql.leases.void_all(owner.name))
                 _leave(db, owner.name)
                 _keep_clock(db, self._clock)
-        except Unavailable:
-            pass  # the leases end with their owner
         finally:
             owner.close()
             db.close()
@@ -325,8 +323,9 @@ def _goes_with(first: _Item, item: _Item | None) -> bool:
     if item is None:
         return False
     (begun, future), (change, other) = first, item
-    both = isinstance(begun, _Change) and isinstance(change, _Change) and change.kind in (begun.kind, "write")
-    return both and future.get_loop() is other.get_loop()
+    if not (isinstance(begun, _Change) and isinstance(change, _Change)) or "read" in (begun.kind, change.kind):
+        return False
+    return change.kind in (begun.kind, "write") and future.get_loop() is other.get_loop()
 
 
 def _resolve(outcomes: Sequence[_Outcome]) -> None:
