@@ -532,6 +532,7 @@ async def test_a_signed_trail_needs_its_key_and_a_changed_one_is_not_vouched_for
     await store.start()
     with pytest.raises(Unavailable, match="was changed"):
         await erasure(store).erase()
+    assert len((await store.list_threads(KEYED, limit=10)).threads) == 2, "nothing was deleted"
     await store.aclose()
 
 

@@ -16,8 +16,8 @@ from agui_gate.stores.epochs import Epoch
 
 HELP = """Update the store's schema.
 
-Servers do this when they start. Run it yourself to use another database role, or to choose the time. No other command
-does it. Stop servers of an older version before on SQLite; on PostgreSQL they go on.
+Servers and `agui-gate run` do this when they start. Run it yourself to use another database role, or to choose the
+time. On SQLite, stop servers of an older version first; on PostgreSQL they go on.
 
 \b
 After you have put back a backup, before any server starts:

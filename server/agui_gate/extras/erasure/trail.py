@@ -68,7 +68,9 @@ class Found(msgspec.Struct):
 
 
 async def find(store: FullStore, do: Callable[..., Any], operations: "Operations", who: Name) -> Found:
-    """Returns where the name is. Raises `Unavailable` where the trail is signed, and no key is given."""
+    """Returns where the name is. Raises `Unavailable` where the trail is signed and no key is given, and where an event
+    with the name was changed.
+    """
     found = Found()
     keys = operations.trail.keys
     async for event in all_events(store):
@@ -77,6 +79,7 @@ async def find(store: FullStore, do: Callable[..., Any], operations: "Operations
                 "The audit trail is signed. Give its keys (AGUI_GATE_AUDIT_KEY): names in it can't be replaced without."
             )
         if erased_event(who, event, keeps_thread=True) != event:
+            _check_unchanged(event, operations)
             found.chains.add(int(event.thread))
             found.events += 1
             found.unsigned += not event.key_id
@@ -85,6 +88,18 @@ async def find(store: FullStore, do: Callable[..., Any], operations: "Operations
         found.chains.add(key)
         found.records += 1
     return found
+
+
+def _check_unchanged(event: Event, operations: "Operations") -> None:
+    """Raises `Unavailable` if somebody has changed an event: its names are not replaced."""
+    keys = operations.trail.keys
+    hash_of = unsigned_hash if keys is None else keys.hash_of
+    kept = as_erased(event) if event.erased else event
+    if kept.hash != hash_of(kept):
+        raise Unavailable(
+            f"Event {event.seq} of the chain {event.thread} of the audit trail was changed, so its names are not "
+            "replaced. Run `agui-gate audit verify`, and find out by whom."
+        )
 
 
 def _persons(who: Name, event: Event) -> set[str]:
@@ -186,14 +201,8 @@ class TrailEraser:
         new = erased_event(self._who, event, keeps_thread=keeps_thread)
         if new == event:
             return []
+        _check_unchanged(event, self._sql)
         keys = self._sql.trail.keys
-        hash_of = unsigned_hash if keys is None else keys.hash_of
-        kept = as_erased(event) if event.erased else event
-        if kept.hash != hash_of(kept):
-            raise Unavailable(
-                f"Event {event.seq} of the chain {key} of the audit trail was changed, so its names are not replaced. "
-                "Run `agui-gate audit verify`, and find out by whom."
-            )
         behind = msgspec.structs.replace(new, prev=event.hash, key_id="" if keys is None else keys.current, erased="")
         mark = event_hash(behind) if keys is None else keys.hash_of(behind)
         values = {name: getattr(new, name) for name in ("principal", "thread_id", "by", "body", "seq")}
