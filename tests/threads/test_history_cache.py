@@ -532,7 +532,7 @@ async def test_what_a_client_sent_is_known_while_its_thread_is(tmp_path: Path) -
                 assert decoded[-1] is expected
                 if number < 3:
                     put = engine._leaser.cache.find(("local", "t"))
-                    assert put.size >= put.history.sent.held >= len(put.history.sent.text)
+                    assert put.size >= put.history.sent.held >= len(put.history.sent.cut()[0])
             assert engine.sent_before("local", "t") is not None
             assert engine.sent_before("another", "t") is None
 
@@ -541,7 +541,7 @@ def test_what_a_client_sent_counts_and_goes_first() -> None:
     known, least = JournalVersion("1", "r", "finished", 1), history().held
     for limit, size in ((least + 1000, least + 1000), (least + 999, least), (least - 1, 0)):
         cache, one = HistoryCache(limit), history()
-        one.sent = SentMessages(b"x" * 500, [], 0, 1000)
+        one.sent = SentMessages(b"x" * 500, [], 1000)
         cache.put(("p", "a"), one, known, 0.0)
         assert cache.size == size
         assert (cache.sent("p", "a") is not None) is (size > least)

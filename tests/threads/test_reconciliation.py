@@ -23,7 +23,8 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.protocol.run_input import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
-from agui_gate.threads.reconciliation import UNTRUSTED, take
+from agui_gate.threads.reconciliation import take
+from agui_gate.threads.unusual_messages import UNTRUSTED
 from tests.product import poison
 from tests.requirements import shows
 from tests.support.chance import examples

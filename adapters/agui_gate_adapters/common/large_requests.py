@@ -298,11 +298,13 @@ def replayed(
     state: T,
     replay: Callable[[Turns, T], tuple[list[Body], T]],
     ends: Callable[[T], Ends] = _no_ends,
+    write: Callable[[Turns, T], tuple[bytes, T]] | None = None,
 ) -> list[Body] | Items:
     """Returns what ``replay`` makes of the transcript's turns, beginning with ``state``, which it doesn't change.
 
     It returns the items of some turns, and the state behind them. ``ends`` returns the items that stand before and
-    behind all of these, which depend on the state behind the last turn.
+    behind all of these, which depend on the state behind the last turn. ``write`` returns the JSON of the same items,
+    without brackets, where an adapter makes that of plain turns faster.
     """
 
     large = request.large and not 0 < request.size <= AT_ONCE
@@ -312,9 +314,14 @@ def replayed(
         first, last = ends(after)
         return [*first, *items, *last]
 
+    def encoded(turns: Turns, before: T) -> tuple[bytes, T]:
+        items, after = replay(turns, before)
+        return encoded_items(items, large=large), after
+
     def add(done: _Replayed, turns: Turns) -> _Replayed:
-        items, after = replay(turns, done.state)
-        return _Replayed(_with(done.pieces, encoded_items(items, large=large)), after)
+        more, after = (write or encoded)(turns, done.state)
+        assert not CHECKED or (more, after) == encoded(turns, done.state)
+        return _Replayed(_with(done.pieces, more), after)
 
     try:
         done, rest = made_of(request, name, _Replayed((), state), add)

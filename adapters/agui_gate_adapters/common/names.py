@@ -119,8 +119,8 @@ def _all(request: TurnRequest) -> dict[str, None]:
 
 def _with_called(names: dict[str, None], turns: Turns) -> dict[str, None]:
     """Returns ``names``, and then those of the calls in these turns."""
-    parts = [p for turn in turns if type(turn) is AssistantTurn for p in turn.parts if type(p) is SettledCall]
-    return names | dict.fromkeys([p.part.name for p in parts if p.part.local])
+    calls = [p.part for turn in turns if type(turn) is AssistantTurn for p in turn.parts if type(p) is SettledCall]
+    return names | dict.fromkeys([call.name for call in calls if call.kind not in ("hosted", "held")])
 
 
 def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:

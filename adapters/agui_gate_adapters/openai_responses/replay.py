@@ -17,6 +17,8 @@ import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from agui_gate.adapter import (
     AssistantTurn,
     CallPart,
@@ -34,6 +36,7 @@ from agui_gate.adapter import (
 from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.decisions import reason_of
 from agui_gate_adapters.common.failures import READABLE, dropped
+from agui_gate_adapters.common.large_requests import PIECE, encoded_items
 from agui_gate_adapters.common.names import stable_id
 
 from .hosted_tools import where_servers_are
@@ -211,20 +214,66 @@ def replay(
     ``answers``: held calls get the answers that this request has for them. ``used`` are ids of calls that occurred
     before; those of these turns are added.
     """
-    items: list[Body] = []
     used = set() if used is None else used
+    return [item for turn in transcript for item in _items(turn, transcript, origin, sealed, answers, used)]
+
+
+def _items(
+    turn: UserTurn | AssistantTurn,
+    transcript: Transcript,
+    origin: str,
+    sealed: frozenset[str] | None,
+    answers: bool,
+    used: set[str],
+) -> list[Body]:
+    if isinstance(turn, UserTurn):
+        return [user_message(turn)]
+    ours = turn.origin == origin
+    asked = approval_requests(turn, transcript) if ours and answers else {}
+    return _assistant(turn, used, asked, ours=ours, sealed=sealed is None or turn.id in sealed)
+
+
+_encode = msgspec.json.Encoder().encode
+_SAID = {
+    role: b'{"type":"message","role":"%b","content":[{"type":"input_text","text":%%b}]}' % role.encode()
+    for role in ("user", "system", "developer")
+}
+_ANSWER = b'{"type":"message","role":"assistant","content":%b}'
+_CALL = (
+    b'{"type":"function_call","call_id":%b,"name":%b,"arguments":%b},'
+    b'{"type":"function_call_output","call_id":%b,"output":%b}'
+)
+
+
+def written(
+    transcript: Transcript, *, origin: str, sealed: frozenset[str] | None, answers: bool, used: set[str]
+) -> bytes:
+    """Returns the JSON of `replay`, without brackets. Nearly all turns of a long conversation are plain: of these no
+    items are made. Raises as the encoder does.
+    """
+    pieces: list[bytes] = []
     for turn in transcript:
-        if type(turn) is UserTurn:
-            items.append(user_message(turn))
-        elif type(turn) is AssistantTurn:
-            ours = turn.origin == origin
-            if len(turn.parts) == 1 and type(part := turn.parts[0]) is TextPart:  # as most are
-                if part.text:
-                    items.append(_message(part.text, _phase(part.private) if ours and part.private else _NO_PHASE))
+        if isinstance(turn, UserTurn):
+            if len(turn.content) == 1 and type(said := turn.content[0]) is Text and len(said.text) < PIECE:
+                pieces.append(_SAID[turn.role] % _encode(said.text))
                 continue
-            asked = approval_requests(turn, transcript) if ours and answers else {}
-            items += _assistant(turn, used, asked, ours=ours, sealed=sealed is None or turn.id in sealed)
-    return items
+        elif len(turn.parts) == 1:
+            part = turn.parts[0]
+            if type(part) is TextPart:
+                if part.text and part.private is None and len(part.text) < PIECE:
+                    pieces.append(_ANSWER % _encode(part.text))
+                    continue
+            elif type(part) is SettledCall and part.output.parts is None:
+                call_id, arguments, told = part.part.wire_id, part.arguments or "{}", part.output.content
+                if part.part.local and _fits(call_id, used) and len(arguments) + len(told) < PIECE:
+                    used.add(call_id)
+                    said_id = _encode(call_id)
+                    made = (said_id, _encode(part.part.name), _encode(arguments), said_id, _encode(told))
+                    pieces.append(_CALL % made)
+                    continue
+        if items := _items(turn, transcript, origin, sealed, answers, used):
+            pieces.append(encoded_items(items, large=True))
+    return b",".join(pieces)
 
 
 def output(call_id: str, content: str | list[Body]) -> Body:
@@ -256,10 +305,14 @@ def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool
 def _call_id(call: CallPart, turn_id: str, position: int, used: set[str]) -> str:
     """Returns the provider's own id, or a new one where it is missing, too long, or occurred before (S24)."""
     call_id = call.wire_id
-    if not call_id or len(call_id) > MAX_CALL_ID or call_id in used:
+    if not _fits(call_id, used):
         call_id = stable_id("call_", f"{turn_id}\0{position}", call.id)
     used.add(call_id)
     return call_id
+
+
+def _fits(call_id: str, used: set[str]) -> bool:
+    return 0 < len(call_id) <= MAX_CALL_ID and call_id not in used
 
 
 def is_whole(turn: AssistantTurn) -> bool:

@@ -33,7 +33,7 @@ from agui_gate_adapters.common.decisions import output_text
 from agui_gate_adapters.common.large_requests import Items, Turns, new_turns, replayed
 from agui_gate_adapters.common.output_schemas import strict_schema
 
-from .replay import approval_responses, approves_calls, held_calls, output, replay, result, user_message
+from .replay import approval_responses, approves_calls, held_calls, output, replay, result, user_message, written
 from .wire import Body
 
 Mode = Literal["chain", "conversation", "stateless"]
@@ -200,7 +200,12 @@ def _all_items(request: TurnRequest, settings: Settings, *, sealed: bool) -> lis
         made = replay(turns, origin=settings.origin, sealed=verbatim, answers=sealed, used=used)
         return made, frozenset(used)
 
-    return replayed(request, f"{settings.origin} {sealed}", frozenset[str](), items)
+    def write(turns: Turns, before: frozenset[str]) -> tuple[bytes, frozenset[str]]:
+        used = set(before)
+        made = written(turns, origin=settings.origin, sealed=verbatim, answers=sealed, used=used)
+        return made, frozenset(used)
+
+    return replayed(request, f"{settings.origin} {sealed}", frozenset[str](), items, write=write)
 
 
 def _common(request: TurnRequest, settings: Settings) -> Body:

@@ -24,6 +24,7 @@ from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
 from agui_gate.core.message_index import CardIndex, MessageIndex
 from agui_gate.core.transcript import (
+    CARD_TOOL,
     ActionEntry,
     ActivityEntry,
     CallPart,
@@ -39,6 +40,7 @@ from agui_gate.core.transcript import (
     ReportedEntry,
     ResultEntry,
     StateEntry,
+    TextPart,
     Transcript,
     TurnEntry,
     UserEntry,
@@ -122,7 +124,7 @@ class Journal:
     # --- what happens ---------------------------------------------------------------------------------------------
     def extend(self, entries: Iterable[Entry]) -> None:
         """Adds entries."""
-        new, users = list(entries), self.messages.users
+        new, users, results, call_ids = list(entries), self.messages.users, self._results, self.call_ids
         for place, entry in enumerate(new, len(self.entries)):  # no `match`: all of a long history comes here
             if type(entry) is UserEntry:
                 users[entry.id] = place
@@ -133,8 +135,8 @@ class Journal:
             elif type(entry) is TurnEntry:
                 self._note_turn(entry, place)
             elif type(entry) is ResultEntry:
-                self._results.setdefault(entry.call_id, entry)
-                self.call_ids.add(entry.call_id)
+                results.setdefault(entry.call_id, entry)
+                call_ids.add(entry.call_id)
             else:
                 self._note_seldom(entry)
         self.entries += new
@@ -160,8 +162,15 @@ class Journal:
                 pass  # of use to the sanitizer or to pages alone, or to nobody here
 
     def _note_turn(self, turn: TurnEntry, place: int) -> None:
-        task = turn.task
-        if turn.silent:
+        task, shown, silent = turn.task, self.messages.shown, True  # of no use to a transcript
+        for part in turn.parts:
+            if type(part) is CallPart:
+                self._note_call(part, turn)
+                silent = silent and (part.name == CARD_TOOL or (turn.cut and part.kind != "hosted"))
+            else:
+                shown.add(part.id)
+                silent = silent and (type(part) is not TextPart or not part.text or part.text.isspace())
+        if silent:
             self._standing.setdefault(task, []).append(turn)
         else:
             self._standing[task] = [turn]
@@ -169,20 +178,17 @@ class Journal:
             self.newest_turn, self._newest_place = turn, place
         if task or turn.agent:
             self.alone = False
-        shown = self.messages.shown
-        for part in turn.parts:
-            if type(part) is not CallPart:
-                shown.add(part.id)
-                continue
-            shown.add(part.parent_id)
-            self._calls[part.id] = part
-            self.call_ids.add(part.id)
-            if task:
-                self._tasks[part.id] = task
-            if part.kind == "task":
-                self._delegations[part.id] = turn
-            elif turn.origin and part.kind != "client":
-                self._issued[part.name] = None
+
+    def _note_call(self, call: CallPart, turn: TurnEntry) -> None:
+        self.messages.shown.add(call.parent_id)
+        self._calls[call.id] = call
+        self.call_ids.add(call.id)
+        if turn.task:
+            self._tasks[call.id] = turn.task
+        if call.kind == "task":
+            self._delegations[call.id] = turn
+        elif turn.origin and call.kind != "client":
+            self._issued[call.name] = None
 
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:

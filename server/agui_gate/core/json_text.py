@@ -39,8 +39,9 @@ def parse(text: str) -> Any:
         value = _decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from None
-    # Counting brackets is exact enough to skip the walk for nearly every text: nesting can't exceed their number.
-    if text.count("{") + text.count("[") > MAX_DEPTH:
+    # Counting brackets is exact enough to skip the walk for nearly every text: nesting can't exceed their number, and
+    # each has its end.
+    if len(text) > 2 * MAX_DEPTH and text.count("{") + text.count("[") > MAX_DEPTH:
         _check_depth(value)
     return value
 

@@ -194,22 +194,25 @@ class Part:
     def settled(self, outcomes: Outcomes, vendor: str) -> list[UserTurn | AssistantTurn]:
         """Returns the turns: see `sanitize`."""
         left_out = _LeftOut(() if self._is_plain else self._entries, vendor)
-        outputs, outcomes = left_out.outputs(self.results), left_out.outcomes(outcomes)
-        turns: list[UserTurn | AssistantTurn | None] = []
+        outputs, outcomes, notes = left_out.outputs(self.results), left_out.outcomes(outcomes), left_out.messages
+        turns: list[UserTurn | AssistantTurn] = []
+        turn: UserTurn | AssistantTurn | None
         for entry in self.said:
             if type(entry) is UserEntry:
                 content = entry.content
-                if left_out.messages or len(content) != 1 or type(content[0]) is not Text:
-                    turns.append(_user_turn(entry, left_out.messages.get(entry.id, {}), vendor))
-                elif (text := content[0].text) and not text.isspace():
-                    turns.append(UserTurn(entry.id, content, entry.role))
+                if len(content) == 1 and type(said := content[0]) is Text and not notes:
+                    if said.text and not said.text.isspace():
+                        turns.append(UserTurn(entry.id, content, entry.role))
+                elif (turn := _user_turn(entry, notes.get(entry.id, {}), vendor)) is not None:
+                    turns.append(turn)
             elif type(entry) is TurnEntry:
-                turns.append(_assistant_turn(entry, outputs, outcomes))
+                if (turn := _assistant_turn(entry, outputs, outcomes)) is not None:
+                    turns.append(turn)
                 if entry.unfit:
                     turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
             elif type(entry) is ActionEntry:
-                turns.append(_action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor))
-        return [turn for turn in turns if turn is not None]
+                turns.append(_action_turn(entry, notes.get(entry.call_id, {}), vendor))
+        return turns
 
 
 class _LeftOut:
@@ -256,7 +259,9 @@ class _LeftOut:
     def _output(self, result: ResultEntry) -> Output:
         if self.calls and (note := self.calls.get(result.call_id)) is not None:
             return Output(note, result.output.is_error)
-        output = _as_told(result.output, self._vendor, self._parts.get(result.call_id, ()))
+        output = result.output
+        if output.parts is not None or output.error:
+            output = _as_told(output, self._vendor, self._parts.get(result.call_id, ()))
         return _after(UNVERIFIED, output) if result.unverified else output
 
 
@@ -288,18 +293,27 @@ def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes
     """Returns the turn with its calls settled; None if it says nothing. Takes one of ``outputs`` for each call, kept or
     not.
     """
-    if len(entry.parts) == 1 and type(text := entry.parts[0]) is TextPart and not entry.cut:
-        return None if _blank(text.text) else AssistantTurn(entry.id, (text,), entry.origin, entry.ref)
+    part = entry.parts[0] if len(entry.parts) == 1 and not entry.cut else None  # as nearly all have
+    if type(part) is TextPart:
+        return None if _blank(part.text) else AssistantTurn(entry.id, (part,), entry.origin, entry.ref)
+    if type(part) is CallPart and part.name != CARD_TOOL:
+        call = _settled(entry.id, part, next(outputs), outcomes)
+        return AssistantTurn(entry.id, (call,), entry.origin, entry.ref)
+    return _whole_turn(entry, outputs, outcomes)
+
+
+def _whole_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes: Outcomes) -> AssistantTurn | None:
     parts: list[TextPart | ReasoningPart | SettledCall] = []
     ahead: list[ReasoningPart] = []
-    silent = True  # as `TurnEntry.silent` is
+    silent = True
     for part in entry.parts:
         if type(part) is CallPart:
             output = next(outputs)
             if (entry.cut and part.kind != "hosted") or part.name == CARD_TOOL:
                 ahead = []  # It preceded this call, and must not end up before anything else.
                 continue
-            parts += [*ahead, _settled(entry.id, part, output, outcomes)]
+            parts += ahead
+            parts.append(_settled(entry.id, part, output, outcomes))
             silent = False
         elif type(part) is ReasoningPart:
             if not entry.cut:
@@ -316,18 +330,17 @@ def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes
 
 def _settled(turn_id: str, part: CallPart, output: Output | None, outcomes: Outcomes) -> SettledCall:
     outcome = outcomes.get((turn_id, part.id)) if outcomes else None
-    part = _readable(part)
+    if part.malformed or parse_object(part.arguments) is None:
+        part = _unreadable(part)
     if outcome is not None:
         return SettledCall(part, outcome.output, _as_run(part, outcome.arguments))
     return SettledCall(part, output or _no_result(part), part.arguments)
 
 
-def _readable(part: CallPart) -> CallPart:
-    """Returns the call with arguments that are a JSON object. None at all (""), as of a tool that takes none, is
-    ``{}``.
+def _unreadable(part: CallPart) -> CallPart:
+    """Returns the call with ``{}`` in place of arguments that are no JSON object. None at all (""), as of a tool that
+    takes none, mean just that.
     """
-    if not part.malformed and parse_object(part.arguments) is not None:
-        return part
     return msgspec.structs.replace(part, arguments="{}", malformed=part.malformed or not _blank(part.arguments))
 
 
@@ -423,7 +436,7 @@ def _as_told(output: Output, vendor: str, gone: Container[int] = ()) -> Output:
 def _after(words: str, output: Output) -> Output:
     """Returns ``output`` with ``words`` before it."""
     parts = None if output.parts is None else (Text(words), *output.parts)
-    return Output(f"{words}\n{output.content}", output.is_error, parts=parts)
+    return Output(f"{words}\n{output.content}", output.is_error, "", parts)
 
 
 def _says_something(part: Content, vendor: str) -> bool:

@@ -92,17 +92,6 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
         """The calls that a transcript has: no cards, and of a turn that was cut no calls but those that have run."""
         return tuple([call for call in self.calls if _is_told(call, self.cut)])
 
-    @property
-    def silent(self) -> bool:
-        """True if a transcript has nothing of it. Reasoning alone says nothing."""
-        for part in self.parts:  # it is asked of each turn of a history
-            if type(part) is TextPart:
-                if part.text and not part.text.isspace():
-                    return False
-            elif type(part) is CallPart and _is_told(part, self.cut):
-                return False
-        return True
-
 
 def _is_told(call: CallPart, cut: bool) -> bool:
     """Returns whether the model hears of this call, of a turn that may have been ``cut``."""

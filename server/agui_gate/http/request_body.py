@@ -112,7 +112,7 @@ async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:
         from agui_gate.protocol.sent_messages import decode_all, decode_new
 
         known = decode_new(body, find, MAX_CONTAINERS)
-        run = await decoded(decode_all, body) if known is None else known
+        run = await off_loop(_decoded, decode_all, body) if known is None else known
     else:
         run = decode(body)
     for what, said in oddities(run):
@@ -127,16 +127,21 @@ async def json_value(body: bytes) -> Any:
 
 async def decoded(function: Callable[[bytes], T], body: bytes) -> T:
     """Returns what ``function`` makes of ``body``. Raises `TooLarge`."""
-    return await off_loop(_decoded, function, body) if len(body) > LARGE else function(body)
+    return await off_loop(_decoded, lambda body, _: function(body), body) if len(body) > LARGE else function(body)
 
 
-def _decoded(function: Callable[[bytes], T], body: bytes) -> T:
-    check_containers(body)
+def _decoded(function: Callable[[bytes, int], T], body: bytes) -> T:
+    """Calls ``function`` with the number of opening brackets, too."""
+    brackets = check_containers(body)
     with collector_paused():
-        return function(body)
+        return function(body, brackets)
 
 
-def check_containers(body: bytes) -> None:
-    """Raises `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
-    if has_more(body, MAX_CONTAINERS, b"{["):
+def check_containers(body: bytes) -> int:
+    """Returns the number of opening brackets in a JSON text. Raises `TooLarge` if there are more than `MAX_CONTAINERS`
+    objects and lists in it.
+    """
+    number = body.count(b"{") + body.count(b"[")
+    if number > MAX_CONTAINERS and has_more(body, MAX_CONTAINERS, b"{["):
         raise TooLarge(f"A body may have at most {MAX_CONTAINERS:,} objects and lists.")
+    return number

@@ -13,12 +13,11 @@ import msgspec
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.dialects.base import is_newer
-from agui_gate.protocol.request_shapes import InputShape, PartShape
+from agui_gate.protocol.request_shapes import InputShape, PartShape, PlainInputShape
 from agui_gate.protocol.run_input import MAX_DEPTH, Message, RunInput, check_depth, check_message, check_run
 
-_exactly = msgspec.json.Decoder(InputShape)
+_exactly, _plainly = msgspec.json.Decoder(InputShape), msgspec.json.Decoder(PlainInputShape)
 _PARTS = list[PartShape]
-_OPEN = (list, dict)
 
 SHOWN = 40
 """Characters of a declared version that are told."""
@@ -66,18 +65,11 @@ def clean(body: bytes) -> RunInput | None:
     has what no shape says, and `RecursionError`. Its other members are not checked: see `check_run`.
     """
     try:
-        sent: RunInput = _exactly.decode(body)
-        odd = [  # few of a history, which this goes through without a call for each
-            (place, m)
-            for place, m in enumerate(sent.messages)
-            if m.tool_calls or m.function_approvals or m.metadata is not None
-            or (m.content.__class__ is not str and m.content is not None)
-        ]  # fmt: skip
-        for place, message in odd:
-            for call in message.tool_calls or ():
-                if call.metadata is not None:
-                    check_depth(call.metadata)
-            if message.content.__class__ in _OPEN or message.function_approvals or message.metadata is not None:
+        try:
+            sent: RunInput = _plainly.decode(body)
+        except msgspec.ValidationError:
+            sent = _exactly.decode(body)
+            for place, message in enumerate(sent.messages):
                 _look_into(message, place)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
@@ -93,9 +85,14 @@ def _read(sent: Any) -> RunInput:
 
 def _look_into(message: Message, place: int) -> None:
     """Checks what the decoder has left as it came. Raises `msgspec.ValidationError` or `InvalidRequest`."""
-    if isinstance(message.content, list):
-        msgspec.convert(message.content, _PARTS)
-    check_message(message, f"messages[{place}]")
+    for call in message.tool_calls or ():
+        if call.metadata is not None:
+            check_depth(call.metadata)
+    content = message.content
+    if isinstance(content, list):
+        msgspec.convert(content, _PARTS)
+    if isinstance(content, list | dict) or message.function_approvals or message.metadata is not None:
+        check_message(message, f"messages[{place}]")
 
 
 def _json(body: bytes) -> Any:

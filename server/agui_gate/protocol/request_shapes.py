@@ -203,6 +203,55 @@ AnyMessage = (
 )  # fmt: skip
 
 
+# The messages that nearly all are: text and calls of nothing else. Of a request of these there is nothing to look into.
+
+
+class PlainCallShape(CallShape, frozen=True, gc=False, kw_only=True, rename="camel"):
+    """`ToolCall`."""
+
+    encrypted_value: NoMember = ABSENT
+    encrypted_value_type: NoMember = ABSENT
+    metadata: NoMember = ABSENT
+
+
+class _PlainShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel"):
+    subagent_run_id: NoMember = ABSENT
+    metadata: NoMember = ABSENT
+
+
+class PlainUserShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="user"):
+    """`UserMessage`."""
+
+    role: NoMember = msgspec.field(default="user", name=" role")
+    content: str
+
+
+class PlainAssistantShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="assistant"):
+    """`AssistantMessage`."""
+
+    role: NoMember = msgspec.field(default="assistant", name=" role")
+    content: str = ABSENT
+    tool_calls: list[PlainCallShape] = ABSENT
+
+
+class PlainToolShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="tool"):
+    """`ToolMessage`."""
+
+    role: NoMember = msgspec.field(default="tool", name=" role")
+    content: str
+    tool_call_id: str
+
+
+class PlainSystemShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="system"):
+    """`SystemMessage`."""
+
+    role: NoMember = msgspec.field(default="system", name=" role")
+    content: str
+
+
+PlainMessage = PlainUserShape | PlainAssistantShape | PlainToolShape | PlainSystemShape
+
+
 class FrontendToolShape(ClientTool, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`Tool`."""
 
@@ -238,3 +287,9 @@ class InputShape(RunInput, frozen=True, kw_only=True, forbid_unknown_fields=True
     unread: NoMember = msgspec.field(default=None, name=" unread")
     sent: NoMember = msgspec.field(default=None, name=" sent")
     resume: list[ResumeShape] = ABSENT  # type: ignore[assignment]  # the same
+
+
+class PlainInputShape(InputShape, frozen=True, kw_only=True, rename="camel"):
+    """`RunAgentInput` with plain messages."""
+
+    messages: list[PlainMessage]  # type: ignore[assignment]  # lists that are only read

@@ -29,6 +29,9 @@ for.
 CHECKED = False
 """True in tests: what was known is decoded as well, and both are compared."""
 
+AT_ONCE = 1024 * 1024
+"""Bytes of a body in which the messages are looked for at one go, between other work: that takes some milliseconds."""
+
 PER_VALUE, PER_CONTAINER = 60, 300
 """Bytes of memory that a decoded value takes at most, and an object or a list, besides its text."""
 
@@ -38,16 +41,24 @@ _PLACES = 3
 """The number of members of that name that are looked at."""
 
 
-class SentMessages(msgspec.Struct, frozen=True, eq=False):
-    """Messages as a client sent them: the JSON ``text`` of their list without its end, and what it was decoded to.
+class SentMessages:
+    """Messages as a client sent them, and what they were decoded to. They are cut out of the ``body`` that they came in
+    when they are first looked for, as most never are.
 
-    ``containers`` is the number of opening brackets in it, and ``held`` are the bytes of memory that both take, about.
+    ``held`` are the bytes of memory that all of it takes, about.
     """
 
-    text: bytes
-    messages: list[Message]
-    containers: int
-    held: int
+    __slots__ = ("_body", "_cut", "held", "messages")
+
+    def __init__(self, body: bytes, messages: list[Message], held: int, cut: tuple[bytes, int] | None = None) -> None:
+        self._body, self._cut, self.messages, self.held = body, cut, messages, held
+
+    def cut(self) -> tuple[bytes, int]:
+        """Returns the JSON of their list without its end, and the number of opening brackets in it."""
+        if self._cut is None:
+            text = bytes(_body.decode(self._body).messages)[:-1].rstrip()
+            self._body, self._cut = b"", (text, _containers(text))
+        return self._cut
 
 
 class _Body(msgspec.Struct, frozen=True):
@@ -70,9 +81,10 @@ def decode_new(body: bytes, find: Find, most: int) -> RunInput | None:
     known = None if named is None else find(named[1].decode(errors="replace"))
     if known is None:
         return None
+    text, _ = known.cut()
     for found in islice(_START.finditer(body, 0, NEAR), _PLACES):
-        if body.startswith(known.text, found.end()):
-            return _decode_rest(body[: found.end()], known, body[found.end() + len(known.text) :], most)
+        if body.startswith(text, found.end()):
+            return _decode_rest(body[: found.end()], known, body[found.end() + len(text) :], most)
     return None
 
 
@@ -80,7 +92,8 @@ def _decode_rest(before: bytes, known: SentMessages, after: bytes, most: int) ->
     mark = os.urandom(16).hex()
     start = b'[{"role":"user","id":"%b","content":""}' % mark.encode()
     body = b"".join((before, start, after))
-    if len(body) > NEAR or known.containers + _containers(body) > most:
+    text, containers = known.cut()
+    if len(body) > NEAR or containers + _containers(body) > most:
         return None
     try:
         run = clean(body)
@@ -89,20 +102,23 @@ def _decode_rest(before: bytes, known: SentMessages, after: bytes, most: int) ->
     if run is None or not run.messages or run.messages[0].id != mark:
         return None
     more = bytes(_body.decode(body).messages)[len(start) : -1].rstrip()
-    messages = known.messages + run.messages[1:]
-    new = _kept(more, messages)
-    sent = SentMessages(known.text + more, messages, known.containers + new.containers, known.held + new.held)
-    run = msgspec.structs.replace(run, messages=messages, sent=sent)
+    messages, new = known.messages + run.messages[1:], _containers(more)
+    sent = SentMessages(b"", messages, known.held + _held(more, new), (text + more, containers + new))
     if CHECKED:
-        whole = b"".join((before, known.text, after))
-        assert msgspec.structs.replace(run, sent=None) == clean(whole)
-        assert sent.text == _sent(whole, run).text
+        whole = b"".join((before, text, after))
+        said = msgspec.structs.replace(run, messages=messages)
+        assert msgspec.to_builtins(said) == msgspec.to_builtins(clean(whole))
+        assert sent.cut() == SentMessages(whole, messages, 0).cut()
+    run = msgspec.structs.replace(run, messages=messages, sent=sent)
     check_run(run)
     return run
 
 
-def decode_all(body: bytes) -> RunInput:
-    """Returns what `request_decoder.decode` does, and in `RunInput.sent` what is to be known of it next time."""
+def decode_all(body: bytes, containers: int) -> RunInput:
+    """Returns what `request_decoder.decode` does, and in `RunInput.sent` what is to be known of it next time.
+
+    ``containers`` is the number of opening brackets in it.
+    """
     try:
         run = clean(body)
     except RecursionError:
@@ -110,20 +126,19 @@ def decode_all(body: bytes) -> RunInput:
     if run is None:
         return decode(body)
     check_run(run)
-    return msgspec.structs.replace(run, sent=_sent(body, run)) if run.messages else run
-
-
-def _sent(body: bytes, run: RunInput) -> SentMessages:
-    return _kept(bytes(_body.decode(body).messages)[:-1].rstrip(), run.messages)
+    if not run.messages:
+        return run
+    sent = SentMessages(body, run.messages, _held(body, containers))
+    if len(body) > AT_ONCE:
+        sent.cut()
+    return msgspec.structs.replace(run, sent=sent)
 
 
 def _containers(text: bytes) -> int:
     return text.count(b"{") + text.count(b"[")
 
 
-def _kept(text: bytes, messages: list[Message]) -> SentMessages:
-    """Returns what is kept of a text, and the bytes of memory that it and what it was decoded to take, at most."""
+def _held(text: bytes, containers: int) -> int:
+    """Returns the bytes of memory that a text and what it was decoded to take, at most."""
     width = 1 if text.isascii() and b"\\u" not in text else 4  # of a character, for each byte of the text
-    containers = _containers(text)
-    held = len(text) * (1 + width) + PER_VALUE * (text.count(b",") + containers) + PER_CONTAINER * containers
-    return SentMessages(text, messages, containers, held)
+    return len(text) * (1 + width) + PER_VALUE * (text.count(b",") + containers) + PER_CONTAINER * containers

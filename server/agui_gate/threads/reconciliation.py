@@ -8,6 +8,8 @@ what the client alone can know:
 
 A thread the server has never seen is built from the client's history (`import_history`). Nothing of it is trusted as an
 approval. Results of calls that are not the client's own are marked as unverified: this server did not see them run.
+Nearly all of its messages are plain, which the decoder says by their classes (`request_shapes.py`): what is made of
+these is made without a look at what they don't have.
 
 Clients report what the user did in a component as a call that no model made, with its result. `log_a2ui_event` of
 ``@ag-ui/a2ui-middleware`` comes like that, without a message of the user's. It is taken once, when it is new: its call
@@ -48,14 +50,13 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.protocol.run_input import FunctionCall, Message, RunInput, check_depth, parts, says_nothing
-from agui_gate.protocol.snapshot import with_more
-
-UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
-ANSWERED_BEFORE = "it is to a card that was answered before"
-ASKED_BEFORE = "it is to a question from before a backup was restored, which is asked again"
+from agui_gate.protocol.request_shapes import PlainAssistantShape, PlainToolShape, PlainUserShape
+from agui_gate.protocol.run_input import FunctionCall, Message, RunInput, parts, says_nothing
 
 NewId = Callable[[], str]
+
+ANSWERED_BEFORE = "it is to a card that was answered before"
+ASKED_BEFORE = "it is to a question from before a backup was restored, which is asked again"
 
 
 def new_id() -> str:
@@ -376,25 +377,22 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
     ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
     sub-agent said is shown again, and no model is told it: the result of the call that delegated says what came of it.
     """
-    called = [call for message in messages if message.tool_calls for call in message.tool_calls]
-    cards = {call.id for call in called if call.function.name == CARD_TOOL}
-    theirs = {call.id for call in called if call.function.name in client_tools}
+    cards, theirs = _ids_of_calls(messages, client_tools)
     found: list[Entry] = []
     calls: list[CallPart] = []
     is_plain = True
     for message in messages:
-        role = message.role
-        entry: Entry | None = None
-        if role in ("assistant", "tool") and message.subagent_run_id:
-            entry = _of_a_subagent(message, new_id)
-        elif role == "tool":
-            if message.tool_call_id and message.tool_call_id not in cards:
-                entry = _imported_result(message, message.tool_call_id, new_id, theirs)
-        elif role == "assistant":
-            entry = _imported_turn(message, new_id, calls)
-        elif role != "activity":
-            entry = (role != "reasoning" and user_entry(message, new_id)) or _kept(message, new_id)
-        if entry is not None and type(message.content) is list:
+        kind, message_id, text = type(message), message.id, message.content
+        if kind is PlainUserShape and message_id and text:  # nearly all are like one of these two, or a plain turn
+            found.append(UserEntry(message_id, (Text(text),)))
+            continue
+        call_id = message.tool_call_id if kind is PlainToolShape and message_id and '"a' not in text else None
+        if call_id and message_id and call_id not in cards:
+            found.append(ResultEntry(call_id, message_id, Output(text), call_id not in theirs))
+            continue
+        entry: Entry | None = _plain_turn(message, calls) if kind is PlainAssistantShape else None
+        entry = entry or _unusual(message, new_id, calls, cards, theirs)
+        if entry is not None and type(text) is list:
             is_plain = False
             found += admitted(entry)
         elif entry is not None:
@@ -402,49 +400,32 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
     return Intake(entries=found, calls=calls, is_plain=is_plain)
 
 
-def _imported_turn(message: Message, new_id: NewId, calls: list[CallPart]) -> TurnEntry | KeptEntry | None:
-    """Returns what an assistant's message says, and adds its calls to ``calls``."""
-    turn_id, content = message.id or new_id(), message.content
-    text = content if type(content) is str else message.text
-    blank = not text or text.isspace()
-    found: list[TextPart | CallPart] = [] if blank else [TextPart(turn_id, text)]
-    for call in message.tool_calls or ():
-        name = call.function.name
-        if name != CARD_TOOL and call.id and name:
-            if call.metadata is not None:
-                check_depth(call.metadata)
-            arguments = call.function.arguments or "{}"
-            part = CallPart(call.id, call.id, name, arguments, turn_id, kind="client", more=call.more)
-            found.append(part)
+def _ids_of_calls(messages: Sequence[Message], client_tools: Container[str]) -> tuple[set[str], set[str]]:
+    """Returns the ids of the cards among the calls, and of those to the client's own tools."""
+    called = [c for m in messages if type(m) is not PlainUserShape and m.tool_calls for c in m.tool_calls]
+    cards = {call.id for call in called if call.function.name == CARD_TOOL}
+    return cards, {call.id for call in called if call.function.name in client_tools}
+
+
+def _plain_turn(message: Message, calls: list[CallPart]) -> TurnEntry | None:
+    """Returns a turn of text and calls with nothing beside them; None for what says nothing."""
+    turn_id, text = message.id, message.content
+    if not turn_id or (text is not None and (not text or text.isspace())):
+        return None
+    if not message.tool_calls:
+        return None if text is None else TurnEntry(turn_id, (TextPart(turn_id, text),))
+    parts: list[TextPart | CallPart] = [] if text is None else [TextPart(turn_id, text)]
+    for call in message.tool_calls:
+        made = call.function
+        if call.id and made.name and made.name != CARD_TOOL:
+            part = CallPart(call.id, call.id, made.name, made.arguments or "{}", turn_id, "client")
             calls.append(part)
-    if found:
-        return TurnEntry(turn_id, tuple(found), more=message.more(blank))
-    return None if message.tool_calls else _kept(message, new_id)
+            parts.append(part)
+    return TurnEntry(turn_id, tuple(parts)) if parts else None
 
 
-def _kept(message: Message, new_id: NewId) -> KeptEntry:
-    """Returns a message that only clients need, of the shape that its role has."""
-    message_id = message.id or new_id()
-    shown = {"id": message_id, "role": message.role}
-    if message.role != "assistant" or isinstance(message.content, str):
-        shown["content"] = message.text
-    shown = shown if (more := message.more()) is None else with_more(shown, more)
-    return KeptEntry(message_id, msgspec.json.encode(shown).decode())
+def _unusual(message: Message, *rest: Any) -> Entry | None:
+    """Returns what `unusual_messages.imported` does, which few histories need."""
+    from agui_gate.threads.unusual_messages import imported
 
-
-def _of_a_subagent(message: Message, new_id: NewId) -> KeptEntry:
-    shown = msgspec.json.decode(_kept(message, new_id).message)
-    if message.tool_calls:
-        calls = [(call.id, call.function) for call in message.tool_calls if call.id and call.function.name]
-        told = [(call_id, {"name": made.name, "arguments": made.arguments or "{}"}) for call_id, made in calls]
-        shown["toolCalls"] = [{"id": call_id, "type": "function", "function": call} for call_id, call in told]
-    if message.role == "tool":
-        shown["toolCallId"] = message.tool_call_id or ""
-    return KeptEntry(shown["id"], msgspec.json.encode(shown).decode())
-
-
-def _imported_result(message: Message, call_id: str, new_id: NewId, theirs: Container[str]) -> ResultEntry:
-    output = reported(message)
-    if an.looks_like_answer(output.content) or (output.error and an.looks_like_answer(output.error)):
-        return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
-    return ResultEntry(call_id, message.id or new_id(), output, call_id not in theirs, more=message.more())
+    return imported(message, *rest)
