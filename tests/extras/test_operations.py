@@ -30,6 +30,7 @@ from agui_gate.stores.sqlite import SQLiteStore
 from tests.people.desk import Desk, Model
 from tests.product.inprocess import Answer, Parrot, request, run, run_body, started, user
 from tests.stores.support import Clock, ask, gated
+from tests.support.servers import Valkey
 
 pytestmark = pytest.mark.anyio
 
@@ -324,6 +325,25 @@ async def test_a_summary_names_the_stores_own_schema_and_counts_the_processes_on
         async with started(other):
             assert [await told(app) for app in (one, other)] == [(kind, bus, schema, 2)] * 2
         assert await told(one) == (kind, bus, schema, 1)
+
+
+@pytest.mark.parametrize("may_ask", [True, False])
+async def test_a_summary_counts_the_processes_on_a_store_by_who_hears_its_bus(
+    may_ask: bool, tables: str, valkey: Valkey
+) -> None:
+    """Not known where the bus's user may not ask: the summary says the rest."""
+    assert valkey.ask(f"ACL SETUSER gate reset on >p ~* &* +@all {'' if may_ask else '-pubsub'}") == b"+OK\r\n"
+    bus = valkey.url.replace("redis://", "redis://gate:p@")
+
+    async def told(app: Any) -> tuple[Any, ...]:
+        server = await summary.Summary(app.state.engine)._server()
+        return server["store"], server["bus"], server["processes"]
+
+    one, other = (create_app(Agent(name="a", model=Parrot()), store=tables, bus=bus) for _ in range(2))
+    async with started(one):
+        assert await told(one) == ("postgres", "redis", 1 if may_ask else None)
+        async with started(other):
+            assert await told(one) == ("postgres", "redis", 2 if may_ask else None)
 
 
 async def test_a_tenants_operator_is_told_no_figures_of_the_whole_store() -> None:

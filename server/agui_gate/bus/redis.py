@@ -173,6 +173,19 @@ class RedisWire:
     async def expire(self) -> None:
         """See `Wire`. The server does that by itself."""
 
+    async def count_listeners(self) -> int | None:
+        """Returns how many processes hear notes now; None where the URL's user may not ask. Raises `Unavailable`."""
+        from redis.exceptions import NoPermissionError, RedisError
+
+        try:
+            ((_, count),) = await self._client.pubsub_numsub(_channel(""))
+        except NoPermissionError:
+            return None
+        except (RedisError, OSError) as error:
+            await _leave_idle(self._client)
+            raise away(error) from error
+        return int(count)
+
     # --- the connection
 
     @asynccontextmanager

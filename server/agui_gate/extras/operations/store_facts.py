@@ -1,7 +1,7 @@
 """What a store and its bus are: their kinds, the schema, and how many processes use them now."""
 
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from agui_gate.stores.lease import is_gone
 from agui_gate.stores.sql.operations import Last, Statement, Steps
@@ -26,8 +26,8 @@ def newest_schema(store: object) -> int:
 
 
 async def count_processes(store: Any, bus: object) -> int | None:
-    """Returns how many processes use the store now. None where nobody can say: PostgreSQL knows those whose bus it is,
-    and a file those of this machine. Raises `Unavailable`.
+    """Returns how many processes use the store now. None where nobody can say: a file knows those of this machine, and
+    PostgreSQL those whose bus it is; else the bus, those that hear it. Raises `Unavailable`.
     """
     kinds = (kind_of(store), kind_of(bus))
     if kinds[0] == "sqlite":
@@ -36,6 +36,9 @@ async def count_processes(store: Any, bus: object) -> int | None:
         from agui_gate.stores.postgres import readiness
 
         return len(await store._do("read", readiness.servers))
+    if kinds[1] == "redis":
+        count: int | None = await cast(Any, bus)._wire.count_listeners()
+        return count
     return None
 
 
