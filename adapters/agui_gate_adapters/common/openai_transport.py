@@ -61,8 +61,10 @@ class Repeater:
         if self._http.cookies:
             response = await self._wire.handle_async_request(self._request(content))
         else:
-            more = b"".join(b"%b: %b\r\n" % header for header in _trace())
-            head = self._head._replace(lines=self._head.lines + more) if more else self._head
+            head = self._head
+            if trace := TRACE_HEADERS.get():
+                more = "".join([f"{name}: {value}\r\n" for name, value in trace.items()])
+                head = type(head)(head.host, head.port, head.tls, head.lines + more.encode())
             response = await self._wire.send(head, content, self._timeout)
         if not response.is_success or "set-cookie" in response.headers:
             await self._heed(response)

@@ -173,6 +173,7 @@ class _CountedTurns(TurnStep):
 
     def __init__(self, meter: Meter, adapter: Adapter) -> None:
         self._meter, self._adapter = meter, adapter
+        self._is_list = hasattr(adapter, "pop_attempts")
         self._clock: Callable[[], float] = perf_counter
         self._begun: float | None = None
         self._first: float | None = None
@@ -191,9 +192,8 @@ class _CountedTurns(TurnStep):
         if self._begun is not None:
             self._begun = None
             code = "ok" if done is not None else _code(sys.exception())
-            self._meter.requested(
-                self._meter.failed_before(self._adapter), done.usage if done is not None else None, code, self._first
-            )
+            adapter = self._meter.failed_before(self._adapter) if self._is_list else self._adapter
+            self._meter.requested(adapter, done.usage if done is not None else None, code, self._first)
         return (turn,)
 
 

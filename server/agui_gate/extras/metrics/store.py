@@ -72,7 +72,8 @@ class CountedStore:
             self._families.decision_wait.observe(max(0, moved.decided_at - moved.asked_at) / 1000)
 
     def _committed(self, _: None, _thread: Any, change: Change, _run_key: str) -> None:
-        self._refused(change.happened)
+        if change.happened:
+            self._refused(change.happened)
 
     def _noted(self, _: None, happened: Sequence[Happened]) -> None:
         self._refused(happened)

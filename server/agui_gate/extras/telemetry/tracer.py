@@ -132,7 +132,7 @@ class Tracer(Extension):
     def _run_over(self, meter: "RunMeter", key: str, thread: LeasedThread) -> None:
         self._runs.pop(key, None)
         for step in meter.steps:
-            if step.is_open:  # a request that was left without an answer
+            if step.span is not None:  # of a request that was left without an answer
                 step.end("cancelled")
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
         span = meter.span
@@ -254,20 +254,15 @@ class RunMeter:
 
 
 class ChatStep(TurnStep):
-    """The last step of a member's turns: one span for each request. ``inner`` is the step that counts it."""
+    """The last step of a member's turns: one span for each request. ``span`` is the one that is open."""
 
     def __init__(self, tracer: Tracer, run: RunMeter, speaker: Speaker) -> None:
         self._tracer, self._run, self._adapter = tracer, run, speaker.member.agent.adapter
         self._inner = tracer.turn_step(speaker)
-        self._span: Span | None = None
+        self.span: Span | None = None
         self._vendor = ""
         self._begun = 0.0
         self._found: Attributes = {}
-
-    @property
-    def is_open(self) -> bool:
-        """Says whether its span is open."""
-        return self._span is not None
 
     async def request(self, draft: Draft) -> None:
         """Begins a span. The request says so to the provider."""
@@ -278,9 +273,9 @@ class ChatStep(TurnStep):
         model = self._adapter.origin.rpartition("/")[2].rpartition(":")[2]
         self._vendor = getattr(self._adapter, "vendor", "") or "unknown"
         self._begun = perf_counter()
-        if self._span is not None:
+        if self.span is not None:
             self.end("refused")
-        self._span = span = self._tracer.spans.start_span(
+        self.span = span = self._tracer.spans.start_span(
             f"{names.CHAT} {model}",
             self._run.within,
             kind=SpanKind.CLIENT,
@@ -293,7 +288,7 @@ class ChatStep(TurnStep):
     async def accepted(self) -> None:
         """Notes when the first events of the answer came."""
         await self._inner.accepted()
-        if self._span is not None:
+        if self.span is not None:
             self._found[names.FIRST_CHUNK] = perf_counter() - self._begun
 
     def refused(self, error: ProviderError) -> bool:
@@ -303,11 +298,11 @@ class ChatStep(TurnStep):
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
         """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
-        if self._span is not None:
+        if self.span is not None:
             if done is not None:
                 self._find(done)
             if (content := self._tracer.content) is not None:
-                content.answered(self._span, turn, self._run.span)
+                content.answered(self.span, turn, self._run.span)
             self.end(None if done is not None else _code(sys.exception()))
         return self._inner.recorded(turn, done)
 
@@ -326,7 +321,7 @@ class ChatStep(TurnStep):
 
     def end(self, error: str | None) -> None:
         """Ends the open span, if there is one."""
-        span, self._span = self._span, None
+        span, self.span = self.span, None
         if span is None:
             return
         found, self._found = self._found, {}
