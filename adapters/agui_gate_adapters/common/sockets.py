@@ -13,6 +13,8 @@ NEXT_ADDRESS_SECONDS = 0.25
 async def connected_socket(host: str, port: int) -> socket.socket:
     """Returns a socket that is connected to the first of the host's addresses that answers. Raises `OSError`."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    if len(addresses) == 1:
+        return await _connected(*addresses[0])
     race = _Race()
     try:
         async with anyio.create_task_group() as group:
@@ -33,6 +35,17 @@ async def connected_socket(host: str, port: int) -> socket.socket:
     if race.first is None:
         raise race.error
     return race.first
+
+
+async def _connected(family: int, kind: int, protocol: int, _: str, address: Any) -> socket.socket:
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 class _Race:

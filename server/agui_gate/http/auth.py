@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import structlog
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import Request, empty_send
 from starlette.types import Scope
 
 from agui_gate.concurrency import NoSlot
@@ -134,6 +134,7 @@ class Guard:
         if not isinstance(principal, str) or not principal or SEPARATOR in principal:
             raise Unauthorized("Authentication is required.")
         if not self._is_fixed:  # the tokens of the settings stand as long as the server does
+            request._send = empty_send  # kept with the stream would be all through which it goes until its head is sent
             request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)
         if self.asks_people and type(principal) is str:
             from agui_gate.core.principals import as_principal
