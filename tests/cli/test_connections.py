@@ -345,6 +345,35 @@ async def test_event_streams_are_never_closed_for_others_or_for_their_silence(pr
         assert await served.healthy()
 
 
+class Stopped(Held):
+    """A model that knows when it was stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stopped = asyncio.Event()
+
+    async def stream(self, request: Any) -> Any:
+        try:
+            async for batch in super().stream(request):
+                yield batch
+        finally:
+            self.stopped.set()
+
+
+async def test_who_leaves_a_stream_is_noticed(protocol: Any) -> None:
+    """With httptools no task waits for that."""
+    model = Stopped()
+    async with serving(protocol, model, Settings(disconnect_grace=0)) as served:
+        client = await served.connect()
+        client.send(run_request("t"))
+        await client.reader.readuntil(b"RUN_STARTED")
+        waits = [task for task in asyncio.all_tasks() if "EventStream._watch" in str(task.get_coro())]
+        assert len(waits) == (0 if protocol is connections.Connection else 1)
+        client.writer.transport.abort()
+        async with asyncio.timeout(TIMEOUT):
+            await model.stopped.wait()
+
+
 async def test_bodies_that_do_not_come_give_way_to_others(protocol: Any) -> None:
     async with serving(protocol, max_connections=5) as served:
         for _ in range(20):

@@ -139,13 +139,9 @@ class Steps:
     __slots__ = ("accepted", "over", "prepare", "received", "recorded", "refused", "request", "taps")
 
     def __init__(self, steps: Sequence[TurnStep]) -> None:
-        self.prepare: Sequence[TurnStep] = ()
-        self.request: Sequence[TurnStep] = ()
-        self.accepted: Sequence[TurnStep] = ()
-        self.refused: Sequence[TurnStep] = ()
-        self.received: Sequence[TurnStep] = ()
-        self.recorded: Sequence[TurnStep] = ()
-        self.over: Sequence[TurnStep] = ()
+        none: Sequence[TurnStep] = ()
+        self.prepare = self.request = self.accepted = self.refused = none
+        self.received = self.recorded = self.over = none
         self.taps: dict[type, Tap] = {}
         for step in steps:
             for hook in step.hooks:

@@ -22,6 +22,7 @@ interface. `tests/cli/test_connections.py` holds both parsers to it.
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -204,6 +205,8 @@ class Connection(_Protocol):
     def on_response_complete(self) -> None:
         """Ends the answer; a body that nobody read may still come for a little while."""
         self._unread = self.cycle.more_body and not getattr(self, "pipeline", None)
+        if isinstance(event := self.cycle.message_event, _MessageEvent):
+            event.on_set = _nothing
         super().on_response_complete()
         self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
         if not self._asked() and self in self._door.all:
@@ -236,7 +239,7 @@ class Connection(_Protocol):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
-            _make_light(self.cycle.message_event)
+            self.cycle.message_event = _MessageEvent()
             self._cycles.append(self.cycle)
 
     def on_chunk_header(self) -> None:
@@ -324,6 +327,26 @@ class _Pipeline(list[Any]):
     def appendleft(self, waiting: Any) -> None:
         """Adds the latest."""
         self.insert(0, waiting)
+
+
+class _MessageEvent(asyncio.Event):
+    """The event for which a request's `receive` waits. ``on_set`` is called, too, so that a stream needs no task that
+    waits.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        _make_light(self)
+        self.on_set: Callable[[], None] = _nothing
+
+    def set(self) -> None:
+        """Sets it: a part of the body has come, or the client is gone."""
+        super().set()
+        self.on_set()
+
+
+def _nothing() -> None:
+    """Does nothing: nobody wants to be told."""
 
 
 def _make_light(event: asyncio.Event) -> None:
