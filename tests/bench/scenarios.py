@@ -49,7 +49,7 @@ class Contest:
         self._children = children
         self._provider = self._child("provider")
         self.servers = {kind: self._server(kind) for kind in ("ours", "proxy")}
-        self.left: dict[str, list[int]] = {"ours": [], "proxy": []}
+        self.left: dict[str, list[int]] = {"ours": [], "served": [], "proxy": []}
 
     async def warm_up(self) -> None:
         """Some runs each, so that nothing is imported, compiled or opened while the clock runs."""
@@ -139,8 +139,12 @@ class Contest:
 
     async def memory(self) -> list[Row]:
         """Resident memory per open stream, many open at once, in fresh processes."""
-        proxy, ours = await self._memory("proxy") / 1024, await self._memory("ours") / 1024
-        return [Row(what=f"memory a stream, {self.effort.held:,} open", unit="KB", ours=ours, proxy=proxy, goal=30)]
+        proxy, ours, served = [await self._memory(kind) / 1024 for kind in ("proxy", "ours", "served")]
+        what = f"memory a stream, {self.effort.held:,} open"
+        return [
+            Row(what=what, unit="KB", ours=ours, proxy=proxy, goal=30),
+            Row(what="the same under `agui-gate serve`", unit="KB", ours=served),
+        ]
 
     def leaving(self) -> list[Row]:
         """What the scenarios before have left open upstream, `LEAVE_SECONDS` after all their clients left."""
@@ -216,7 +220,8 @@ class Contest:
 
     async def _memory(self, kind: str) -> float:
         """Bytes per stream, at a delta a second, once each stream has had one."""
-        self.servers[kind].stop()
+        if kind in self.servers:
+            self.servers[kind].stop()
         server = self.servers[kind] = self._server(kind)
         await self.runs(kind, streams=8, deltas=50, seconds=0.5)
         before = server.resident()

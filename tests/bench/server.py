@@ -1,11 +1,11 @@
 """One of the two servers that are compared, under uvicorn with the same configuration.
 
-    python -m tests.bench.server ours|unlogged|measured|proxy|FILE PROVIDER_URL FOLDER [STORE_URL]
+    python -m tests.bench.server ours|served|unlogged|measured|proxy|FILE PROVIDER_URL FOLDER [STORE_URL]
 
 ``ours`` is the whole product: SQLite in FOLDER, or the store at STORE_URL, a principal, approvals and all; stateless,
-so that a history is sent whole. ``unlogged`` is the same without its event log. ``measured`` is the same with metrics,
-and with spans that OpenTelemetry's SDK keeps in batches and hands to an exporter. FILE makes a rival's application: see
-`rivals.py`.
+so that a history is sent whole. ``served`` is the same with connections as `agui-gate serve` makes them. ``unlogged``
+is the same without its event log. ``measured`` is the same with metrics, and with spans that OpenTelemetry's SDK keeps
+in batches and hands to an exporter. FILE makes a rival's application: see `rivals.py`.
 """
 
 import asyncio
@@ -95,8 +95,15 @@ def main(kind: str, provider: str, folder: str, store: str | None = None) -> Non
     """Serve until the parent leaves."""
     sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
     app = _create(kind, provider, Path(folder), store)
+    connection: Any = "agui_gate.cli.server.connections:Connection" if kind == "served" else "auto"
     config = uvicorn.Config(
-        app, access_log=False, log_level="warning", server_header=False, ws="none", timeout_keep_alive=600
+        app,
+        http=connection,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        ws="none",
+        timeout_keep_alive=600,
     )
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_Server(config).serve(sockets=[sock]))
