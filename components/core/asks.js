@@ -120,7 +120,7 @@ export function fromApproval(row, known) {
   const metadata = { tool, agent: agent ?? undefined, arguments: args, editable: editable ?? [], refused: refused ?? undefined, already_ran: already_ran ?? [], ...peopleOf(row) };
   const interrupt = { id, reason: "tool_call", toolCallId: call_id, message: message ?? undefined, expiresAt: expires_at, metadata };
   const asker = thread && agent !== thread.agent ? agent : null;
-  const seen = needs === undefined ? {} : { seen: args };
+  const seen = { ...(needs !== undefined && { seen: args }), ...(edited && { issued }) };
   return { ...fromInterrupt(interrupt, { tool, schema: schema ?? known }), ...seen, agent: asker ?? null };
 }
 

@@ -2,10 +2,10 @@
 
 import { clock } from "./records.js";
 import { ENGLISH, fill } from "./strings.js";
-import { humanize } from "./values.js";
+import { humanize, inOrder } from "./values.js";
 
 /**
- * @import { Ask, Offer, People, Strings } from "./types.js"
+ * @import { Ask, CallRecord, Field, Json, Offer, People, Strings } from "./types.js"
  */
 
 const NAMES = ["asker", "approvers", "needs", "approvals", "escalated", "handed_to", "grants", "frozen", "edited_by", "you"];
@@ -18,10 +18,10 @@ const NAMES = ["asker", "approvers", "needs", "approvals", "escalated", "handed_
 export const peopleOf = (said) => Object.fromEntries(Object.entries(said ?? {}).filter(([name]) => NAMES.includes(name)));
 
 /**
- * `ask` with what the server's record says of people, which may be more: an interrupt has no grants, and more may have
- * agreed since.
+ * `ask` with what the server's record says of people, which may be more: an interrupt has no grants, more may have agreed
+ * since, and what somebody edited is what a yes is to.
  * @param {Ask} ask
- * @param {object | null | undefined} record
+ * @param {Partial<CallRecord> & People | null | undefined} record
  * @returns {Ask}
  */
 export function withPeople(ask, record) {
@@ -30,7 +30,11 @@ export function withPeople(ask, record) {
   if ((told.approvals?.length ?? 0) > (known.approvals?.length ?? 0)) people.approvals = told.approvals;
   if (told.handed_to) people.handed_to = told.handed_to;
   if ((told.escalated?.length ?? 0) > (known.escalated?.length ?? 0)) people.escalated = told.escalated;
-  return { ...ask, people };
+  const { edited_by: editor, effective_arguments: edited, message } = record ?? {};
+  if (!editor || !edited) return { ...ask, people };
+  /** @param {Field} field */
+  const anew = (field) => ({ ...field, value: field.path.reduce((value, name) => /** @type {Json | undefined} */ (value)?.[name], /** @type {unknown} */ (edited)) });
+  return { ...ask, people, arguments: inOrder(edited, { properties: ask.arguments }), issued: ask.arguments, message: message ?? ask.message, fields: ask.fields.map(anew) };
 }
 
 /**

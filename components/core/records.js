@@ -27,7 +27,7 @@ export function learn(known, entries) {
   const next = { ...known };
   for (const [callId, record] of entries) {
     if (!callId || !record || isOlder(record, next[callId])) continue;
-    const merged = { ...next[callId], ...record };
+    const merged = { ...next[callId], frozen: undefined, ...record };
     if (JSON.stringify(merged) !== JSON.stringify(next[callId])) next[callId] = merged;
   }
   return next;
@@ -222,14 +222,17 @@ export function outcome({ state, at, decision }, now, strings = ENGLISH) {
 }
 
 /**
- * Whether something else was decided than was answered here.
+ * Whether something else was decided than was answered here, where the arguments `shown` were seen: somebody may have
+ * edited them before.
  * @param {CallRecord} record
  * @param {Decision | null} [mine]
+ * @param {Json} [shown]
  */
-export function isLate(record, mine) {
+export function isLate(record, mine, shown) {
   if (!mine || record.state === "pending") return false;
   if (record.decision?.approved !== mine.approved) return true;
-  const isEdited = changedNames(bothArguments(record)).length > 0;
+  const { issued, ran } = bothArguments(record);
+  const isEdited = changedNames({ issued: shown ?? issued, ran }).length > 0;
   return mine.approved && isEdited !== (mine.edits !== undefined);
 }
 

@@ -58,6 +58,7 @@
  * @property {string} tool
  * @property {string | null} [agent] Who asks, where that isn't the agent of the chat.
  * @property {Json} arguments
+ * @property {Json} [issued] The arguments before somebody edited them.
  * @property {Json} [seen] The arguments to say that a yes is to, where several people decide.
  * @property {string} [message] A sentence for the person; without one the card says what it always says.
  * @property {string} [refused] Why the last answer wasn't taken, where it is asked again.

@@ -14,12 +14,12 @@ export const MONEY = new RegExp(`^([€$£¥₹]|${NAMES})$`);
 
 /**
  * What the schema says in `unit` or as "in euros"; else what stands next to the number in the gate's message
- * ("Refund 20 € for …"), which was made with the arguments `issued`.
- * @param {Json} issued
- * @param {{schema?: Schema | null, message?: string | null}} [about]
+ * ("Refund 20 € for …"), which was made with the arguments `issued`: those before an edit, where `about` has them.
+ * @param {Json} args
+ * @param {{issued?: Json, schema?: Schema | null, message?: string | null}} [about]
  * @returns {Unit}
  */
-export function unitsFor(issued, { schema, message } = {}) {
+export function unitsFor(args, { issued = args, schema, message } = {}) {
   const numbers = Object.values(issued).filter((value) => typeof value === "number");
   return (name, value) => {
     if (typeof value !== "number") return null;

@@ -351,7 +351,7 @@ export class ConfirmCard extends GateElement {
   #line(strings) {
     const { ask, mode, decision, record, unsent } = /** @type {Card} */ (this.#card).state;
     if (mode === "closed" && record)
-      return recordLine({ tool: ask.tool, message: ask.message, ...record }, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision), unsent }) ?? nothing;
+      return recordLine({ tool: ask.tool, message: ask.message, ...record }, { strings, args: ask.arguments, schema: ask.schema, withCall: true, agent: ask.agent, late: isLate(record, decision, ask.arguments), unsent }) ?? nothing;
     const { approved = true, edits, grant } = decision ?? {};
     const call = shown(`${titleOf(ask, strings).toLowerCase()} · ${summary({ ...ask.arguments, ...edits }, unitsFor(ask.arguments, ask))}${grant ? fill(strings, "granted") : ""}`);
     const isQuestion = ask.kind === "question";

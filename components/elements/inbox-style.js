@@ -17,9 +17,10 @@ export const inboxStyle = `
   .inbox-problem { grid-column: 1 / -1; color: var(--_bad); font-size: 0.87em; }
   .inbox-problem[data-kind="agreed"] { color: var(--_wait); }
   :host([picks]) .item { position: relative; padding-inline-start: 34px; }
-  .pick { position: absolute; inset-inline-start: 6px; top: 13px; width: 18px; height: 18px; margin: 0; accent-color: var(--_accent); }
+  .pick { position: absolute; inset-inline-start: 0; top: 0; padding: 13px 8px 13px 6px; line-height: 0; }
+  .pick input { width: 18px; height: 18px; margin: 0; accent-color: var(--_accent); }
   .detail { padding: 2px 4px 12px; }
-  .detail .ghost { margin-top: 6px; }
+  .detail :is(.ghost, .inbox-note) { margin-top: 6px; }
   .rest { padding: 10px 8px; }
   .rest:empty { display: none; }
   .news { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }

@@ -265,7 +265,7 @@ export class Inbox extends GateElement {
     const what = record.message || summary(inOrder(record.arguments, record.schema ?? undefined), unitsFor(record.arguments, ask));
     const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
     const where = [(ask.agent || record.asker) && fill(strings, "asks", { agent: ask.agent ? humanize(ask.agent) : (record.asker ?? "") }), chat].filter(Boolean).join(" · ");
-    return html`${this.picks && isWaiting(entry) ? html`<input class="pick" type="checkbox" aria-label="${fill(strings, "inboxPick", { what: reveal(`${humanize(record.tool)} · ${what}`) })}" .checked=${this.picked.has(id)} @change=${() => this.pick(id)}>` : nothing}
+    return html`${this.picks && isWaiting(entry) ? html`<label class="pick"><input type="checkbox" aria-label="${fill(strings, "inboxPick", { what: reveal(`${humanize(record.tool)} · ${what}`) })}" .checked=${this.picked.has(id)} @change=${() => this.pick(id)}></label>` : nothing}
       <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${() => this.#toggle(id)} @keydown=${this.#pressed}>
         <span class="inbox-tool">${shown(humanize(record.tool))}</span>
         <span class="inbox-state">${stand(entry, strings)}</span>
@@ -285,8 +285,8 @@ export class Inbox extends GateElement {
     const open = () => this.say("agui-open-chat", { thread: record?.thread_id, agent: record?.thread?.agent ?? record?.agent });
     return html`<div class="detail">
       <agui-confirm-card density="compact" exportparts=${PARTS} data-id=${id} @agui-decide=${this.#decided} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}><slot name=${id} slot="after"></slot></agui-confirm-card>
-      ${note ? html`<p class="inbox-note">${fill(strings, "notContinued", { note })}</p>` : nothing}
-      ${this.chats && !gone ? html`<button class="ghost" part="button" type="button" @click=${open}>${fill(strings, "inboxOpenChat")}</button>` : nothing}
+      ${note && isClosed(record) ? html`<p class="inbox-note">${fill(strings, "notContinued", { note })}</p>` : nothing}
+      ${this.chats && !gone && record?.thread ? html`<button class="ghost" part="button" type="button" @click=${open}>${fill(strings, "inboxOpenChat")}</button>` : nothing}
     </div>`;
   }
 }

@@ -11,6 +11,7 @@ const FLAGS = [
   "--disable-gpu",
   "--disable-quic",
   "--no-first-run",
+  "--lang=en-US", // the order in which a date is typed
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",

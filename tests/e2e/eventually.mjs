@@ -5,9 +5,9 @@ import { TIMEOUT } from "./browser.mjs";
 
 export const OFTEN = 50; // ms between tries
 
-/** Try `check` until it throws nothing. */
-export async function eventually(check) {
-  const until = Date.now() + TIMEOUT;
+/** Try `check` until it throws nothing, for at most so many ms. */
+export async function eventually(check, most = TIMEOUT) {
+  const until = Date.now() + most;
   for (;;) {
     try {
       return await check();

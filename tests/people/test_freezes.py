@@ -39,10 +39,12 @@ async def test_who_agrees_is_told_and_the_call_goes_on_waiting(store: FullStore)
             "message": "This is frozen: The till is checked.",
             "retry_after": None,
         }
-        for path in (f"/approvals/{approval_id}", f"/approvals/{approval_id}?view=card", "/approvals"):
+        one = f"/approvals/{approval_id}"
+        thread = f"/threads/{(await desk.get('ada', one)).json()['thread_id']}"
+        for path in (one, f"{one}?view=card", "/approvals", thread, f"{thread}?view=calls"):
             place, _, query = path.partition("?")
             view = (await desk.get("ada", place, query)).json()
-            view = view["approvals"][0] if "approvals" in view else view
+            (view,) = view.get("calls") or view.get("approvals") or [view]
             assert (view["state"], view["frozen"]) == ("pending", "This is frozen: The till is checked.")
         resume = [{"interruptId": approval_id, "status": "resolved", "payload": {"approved": True}}]
         events = await desk.say("ada", "refund", resume=resume, messages=[])

@@ -1,18 +1,15 @@
-"""Records as lists have them: those that a page names (`GET /approvals?id=…&id=…`), and which are frozen."""
+"""Records that a page names: `GET /approvals?id=…&id=…`."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agui_gate.core.approvals import Approval
 from agui_gate.errors import InvalidRequest
 from agui_gate.http.approval_cards import number_fitting
 from agui_gate.http.threads import MAX_PAGE
-from agui_gate.http.views import compressed, json_response, listed_view, tombstone_view
+from agui_gate.http.views import compressed, json_response, listed_view, tombstone_view, with_freezes
 from agui_gate.protocol.run_input import MAX_ID
-from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
@@ -44,18 +41,6 @@ async def read_records(
     number = number_fitting(views)
     views = await with_freezes(engine.store, found[:number], views[:number])
     return await compressed(request, json_response({"approvals": views, "gone": gone}))
-
-
-async def with_freezes(
-    store: Store, approvals: Sequence[Approval], views: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Returns the views, with ``frozen`` in those of calls that wait and that nobody can let go now."""
-    read = getattr(store, "freezes", None)
-    if read is None or not any(approval.is_pending for approval in approvals):
-        return views
-    freezes = await read()
-    words = [[one.words for one in freezes if approval.is_pending and one.is_about(approval)] for approval in approvals]
-    return [view | {"frozen": said[0]} if said else view for view, said in zip(views, words, strict=True)]
 
 
 async def _what_is_left(engine: "Engine", principal: str, approval_id: str) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.errors import ApprovalRefused, Forbidden, Gone, InvalidRequest, NotFound
 from agui_gate.extra_loader import load
 from agui_gate.http.approval_cards import card_views, number_fitting
-from agui_gate.http.approval_lists import read_records, with_freezes
+from agui_gate.http.approval_lists import read_records
 from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
@@ -23,6 +23,7 @@ from agui_gate.http.views import (
     json_response,
     listed_view,
     tombstone_view,
+    with_freezes,
     with_people,
 )
 from agui_gate.protocol.late_answers import already

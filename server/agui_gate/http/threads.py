@@ -22,6 +22,7 @@ from agui_gate.http.views import (
     json_response,
     thread_response,
     unless_known,
+    with_freezes,
     with_people,
 )
 from agui_gate.protocol.request_decoder import decode_json
@@ -72,7 +73,7 @@ class ThreadRoutes:
         thread, reservation = found
         meter = next((one for one in self._engine.extensions.all if hasattr(one, "usage_of")), None)
         more = {} if meter is None else {"usage": await cast(Any, meter).usage_of(thread)}
-        if any(approval.people and approval.is_pending for approval in thread.approvals):
+        if any(approval.is_pending for approval in thread.approvals):
             views = [approval_view(approval, self._engine.members) for approval in thread.approvals]
             more["calls"] = await self._as_read(request, views, thread.approvals)
         return await compressed(request, await thread_response(thread, self._engine.members, reservation, more))
@@ -88,7 +89,9 @@ class ThreadRoutes:
     async def _as_read(
         self, request: Request, views: list[dict[str, Any]], approvals: Sequence[Approval]
     ) -> list[dict[str, Any]]:
-        return await with_people(views, approvals, self._engine.store, self._engine.members, caller_of(request))
+        store = self._engine.store
+        views = await with_people(views, approvals, store, self._engine.members, caller_of(request))
+        return await with_freezes(store, approvals, views)
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""

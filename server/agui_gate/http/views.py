@@ -77,6 +77,18 @@ async def with_people(
     return told
 
 
+async def with_freezes(
+    store: Store, approvals: Sequence[Approval], views: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns the views, with ``frozen`` in those of calls that wait and that nobody can let go now."""
+    read = getattr(store, "freezes", None)
+    if read is None or not any(approval.is_pending for approval in approvals):
+        return views
+    freezes = await read()
+    words = [[one.words for one in freezes if approval.is_pending and one.is_about(approval)] for approval in approvals]
+    return [view | {"frozen": said[0]} if said else view for view, said in zip(views, words, strict=True)]
+
+
 def tombstone_view(left: Tombstone) -> dict[str, Any]:
     """Returns what is kept of a call whose thread was deleted."""
     decided_at = left.decided_at and iso(left.decided_at)

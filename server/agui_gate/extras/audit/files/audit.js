@@ -106,9 +106,12 @@ async function show() {
       cursor = next.next_cursor;
     }
     const entries = approval ? body.entries.reverse() : body.entries;
-    $("story").append(...entries.map(row));
+    const rows = entries.map(row);
+    const held = document.activeElement;
+    $("story").append(...rows);
     $("sign-in").hidden = true;
     $("more").hidden = !cursor;
+    if (!held.checkVisibility()) (rows[0]?.querySelector("a") ?? $("inbox")).focus(); // where one goes on
     $("forms").hidden = Boolean(token); // a link can't send a token
     const number = $("story").children.length;
     $("status").textContent = number === 0 ? "Nothing here, or nothing that you may read." : `${number} ${number === 1 ? "entry" : "entries"}${cursor ? ", and older ones" : ""}`;

@@ -10,9 +10,9 @@ import { reveal } from "./components/core/reveal.js";
 import { fill, stringsFor } from "./components/core/strings.js";
 import { humanize } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
-import { ageIn, askToken, isOurs, keyList, lang, setUpDesk, turnTheme } from "./desk.js";
+import { ageIn, askToken, isOurs, keyList, lang, redraw, setUpDesk, turnTheme } from "./desk.js";
 import { show } from "./dialogs.js";
-import { h } from "./dom.js";
+import { focused, h } from "./dom.js";
 import { askAndSend, field, valueOf } from "./forms.js";
 
 const words = wordsFor(lang);
@@ -64,7 +64,7 @@ function draw() {
   const { summary } = seen;
   const bad = (seen.unknown?.approvals.length ?? 0) + (seen.orphaned?.approvals.length ?? 0) + runsOf(true).length;
   document.title = bad > 0 ? `(${bad}) ${words.title}` : words.title;
-  render(html`
+  redraw(() => render(html`
     <header class="desk-top">
       <h1>${words.title}</h1>
       <div class="desk-side">
@@ -83,7 +83,7 @@ function draw() {
       <p class=${told ? "banner done" : ""} role="status">${told}</p>
       ${summary ? everything(summary) : problem ? nothing : html`<p class="quiet">${words.loading}</p>`}
       ${summary ? html`<p class="desk-told">${say("readAt", { at: at(summary.at) })}</p>` : nothing}
-    </main>`, element("#page"));
+    </main>`, element("#page")));
 }
 
 const runsOf = (isLost) => (seen.runs?.runs ?? []).filter(({ state }) => (state === "lost") === isLost);
@@ -187,6 +187,7 @@ async function act(question) {
   if (done === null) return;
   told = done;
   await read();
+  focused().scrollIntoView({ block: "nearest" }); // what came moved it
 }
 
 const why = () => ({ reason: valueOf("why") });

@@ -39,7 +39,7 @@ const actions = {
   decide(ask, decision) {
     const inCard = document.activeElement?.closest("agui-confirm-card");
     void session.decide(ask, decision);
-    composer.focus();
+    composer.takeFocus();
     if (inCard && decision) requestAnimationFrame(focusNextCard);
   },
   regenerate: () => void regenerate(),
@@ -74,7 +74,7 @@ const drawRows = createList(element("rows"), create);
 const shared = createShared(element("shared"), () => scroller.follow());
 const scroller = createScroller(element("scroll"), element("to-end"));
 const composer = createComposer(
-  { form: element("composer"), input: element("input"), button: element("send") },
+  { form: element("composer"), input: element("input"), button: element("send"), rest: element("scroll") },
   { send, stop: () => session.stop() },
 );
 const batch = createBatch(
@@ -131,7 +131,7 @@ function draw(state) {
   const empty = state.messages.length === 0 && !state.run && !state.notice && state.interrupts.length === 0;
   const held = document.activeElement?.closest("agui-confirm-card");
   drawRows(toRows(state));
-  if (held && !held.isConnected && document.activeElement === document.body) composer.focus();
+  if (held && !held.isConnected && document.activeElement === document.body) composer.takeFocus();
   element("welcome").hidden = !empty;
   element("rows").setAttribute("aria-busy", String(state.run !== null));
   composer.setRunning(state.run !== null);

@@ -13,7 +13,7 @@ import { humanize } from "./components/core/values.js";
 import { html, nothing, render } from "./components/vendor/lit.js";
 import { addDeputy, deputyRow } from "./deputies.js";
 import { createLists } from "./desklists.js";
-import { askToken, isOurs, keyList, setUpDesk, turnTheme } from "./desk.js";
+import { askToken, isOurs, keyList, redraw, setUpDesk, turnTheme } from "./desk.js";
 import { confirm, show } from "./dialogs.js";
 import { grantRow } from "./grantrows.js";
 import { decidedOf, decidedRow, givenTo, isHandedTo, isOpen, othersRow } from "./mine.js";
@@ -76,7 +76,7 @@ function draw() {
   const current = tab();
   const count = waits.more ? `${waits.count}+` : String(waits.count);
   document.title = waits.count > 0 ? `(${count}) ${words.inbox}` : words.inbox;
-  render(html`
+  redraw(() => render(html`
     <header class="desk-top">
       <h1>${words.inbox}</h1>
       <nav aria-label=${words.inbox}>${TABS.filter(isShown).map((name) => html`<a href="#${name}" aria-current=${name === current ? "page" : nothing}>${words[name]}${name === "waiting" && waits.count > 0 ? ` (${count})` : ""}</a>`)}</nav>
@@ -89,7 +89,7 @@ function draw() {
     </header>
     <main class="desk" id="main">
       <agui-gate base="./" send look="10" .getToken=${readToken} @agui-problem=${problem} @agui-count=${counted} @agui-decided=${decided} @agui-pick=${draw}>
-        ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()}>${actionsFor(linked(), "after")}</agui-confirm-card></section>` : nothing}
+        ${linked() ? html`<section aria-labelledby="linked" class="linked"><h2 id="linked">${words.linked}</h2><a class="ghost" href="#waiting">${words.close}</a><agui-confirm-card approval=${linked()} @agui-decide=${({ currentTarget }) => currentTarget.focus()}>${actionsFor(linked(), "after")}</agui-confirm-card></section>` : nothing}
         <section ?hidden=${current !== "waiting"}>
           ${givenTo(me, entries())}
           ${choices()}
@@ -104,7 +104,7 @@ function draw() {
         ${current === "deputies" ? html`<button class="button plain" type="button" @click=${() => addDeputy(changed)}>${words.addDeputy}</button>` : nothing}
         ${current === "decided" && isOpen(me, "GET /audit") ? html`<h2>${words.othersDecided}</h2>${lists.view("others")}` : nothing}</section>`}
       <p class="desk-told" role="status">${told}</p>
-    </main>`, element("#page"));
+    </main>`, element("#page")));
 }
 
 /** What else may be done with a call, in a slot of its card. */

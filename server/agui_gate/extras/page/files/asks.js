@@ -1,6 +1,6 @@
 /**
  * What waits for the person in a conversation: gated calls and questions, in the two styles the server has, as asks of the
- * card (`components/core/types.js`) with their `style`, `interrupt` or `card`. Pure.
+ * card (`components/core/types.js`) with their `style`, `interrupt` or `card`, and as they were `asked`. Pure.
  */
 
 import { fromCard, fromInterrupt, toCardAnswer, toResume, together as approvedTogether } from "./components/core/asks.js";
@@ -71,14 +71,14 @@ function openCards(state) {
 function askOfCard(state, call) {
   const card = parseObject(call.function.arguments);
   const ask = fromCard(card, call.id, state.schemas[card?.function_name]);
-  return ask && { ...withPeople(ask, state.records[ask.callId]), style: "card" };
+  return ask && { ...withPeople(ask, state.records[ask.callId]), style: "card", asked: ask };
 }
 
 function askOfInterrupt(state, interrupt) {
   const call = findCall(state, interrupt.toolCallId)?.function;
   const tool = call?.name ?? interrupt.metadata?.tool;
   const ask = fromInterrupt(interrupt, { tool, arguments: parseObject(call?.arguments), schema: state.schemas[tool] });
-  return { ...withPeople(ask, state.records[ask.callId]), style: "interrupt" };
+  return { ...withPeople(ask, state.records[ask.callId]), style: "interrupt", asked: ask };
 }
 
 /**

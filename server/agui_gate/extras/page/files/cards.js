@@ -5,8 +5,8 @@ import { defineAguiGate } from "./components/agui-gate.js";
 defineAguiGate();
 
 /**
- * A card for `ask`; `actions.decide(ask, decision | null)` hears what was decided, or taken back. `update(draft, earlier, people)`
- * shows what was decided so far, what the same tool already did in this chat, and who has agreed.
+ * A card for `ask`; `actions.decide(ask, decision | null)` hears what was decided, or taken back. `update(ask, draft, earlier)`
+ * shows who has agreed or edited, what was decided so far, and what the same tool already did in this chat.
  */
 export function createCard(ask, { decide }) {
   const node = document.createElement("agui-confirm-card");
@@ -17,10 +17,10 @@ export function createCard(ask, { decide }) {
     node,
     /** Whether the person is in the middle of an answer. */
     isAtWork: () => node.isAtWork,
-    update(draft, earlier, people) {
-      const before = JSON.stringify([earlier, people]);
-      if (before !== told) node.ask = { ...ask, earlier, people };
-      told = before;
+    update(now, draft, earlier) {
+      const said = JSON.stringify([now, earlier]);
+      if (said !== told) node.ask = { ...now, earlier };
+      told = said;
       node.draft = draft;
       if (!draft && node.mode === "sending") node.reopen(); // it wasn't taken
     },

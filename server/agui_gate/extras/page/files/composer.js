@@ -4,7 +4,11 @@ import { icon } from "./dom.js";
 
 const MAX_HEIGHT = 220; // px; then it scrolls
 
-export function createComposer({ form, input, button }, actions) {
+/** On a touch screen a field with the focus opens the keyboard over what is there to read. */
+const isTouched = () => matchMedia("(pointer: coarse)").matches;
+
+/** `rest` has the focus where the field shall not. */
+export function createComposer({ form, input, button, rest }, actions) {
   let running = false;
   let ready = false; // false while a chat is being loaded
   let early = false; // sent before that: goes out once it is loaded
@@ -47,8 +51,12 @@ export function createComposer({ form, input, button }, actions) {
   show();
   return {
     focus() {
-      // On a touch screen focus opens the keyboard over what is there to read.
-      if (!matchMedia("(pointer: coarse)").matches) input.focus();
+      if (!isTouched()) input.focus();
+    },
+    /** Take over the focus from what goes. */
+    takeFocus() {
+      if (isTouched()) rest.focus({ preventScroll: true });
+      else input.focus();
     },
     getText: () => input.value,
     /** Put `text` there, to be changed and sent. */

@@ -16,6 +16,16 @@ export function turnTheme() {
   writeTheme(dataset.theme);
 }
 
+/** Draw anew. The focus of what is gone goes to what is left beside it, or else to the tab that is shown. */
+export function redraw(draw) {
+  const held = document.activeElement;
+  const around = held?.closest("section");
+  draw();
+  if (held?.isConnected) return;
+  const next = around?.isConnected && around.querySelector("button, a[href]");
+  (next || document.querySelector("nav [aria-current], nav a"))?.focus();
+}
+
 /** Take over the person's language, for the dialog of the token too. `onToken()` is called once one was entered. */
 export function setUpDesk(words, onToken) {
   document.documentElement.lang = lang;

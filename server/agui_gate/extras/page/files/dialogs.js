@@ -3,7 +3,7 @@
  * goes back to where it was.
  */
 
-import { h } from "./dom.js";
+import { focused, h } from "./dom.js";
 
 /** Ask; resolves to whether the person said yes. `details` are lines or nodes between the text and the buttons. */
 export function confirm({ title, text, details = [], yes, no = "Cancel", danger = false }) {
@@ -35,7 +35,7 @@ function open({ title, text, body, buttons }) {
   const words = text ? h("p", { id: "dialog-text" }, text) : null;
   const form = h("form", { method: "dialog" }, heading, words, body, h("div", { class: "dialog-actions" }, buttons));
   const dialog = h("dialog", { class: "dialog", "aria-labelledby": "dialog-title", "aria-describedby": text ? "dialog-text" : null }, form);
-  const before = document.activeElement;
+  const before = focused();
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {

@@ -104,3 +104,10 @@ export function icon(name) {
   svg.append(path);
   return svg;
 }
+
+/** What has the focus, inside of an element too: that may have a `focus()` of its own, which goes elsewhere. */
+export function focused() {
+  let node = document.activeElement;
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return node;
+}

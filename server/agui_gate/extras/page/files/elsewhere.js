@@ -3,7 +3,7 @@
  * with what was seen of it last, so that only news is acted on. poll.js says how often; session.js shows what is new.
  */
 
-const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced }) => [id, state, replaced])]);
+const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced, frozen }) => [id, state, replaced, frozen])]);
 
 /** `api` is the module of that name (or a stand-in). */
 export function createElsewhere(api) {

@@ -19,6 +19,7 @@ export async function askAndSend({ details, read, send, ...question }) {
   for (;;) {
     let fields;
     const asked = confirm({ ...question, details: [...details, trouble] });
+    document.querySelector("dialog[open] :is(input, textarea)")?.focus(); // not the button that says no
     document.querySelector("dialog[open] form")?.addEventListener("submit", () => (fields = read()));
     if (!(await asked)) return null;
     try {

@@ -26,7 +26,7 @@ export function setUpTheme() {
 export function setUpAgents(agents, choose) {
   const choice = element("agent-choice");
   choice.hidden = agents.length < 2;
-  element("agent-name").hidden = agents.length > 1;
+  element("agent-name").classList.toggle("visually-hidden", agents.length > 1); // it is the page's heading
   choice.replaceChildren(...agents.map(({ name }) => h("option", { value: name }, humanize(name))));
   choice.onchange = () => choose(choice.value);
 }

@@ -64,13 +64,13 @@ function syncCard(view, card, { ask, draft, earlier }, actions) {
     view.line.hidden = false;
     return null;
   }
-  const asked = JSON.stringify({ ...ask, people: null }); // Anew when more becomes known about it, such as what may be edited.
+  const asked = JSON.stringify(ask.asked); // Anew when more becomes known about it, such as what may be edited.
   const current = card?.asked === asked ? card : { asked, ...createCard(ask, actions) };
   if (current !== card) {
     card?.node.remove();
     view.node.append(current.node);
   }
-  current.update(draft, earlier, ask.people);
+  current.update(ask, draft, earlier);
   view.line.hidden = true;
   return current;
 }

@@ -10,7 +10,7 @@ export function renderWelcome(node, agent, choose) {
   const description = agent?.description || "Ask in plain words. Actions that change something wait for your approval.";
   node.replaceChildren(
     h("span", { class: "welcome-mark" }, icon("gate")),
-    h("h1", {}, name),
+    h("h2", {}, name),
     h("p", { class: "welcome-text" }, description),
     ...toolList((agent?.tools ?? []).filter((tool) => !tool.agent)),
     ...teamList(agent?.team ?? []),
@@ -29,7 +29,7 @@ export function renderProblem(node, { code, message }, { again, askToken }) {
 function draw(node, { title, text, label, act }) {
   node.replaceChildren(
     h("span", { class: "welcome-mark" }, icon("warning")),
-    h("h1", {}, title),
+    h("h2", {}, title),
     h("p", { class: "welcome-text" }, text),
     h("button", { class: "button primary", type: "button", onclick: () => void act() }, label),
   );
