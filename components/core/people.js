@@ -30,11 +30,11 @@ export function withPeople(ask, record) {
   if ((told.approvals?.length ?? 0) > (known.approvals?.length ?? 0)) people.approvals = told.approvals;
   if (told.handed_to) people.handed_to = told.handed_to;
   if ((told.escalated?.length ?? 0) > (known.escalated?.length ?? 0)) people.escalated = told.escalated;
-  const { edited_by: editor, effective_arguments: edited, message } = record ?? {};
+  const { edited_by: editor, effective_arguments: edited, arguments: issued, message } = record ?? {};
   if (!editor || !edited) return { ...ask, people };
   /** @param {Field} field */
   const anew = (field) => ({ ...field, value: field.path.reduce((value, name) => /** @type {Json | undefined} */ (value)?.[name], /** @type {unknown} */ (edited)) });
-  return { ...ask, people, arguments: inOrder(edited, { properties: ask.arguments }), issued: ask.arguments, message: message ?? ask.message, fields: ask.fields.map(anew) };
+  return { ...ask, people, arguments: inOrder(edited, { properties: ask.arguments }), issued: issued ?? ask.arguments, message: message ?? ask.message, fields: ask.fields.map(anew) };
 }
 
 /**

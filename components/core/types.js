@@ -116,6 +116,7 @@
  * @property {boolean} [replaced]
  * @property {boolean} [task] It starts a task.
  * @property {string} [asker]
+ * @property {string} [frozen] Why nobody can approve it now.
  * @property {{by: string, at?: string}[]} [approvals] Who has agreed.
  *
  * @typedef {(name: string, value: unknown) => string | null} Unit What a number is in, or null.

@@ -4,6 +4,7 @@ import { fromApproval, fromCard, fromInterrupt, toApproval, toCardAnswer, toResu
 import { createCard } from "../core/card.js";
 import { grantText, peopleText, waitsForText, whyBarred, withPeople } from "../core/people.js";
 import { decisionLine } from "../core/records.js";
+import { unitsFor } from "../core/units.js";
 import { GERMAN } from "../core/german.js";
 
 const row = (/** @type {object} */ more = {}) => ({ id: "apr_1", call_id: "c1", tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"], ...more });
@@ -23,6 +24,17 @@ test("who asks, who is waited for and who has agreed is the same by card, interr
   const escalated = ["team-lead", ["ann", "bob"]];
   assert.equal(peopleText({ approvers: "finance", needs: 1, escalated }), "Waits for finance, team-lead, ann, bob");
   assert.equal(peopleText({ approvers: null, needs: 1, escalated, you: { may: ["approve"], agreed: false, why: null } }), "");
+});
+
+test("what somebody edited since is what is shown, asked about and changed further, in the unit that was asked about", () => {
+  const said = { ...people, asker: "ada", edited_by: "ben", effective_arguments: { amount: 15, order_id: "A1" }, message: "Refund 20 € for order A1? (Edited by ben: see the arguments.)" };
+  const interrupt = fromInterrupt({ id: "apr_1", reason: "tool_call", toolCallId: "c1", message: "Refund 20 € for order A1?", metadata: { editable: ["amount"], ...people } }, { tool: "refund", arguments: { order_id: "A1", amount: 20 } });
+  const asked = { ...interrupt, arguments: { order_id: "A1", amount: 15 } }; // anew, since the edit
+  for (const ask of [withPeople(interrupt, said), withPeople(asked, row(said)), fromApproval(row(said))]) {
+    assert.deepEqual([ask.arguments, ask.fields.map(({ value }) => value), ask.message], [{ order_id: "A1", amount: 15 }, [15], said.message]);
+    assert.equal(unitsFor(ask.arguments, ask)("amount", 15), "€");
+  }
+  assert.deepEqual(withPeople(interrupt, { ...said, edited_by: null }).arguments, { order_id: "A1", amount: 20 });
 });
 
 test("who can't approve is told why, and has no such buttons", () => {

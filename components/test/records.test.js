@@ -59,7 +59,15 @@ test("an answer is late where something else was decided", () => {
   assert.equal(isLate(record("done"), { approved: false }), true);
   assert.equal(isLate(edited, { approved: true }), true);
   assert.equal(isLate(edited, { approved: true, edits: { amount: 5 } }), false);
+  assert.equal(isLate(edited, { approved: true }, { amount: 5 }), false, "an edit of somebody else, which was shown");
+  assert.equal(isLate(edited, { approved: true }, { amount: 20 }), true);
   assert.equal(isLate(record("pending", { decision: null }), { approved: true }), false);
+});
+
+test("a freeze that was lifted is not told any more", () => {
+  const frozen = learn({}, [["c1", { ...record("pending", { decision: null }), frozen: "This is frozen." }]]);
+  assert.equal(frozen.c1 && "frozen" in frozen.c1, true);
+  assert.equal(learn(frozen, [["c1", record("pending", { decision: null })]]).c1?.frozen, undefined);
 });
 
 test("what is settled doesn't open again by an older word", () => {

@@ -142,8 +142,9 @@ class Person {
 
   /** It is there to be read, in the end. */
   async sees(text) {
+    await this.page.bringToFront();
     const found = this.page.getByText(text).filter({ visible: true }).first();
-    await found.waitFor({ state: "visible" }).catch(async (error) => {
+    await found.waitFor().catch(async (error) => {
       await this.page.screenshot({ path: `${SHOTS}missed-${this.look}.png` });
       throw error;
     });
@@ -156,7 +157,10 @@ class Person {
     if (isAnywhere) await this.at(`when ${what}`);
     await page.screenshot({ path: `${SHOTS}${what}-${this.look}.png` });
     if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
-    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    const { violations } = await page.evaluate(() => {
+      for (const it of document.getAnimations()) if (it.effect.getTiming().iterations !== Infinity) it.finish();
+      return globalThis.axe.run(document, { resultTypes: ["violations"] });
+    });
     const small = await page.evaluate(() => globalThis.keyboard.small());
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     this.problems.push(...violations.map(({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html).join(" | ")}`), ...small.map((it) => `${what}: too small for a finger: ${it}`));

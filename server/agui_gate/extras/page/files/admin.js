@@ -75,12 +75,12 @@ function draw() {
         <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
         <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
       </div>
+      <p class="told" role="status">${told}</p>
     </header>
     <main class="desk" id="main">
       ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: problem.message })}</p>` : nothing}
       ${summary?.server.draining ? html`<p class="banner" role="status">${words.draining}</p>` : nothing}
       ${seen.freezes?.freezes.length ? html`<p class="banner" role="status"><a href="#frozen">${words.isFrozen}</a></p>` : nothing}
-      <p class=${told ? "banner done" : ""} role="status">${told}</p>
       ${summary ? everything(summary) : problem ? nothing : html`<p class="quiet">${words.loading}</p>`}
       ${summary ? html`<p class="desk-told">${say("readAt", { at: at(summary.at) })}</p>` : nothing}
     </main>`, element("#page")));

@@ -86,6 +86,7 @@ function draw() {
         <button class="ghost" type="button" @click=${turnTheme} aria-label=${words.theme} title=${words.theme}>◐</button>
         <button class="ghost" type="button" @click=${help} aria-label=${words.keys} title=${words.keys}>?</button>
       </div>
+      <p class="told" role="status" dir="auto">${told}</p>
     </header>
     <main class="desk" id="main">
       <agui-gate base="./" send look="10" .getToken=${readToken} @agui-problem=${problem} @agui-count=${counted} @agui-decided=${decided} @agui-pick=${draw}>
@@ -103,7 +104,6 @@ function draw() {
       ${current === "waiting" ? nothing : html`<section><h2>${words[current]}</h2>${lists.view(current)}
         ${current === "deputies" ? html`<button class="button plain" type="button" @click=${() => addDeputy(changed)}>${words.addDeputy}</button>` : nothing}
         ${current === "decided" && isOpen(me, "GET /audit") ? html`<h2>${words.othersDecided}</h2>${lists.view("others")}` : nothing}</section>`}
-      <p class="desk-told" role="status">${told}</p>
     </main>`, element("#page")));
 }
 
