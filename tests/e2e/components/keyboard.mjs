@@ -87,6 +87,7 @@ export async function sits({ context, width, name: look }, token, path) {
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => message.type() === "error" && problems.push(`${message.text()} ${message.location().url}`));
+  context.front = page;
   await page.goto(`${SERVER}${path}`);
   return new Person(page, { problems, width, look });
 }
@@ -94,6 +95,14 @@ export async function sits({ context, width, name: look }, token, path) {
 class Person {
   constructor(page, { problems, width, look }) {
     Object.assign(this, { page, problems, width, look });
+  }
+
+  /** A page behind another one is drawn once a second. */
+  async comesToFront() {
+    const context = this.page.context();
+    if (context.front === this.page) return;
+    context.front = this.page;
+    await this.page.bringToFront();
   }
 
   /** Where they are. Fails where they are nowhere, or can't see where. */
@@ -109,7 +118,7 @@ class Person {
 
   /** Press keys, one after the other; after the last they are somewhere. */
   async press(...keys) {
-    await this.page.bringToFront(); // a page behind another one is drawn once a second
+    await this.comesToFront();
     for (const key of keys) await this.page.keyboard.press(key);
     return this.at(`after ${keys.join(", ")}`);
   }
@@ -120,7 +129,7 @@ class Person {
   }
 
   async type(text) {
-    await this.page.bringToFront();
+    await this.comesToFront();
     await this.page.keyboard.type(text);
   }
 
@@ -142,7 +151,7 @@ class Person {
 
   /** It is there to be read, in the end. */
   async sees(text) {
-    await this.page.bringToFront();
+    await this.comesToFront();
     const found = this.page.getByText(text).filter({ visible: true }).first();
     await found.waitFor().catch(async (error) => {
       await this.page.screenshot({ path: `${SHOTS}missed-${this.look}.png` });
@@ -153,7 +162,7 @@ class Person {
   /** What they look at is sound, or else told when they leave. A picture of it is kept. */
   async looks(what, { isAnywhere = true } = {}) {
     const { page } = this;
-    await page.bringToFront();
+    await this.comesToFront();
     if (isAnywhere) await this.at(`when ${what}`);
     await page.screenshot({ path: `${SHOTS}${what}-${this.look}.png` });
     if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);

@@ -63,7 +63,6 @@ const FEATURES = {
     const { ada, asked, copilot } = await asks(cell, "refund A1 20");
     await ada.sees("Who asked for this can't approve it. Somebody else has to.");
     await ada.press("Escape");
-    await ada.looks("second-asked");
     const ben = await opensLine(cell, "ben");
     await ben.to("Approve");
     await ben.looks("second-open");
@@ -83,8 +82,6 @@ const FEATURES = {
     await tenant.becomes(asked.id, "done");
     assert.deepEqual((await tenant.told(asked.id)).filter((line) => /agreed|approved/.test(line)), ["agreed ben", "approved cat"]);
     for (const page of [ada, copilot]) await page.sees(/Approved by ben, cat/);
-    await ada.looks("second-done", { isAnywhere: false });
-    await copilot.looks("second-done-copilot", { isAnywhere: false });
   },
 
   async "an edit by the first approver"(cell) {
@@ -122,7 +119,6 @@ const FEATURES = {
     const { effective_arguments: ran } = await tenant.becomes(asked.id, "done");
     assert.equal(ran.amount, 15);
     for (const page of [ada, copilot]) await page.sees(/^Approved by ben, cat, eve/);
-    await ada.looks("edit-done", { isAnywhere: false });
     await copilot.looks("edit-done-copilot", { isAnywhere: false });
   },
 
@@ -136,7 +132,6 @@ const FEATURES = {
     await ben.to("Approve");
     await ben.press("Enter");
     await ben.sees(/Approved by ben .* and not asked again/);
-    await ben.looks("grant-given");
     await tenant.becomes(asked.id, "done");
     const [grant] = (await tenant.get("ben", "grants")).grants;
     assert.deepEqual([grant.by, grant.field, grant.up_to], ["ben", "amount", 50]);
@@ -147,6 +142,7 @@ const FEATURES = {
     await ada.press("Enter");
     await ada.sees(/by a standing grant/);
     await ada.looks("grant-used");
+    await copilot.page.reload(); // while nothing waits it looks seldom
     await copilot.sees(/by a standing grant/);
     await copilot.looks("grant-used-copilot", { isAnywhere: false });
     assert.equal(await ada.page.locator("agui-confirm-card").count(), 0);
@@ -162,7 +158,6 @@ const FEATURES = {
     await ben.press("Enter");
     await ben.sees("Nothing is granted.");
     await ben.sees("Revoked.");
-    await ben.looks("grants-none");
     assert.deepEqual((await tenant.get("ben", "grants")).grants, []);
     await ada.isAt("Message");
     await ada.type("pay_out Ida 5");
@@ -179,7 +174,6 @@ const FEATURES = {
     await ben.press("Enter");
     await ben.sees("Nobody decides in your place, and you in nobody's.");
     await ben.to("Name a deputy …");
-    await ben.looks("deputy-none");
     await ben.press("Enter");
     await ben.type("dan");
     await ben.to("Until (at most 92 days from now)");
@@ -200,7 +194,6 @@ const FEATURES = {
     await dan.looks("deputy-open");
     await dan.press("Enter");
     await dan.sees("You agreed.");
-    await dan.looks("deputy-agreed");
     assert.deepEqual((await tenant.record(asked.id)).approvals.map(({ by, deputy_of }) => [by, deputy_of]), [["dan", "ben"]]);
     await ben.to("End …", "Shift+Tab");
     await ben.press("Enter");
@@ -219,7 +212,6 @@ const FEATURES = {
     const oli = await is("oli", "admin");
     await oli.sees("Frozen");
     await oli.to("Freeze …");
-    await oli.looks("freeze-none");
     await oli.press("Enter");
     await oli.type("refund");
     await oli.looks("freeze-form");
@@ -233,7 +225,6 @@ const FEATURES = {
     await ben.to("Reject");
     await ben.looks("frozen");
     await ada.looks("frozen-asker", { isAnywhere: false });
-    await copilot.looks("frozen-asker-copilot", { isAnywhere: false });
     assert.equal(await ben.page.getByRole("button", { name: "Approve" }).count(), 0);
     assert.match((await tenant.record(asked.id)).frozen, /Payments are being checked/);
     await oli.to("Lift …", "Shift+Tab");
@@ -242,7 +233,6 @@ const FEATURES = {
     await oli.looks("freeze-lift");
     await oli.press("Enter");
     await oli.sees("Lifted.");
-    await oli.looks("freeze-lifted");
     assert.deepEqual((await tenant.get("oli", "ops/freezes")).freezes, []);
     await ben.page.reload();
     await ben.page.locator("agui-inbox .line-button").first().waitFor();
@@ -254,7 +244,6 @@ const FEATURES = {
     await ada.isAt("Message");
     await ada.press("Escape", "r");
     await ada.type("not any more");
-    await ada.looks("frozen-reject");
     await ada.press("Enter");
     await tenant.becomes(asked.id, "rejected");
     await ada.sees(/Rejected by ada/);
@@ -272,7 +261,6 @@ const FEATURES = {
     await cat.press("/");
     await cat.type("n5");
     await cat.page.locator("agui-inbox .item").nth(1).waitFor({ state: "detached" });
-    await cat.looks("inbox-search");
     await cat.press("Escape");
     await cat.press("h");
     await cat.type("eve");
@@ -305,7 +293,6 @@ const FEATURES = {
     await amy.leaves("Enter");
     await amy.sees(/rejected it/);
     await amy.to(`The story of ${asked.id}`);
-    await amy.looks("story-filtered");
     await amy.leaves("Enter");
     await amy.page.getByRole("heading", { name: `The story of ${asked.id}` }).waitFor();
     await amy.sees(/^cat.* rejected it .*“She has it already\.”/);

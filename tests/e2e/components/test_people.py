@@ -9,7 +9,7 @@ from tests.e2e.components.people import people_app
 from tests.product.kit import running
 from tests.requirements import shows
 
-SECONDS = 240.0
+SECONDS = 480.0
 
 
 @shows("T6")
