@@ -9,7 +9,7 @@ from ag_ui.core import RunAgentInput, types
 
 from agui_gate.core.transcript import Media
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol import request_decoder, run_input
+from agui_gate.protocol import part_shapes, request_decoder, run_input
 from agui_gate.protocol import request_shapes as shapes
 from agui_gate.protocol.member_names import members_of
 
@@ -90,10 +90,11 @@ def test_every_member_has_the_spellings_of_the_official_models() -> None:
         shapes.UserShape: core.UserMessage, shapes.AssistantShape: core.AssistantMessage,
         shapes.ToolShape: core.ToolMessage, shapes.SystemShape: core.SystemMessage,
         shapes.DeveloperShape: core.DeveloperMessage, shapes.ActivityShape: core.ActivityMessage,
-        shapes.ReasoningShape: core.ReasoningMessage, shapes.TextShape: types.TextPart,
-        shapes.ImageShape: types.ImagePart, shapes.AudioShape: types.AudioPart, shapes.VideoShape: types.VideoPart,
-        shapes.DocumentShape: types.DocumentPart, shapes.DataShape: types.DataSource, shapes.UrlShape: types.UrlSource,
-        shapes.FileShape: types.FileSource,
+        shapes.ReasoningShape: core.ReasoningMessage, part_shapes.TextShape: types.TextPart,
+        part_shapes.ImageShape: types.ImagePart, part_shapes.AudioShape: types.AudioPart,
+        part_shapes.VideoShape: types.VideoPart, part_shapes.DocumentShape: types.DocumentPart,
+        part_shapes.DataShape: types.DataSource, part_shapes.UrlShape: types.UrlSource,
+        part_shapes.FileShape: types.FileSource,
     }.items():  # fmt: skip
         members = members_of(shape)
         newer = {"encryptedValueType"}  # of 1.1

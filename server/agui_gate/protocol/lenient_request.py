@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from agui_gate.errors import InvalidRequest
+from agui_gate.protocol import part_shapes, run_input
 from agui_gate.protocol import request_shapes as shapes
-from agui_gate.protocol import run_input
 from agui_gate.protocol.dialects.base import declares_v1
 from agui_gate.protocol.member_names import member, members_of, respelled
 from agui_gate.protocol.run_input import RunInput, Unread, check_message, one_part
@@ -47,9 +47,9 @@ ROLES = _by_tag(
     shapes.UserShape, shapes.AssistantShape, shapes.ToolShape, shapes.SystemShape, shapes.DeveloperShape,
     shapes.ActivityShape, shapes.ReasoningShape,
 )  # fmt: skip
-MEDIA = _by_tag(shapes.ImageShape, shapes.AudioShape, shapes.VideoShape, shapes.DocumentShape)
-PARTS = MEDIA | _by_tag(shapes.TextShape, shapes.BinaryShape)
-SOURCES = _by_tag(shapes.DataShape, shapes.UrlShape, shapes.FileShape)
+MEDIA = _by_tag(part_shapes.ImageShape, part_shapes.AudioShape, part_shapes.VideoShape, part_shapes.DocumentShape)
+PARTS = MEDIA | _by_tag(part_shapes.TextShape, part_shapes.BinaryShape)
+SOURCES = _by_tag(part_shapes.DataShape, part_shapes.UrlShape, part_shapes.FileShape)
 STATUSES = ("resolved", "cancelled")
 
 

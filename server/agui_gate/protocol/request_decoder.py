@@ -13,11 +13,10 @@ import msgspec
 from agui_gate.core.events import PROTOCOL_VERSION
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.dialects.base import is_newer
-from agui_gate.protocol.request_shapes import InputShape, PartShape, PlainInputShape
+from agui_gate.protocol.request_shapes import InputShape, PlainInputShape
 from agui_gate.protocol.run_input import MAX_DEPTH, Message, RunInput, check_depth, check_message, check_run
 
 _exactly, _plainly = msgspec.json.Decoder(InputShape), msgspec.json.Decoder(PlainInputShape)
-_PARTS = list[PartShape]
 
 SHOWN = 40
 """Characters of a declared version that are told."""
@@ -90,7 +89,9 @@ def _look_into(message: Message, place: int) -> None:
             check_depth(call.metadata)
     content = message.content
     if isinstance(content, list):
-        msgspec.convert(content, _PARTS)
+        from agui_gate.protocol.part_shapes import PartShape
+
+        msgspec.convert(content, list[PartShape])
     if isinstance(content, list | dict) or message.function_approvals or message.metadata is not None:
         check_message(message, f"messages[{place}]")
 
