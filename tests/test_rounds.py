@@ -71,9 +71,9 @@ async def test_a_deadline() -> None:
         async with asyncio.timeout(10), late.timeout:
             await asyncio.Event().wait()
     assert late.timeout.expired()
-    late.leave()
+    rounds().leave(late)
     met = Deadline(3600)
     async with met.timeout:
         pass
-    met.leave()
+    rounds().leave(met)
     assert not met.timeout.expired()

@@ -182,7 +182,7 @@ def rounds() -> Rounds:
 
 
 class Deadline:
-    """Has ``timeout`` expire after ``seconds``, by `Rounds`: call `leave` after its block."""
+    """Has ``timeout`` expire after ``seconds``, by `Rounds`, which it has to leave after its block."""
 
     __slots__ = ("_due", "timeout")
 
@@ -197,10 +197,6 @@ class Deadline:
             self.timeout.reschedule(now)
             self._due = math.inf
         return self._due
-
-    def leave(self) -> None:
-        """Ends it: the block is over."""
-        rounds().leave(self)
 
 
 LEAVE_SECONDS = 1.0

@@ -48,10 +48,7 @@ class GatedCalls:
     """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
 
     def __init__(self, lease: Lease, run_call: RunCall, on_closed: Callable[[Approval], None], keep: Keep) -> None:
-        self._lease = lease
-        self._keep = keep
-        self._run_call = run_call
-        self._on_closed = on_closed
+        self._lease, self._run_call, self._on_closed, self._keep = lease, run_call, on_closed, keep
         self._working = 0
 
     @property

@@ -40,12 +40,13 @@ class _Block:
 
 class EventLog:
     """The frames of one run, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once.
+    ``size``: bytes kept.
 
     The first frame that it is given has the number ``first``.
     """
 
-    __slots__ = ("_block", "_blocks", "_last", "_limit", "_on_end", "_size", "_waiting", "ended",
-                 "followed_elsewhere", "next_seq", "opening", "readers")  # fmt: skip
+    __slots__ = ("_block", "_blocks", "_last", "_limit", "_on_end", "_waiting", "ended",
+                 "followed_elsewhere", "next_seq", "opening", "readers", "size")  # fmt: skip
 
     def __init__(self, limit: int = EVENTS_BYTES, on_end: Callable[[], None] = lambda: None, first: int = 0) -> None:
         self._limit, self._on_end = limit, on_end
@@ -60,7 +61,7 @@ class EventLog:
         """Drops what there is: the next frame has that number. Who reads what is before it has fallen behind."""
         self._last = _Block(seq)
         self._blocks = [self._last]  # so few that a deque takes more memory than it saves time
-        self._size = 0
+        self.size = 0
         self.next_seq = seq
         self._wake()
 
@@ -68,11 +69,6 @@ class EventLog:
     def first_seq(self) -> int:
         """The oldest frame that is kept."""
         return self._blocks[0].first
-
-    @property
-    def size(self) -> int:
-        """Bytes kept."""
-        return self._size
 
     def append(self, frame: bytes) -> None:
         """Adds the next frame and wakes who waits for it."""
@@ -83,7 +79,7 @@ class EventLog:
             data = block.data
         block.offsets.append(len(data))
         data += frame
-        self._size += len(frame)
+        self.size += len(frame)
         self.next_seq += 1
         if self._waiting:
             self._wake()
@@ -143,14 +139,14 @@ class EventLog:
     def _new_block(self) -> _Block:
         self._last = _Block(self.next_seq)
         self._blocks.append(self._last)
-        while self._size > self._limit and len(self._blocks) > KEPT_BLOCKS and not self._wanted():
-            self._size -= len(self._blocks.pop(0).data)
+        while self.size > self._limit and len(self._blocks) > KEPT_BLOCKS and not self._wanted():
+            self.size -= len(self._blocks.pop(0).data)
         return self._last
 
     def _wanted(self) -> bool:
         """Returns whether the oldest block has to stay for somebody who reads."""
         end = self._blocks[1].first
-        return self._size <= PATIENCE * self._limit and any(reader.position < end for reader in self.readers)
+        return self.size <= PATIENCE * self._limit and any(reader.position < end for reader in self.readers)
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -54,9 +54,7 @@ class EventStream(Response):
     def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[bool], None]) -> None:
         self.status_code, self.background = 200, None
         self.raw_headers = [*_HEADERS, (b"agui-run-key", run_key.encode())] if run_key else [*_HEADERS]
-        self._reader = reader
-        self._run_key = run_key
-        self._on_close = on_close
+        self._reader, self._run_key, self._on_close = reader, run_key, on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the head, and leaves the rest to `Streams`, if there is one: what it needs of the routes ends here."""

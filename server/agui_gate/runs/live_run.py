@@ -68,9 +68,7 @@ class LiveRun:
         """True if its client is known to keep the state that it sent, and to change that by patches."""
         self.reads_stops = False
         """True if its client is known to tell a stop from a failure."""
-        self._encoder = FrameEncoder(self.key)
-        self._grace = grace
-        self._readers = 0
+        self._encoder, self._grace, self._readers = FrameEncoder(self.key), grace, 0
         self._cancelled = self.is_drained = self.is_draining = self.is_dropped = False
         self._alone: asyncio.TimerHandle | None = None
 

@@ -13,7 +13,7 @@ import msgspec
 from agui_gate.adapter import CallStart, ToolSpec, TurnDone, TurnRequest
 from agui_gate.agents.team import Member
 from agui_gate.approvals.execution import HeldCalls
-from agui_gate.concurrency import LARGE, LARGE_BYTES, Deadline, Pacer
+from agui_gate.concurrency import LARGE, LARGE_BYTES, Deadline, Pacer, rounds
 from agui_gate.core import result_texts
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.sanitizer import carrying
@@ -198,7 +198,7 @@ class Turns:
                 "What it said is kept. Send a message to continue."
             ) from None
         finally:
-            deadline.leave()
+            rounds().leave(deadline)
 
     async def _accepted(self, passing: bool) -> None:
         """Tells the steps that the provider took the request, and the approvals that it was told of, if ``passing``."""

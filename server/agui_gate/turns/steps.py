@@ -140,8 +140,7 @@ class Steps:
 
     def __init__(self, steps: Sequence[TurnStep]) -> None:
         none: Sequence[TurnStep] = ()
-        self.prepare = self.request = self.accepted = self.refused = none
-        self.received = self.recorded = self.over = none
+        self.prepare = self.request = self.accepted = self.refused = self.received = self.recorded = self.over = none
         self.taps: dict[type, Tap] = {}
         for step in steps:
             for hook in step.hooks:

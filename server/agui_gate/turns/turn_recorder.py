@@ -145,10 +145,7 @@ class TurnRecorder:
         self._theirs, self._holds_back = theirs, holds_back
         self._room = limits.turn_bytes
         self._calls = 0
-        self._seq = sequencer
-        self._new_id = new_id
-        self._call_ids = call_ids
-        self._origin = origin
+        self._seq, self._new_id, self._call_ids, self._origin = sequencer, new_id, call_ids, origin
         self._items: dict[tuple[str, str], _Item] = {}
         self._order: list[_Item] = []
         self._parent_id = ""
