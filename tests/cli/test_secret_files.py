@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import httpx2
 import pytest
+from standardwebhooks import Webhook as StandardWebhook
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
@@ -26,6 +27,7 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError
 from agui_gate.extras.audit.keys import Keys, key_id, keyed
 from agui_gate.extras.audit.verification import verify
+from agui_gate.extras.people import key_set
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Store
 from agui_gate.stores.sqlite import SQLiteStore
@@ -33,6 +35,8 @@ from tests.cli.conftest import Cli
 from tests.cli.support import running
 from tests.extras.test_operations import prepare
 from tests.people.desk import Desk
+from tests.people.issuer import AUDIENCE, ISSUER, public, token
+from tests.people.issuer import write as write_keys
 from tests.people.receivers import SECRET, Receiver, receiving
 from tests.product.inprocess import Parrot, started
 
@@ -138,7 +142,7 @@ async def test_the_keys_of_the_trail_rotate_while_it_is_signed(tmp_path: Path) -
                 assert files._replacing is not None
                 await files._replacing
             assert lines[-1]["event"] == "settings_not_read"
-            assert lines[-1]["why"].endswith("by which the audit trail is signed, is missing.")
+            assert "by which the audit trail is signed, is missing, and the file may be half" in lines[-1]["why"]
         await desk.decide("ada", await desk.ask("ada", thread="last"))
         found = await verify(cast(Any, store), (), Keys([one.encode() for one in secrets]))
         assert found.broken == []
@@ -146,6 +150,19 @@ async def test_the_keys_of_the_trail_rotate_while_it_is_signed(tmp_path: Path) -
         signed = [event.key_id for event in events if event.thread_id == "last"]
         assert set(signed) == {key_id(secrets[2].encode())}
         assert [event.key_id for event in events if event.kind == "keyed"] == [key_id(one.encode()) for one in secrets]
+        for named in ("d", "de", "d"):  # the key that signs is dropped at once, and so is one that doesn't
+            write(path, "".join(f"{letter * 40}\n" for letter in named))
+            with capture_logs() as lines:
+                files.read_again()
+                assert files._replacing is not None
+                await files._replacing
+            assert lines[-1]["changed"] == "audit_key", lines
+            assert cast(Any, store).trail.keys.ids == tuple(key_id(letter.encode() * 40) for letter in named)
+        await desk.decide("ada", await desk.ask("ada", thread="later"))
+        later = [event for event in await desk.trail() if event.thread_id == "later"]
+        assert {event.key_id for event in later} == {key_id(b"d" * 40)}
+        found = await verify(cast(Any, store), (), Keys([one.encode() for one in (*secrets, "d" * 40)]))
+        assert found.broken == []
 
 
 @pytest.mark.anyio
@@ -180,7 +197,71 @@ async def test_the_secrets_of_webhooks_rotate_and_another_address_waits_for_the_
             assert again() == ("webhooks", "These count at the next start: webhooks.")
             await desk.ask("ada", thread="after")
             await receiver.until(lambda: len(receiver.got) == 3)
-    assert [len(one.headers["webhook-signature"].split()) for one in receiver.got] == [1, 2, 2]
+            table(receiver.url, new)
+            assert again() == ("webhooks", None), "the old one is dropped at once"
+            await desk.ask("ada", thread="dropped")
+            await receiver.until(lambda: len(receiver.got) == 4)
+    assert [len(one.headers["webhook-signature"].split()) for one in receiver.got] == [1, 2, 2, 1]
+    last = receiver.got[-1]
+    StandardWebhook(new).verify(last.body, last.headers)
+
+
+@pytest.mark.anyio
+async def test_the_keys_of_an_issuer_are_read_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that leaked is gone from the URL, and then another place is named that never had it."""
+    served, url, other = [[public("RS256", "rsa"), public("ES256", "ec")]], "https://id.example/keys", tmp_path / "keys"
+    monkeypatch.setattr(key_set, "fetch", lambda url: json.dumps({"keys": served[0]}).encode())
+    write_keys(other, public("EdDSA", "ed"))
+    config = tmp_path / "gate.toml"
+    jwt = {"jwt_issuer": ISSUER, "jwt_audience": [AUDIENCE], "jwt_tenant": "org", "jwt_roles": "realm.roles"}
+    config.write_text("".join(f"{name} = {value!r}\n" for name, value in {**jwt, "jwt_jwks": url}.items()))
+    settings = load_settings(config, environ={})
+    tokens = [token("RS256", "rsa"), token("ES256", "ec"), token("EdDSA", "ed")]
+    desk = Desk({})
+    async with started(create_app(desk.agent(), store="memory://", settings=settings)) as desk.app:
+        plan = Plan(None, config, {})
+        files = SettingsFiles(plan, cast(Ready, SimpleNamespace(app=desk.app, settings=settings)))
+
+        async def taken() -> list[bool]:
+            return [(await desk.get(f"Bearer {one}", "/threads")).status == 200 for one in tokens]
+
+        assert (files.are_some, await taken()) == (True, [True, True, False])
+        served[0] = served[0][1:]
+        assert await taken() == [True, True, False], "they are not fetched for each token"
+        with capture_logs() as lines:
+            files.read_again()
+        assert await taken() == [False, True, False]
+        config.write_text(config.read_text().replace(url, str(other)))
+        with capture_logs() as lines:
+            files.read_again()
+        assert [(line["event"], line["changed"], line.get("means")) for line in lines] == [
+            ("settings_read", "jwt_jwks", None)
+        ]
+        assert await taken() == [False, False, True]
+        config.write_text(config.read_text().replace(str(other), str(tmp_path / "gone")))
+        with capture_logs() as lines:
+            files.read_again()
+        assert [line["event"] for line in lines] == ["settings_not_read"]
+        assert await taken() == [False, False, True]
+
+
+def test_an_auth_of_the_application_is_left_alone(tmp_path: Path) -> None:
+    class Own:
+        def __call__(self, request: Any) -> str:
+            return "ada"
+
+        def replace(self, old: str, new: str) -> None:
+            raise AssertionError
+
+    config = tmp_path / "gate.toml"
+    config.write_text("tokens = 'alice:new-token-of-alice'\n")
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://", auth=Own(), settings=Settings())
+    files = SettingsFiles(Plan(None, config, {}), cast(Ready, SimpleNamespace(app=app, settings=Settings())))
+    with capture_logs() as lines:
+        files.read_again()
+    assert [(line["changed"], line["means"]) for line in lines] == [
+        ("tokens", "These count at the next start: tokens.")
+    ]
 
 
 def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_what_is_wrong_is_named_in_one_sentence(environ: Mapping[str, str], mess
     ("name", "content", "message"),
     [
         ("a.toml", "port = ", "a.toml is not valid TOML"),
+        ("a.toml", f"port = {'[' * 100_000}", "a.toml is nested too deeply"),
         ("a.toml", "port = true", "port in a.toml must be a whole number"),
         ("a.toml", "cors_origins = 3", "cors_origins in a.toml must be a list"),
         ("a.env", "port", "Line 1 of a.env is not NAME=value"),

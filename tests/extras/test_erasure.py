@@ -632,8 +632,10 @@ def test_the_command_counts_erases_and_gives_a_receipt(tmp_path: Path) -> None:
 
     def erase(*words: str) -> tuple[int, str]:
         result = CliRunner().invoke(program, ["erase", ZOE, "--store", url, *words])
-        return result.exit_code, result.output
+        logged.append(result.stderr)
+        return result.exit_code, result.output if result.exit_code else result.stdout
 
+    logged: list[str] = []
     assert erase() == (0, "Nothing is kept under this name.\n"), "of another tenant"
     code, told = erase("--tenant", "acme", "--dry-run")
     assert (code, "would delete threads: 2" in told) == (0, True)
@@ -641,6 +643,9 @@ def test_the_command_counts_erases_and_gives_a_receipt(tmp_path: Path) -> None:
     code, told = erase("--tenant", "acme", "--json", "--operator", "olga")
     receipt = json.loads(told)
     assert (code, receipt["by"], receipt["deleted"]["threads"]) == (0, "olga", 2)
+    (line,) = logged[-1].splitlines()
+    said = f"event=erased by=olga pseudonym={receipt['pseudonym']} receipt={receipt['digest']}"
+    assert (line.endswith(said), ZOE in line, "".join(logged[:-1])) == (True, False, "")
     unsigned = receipt | {"digest": ""}
     assert receipt["digest"] == digest(canonical(unsigned))
     assert traces(url) == set()

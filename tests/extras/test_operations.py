@@ -464,7 +464,12 @@ def ops(place: Path, *words: str) -> tuple[int, str, Any]:
     as_json: Any = None
     if "--json" in words and told.exit_code == 0:
         as_json = json.loads(told.stdout)
-    return told.exit_code, told.output, as_json
+    LOGGED.extend(line.partition(" event=")[2] for line in told.stderr.splitlines() if " event=" in line)
+    return told.exit_code, told.output if told.exit_code else told.stdout, as_json
+
+
+LOGGED: list[str] = []
+"""What the commands have logged, behind the time."""
 
 
 def prepare(place: Path) -> None:
@@ -481,8 +486,10 @@ def prepare(place: Path) -> None:
 
 
 def test_the_command_on_a_store(tmp_path: Path) -> None:
+    """What it changes is in the log as well, as at a server."""
     place = tmp_path / "store.db"
     prepare(place)
+    LOGGED.clear()
     assert ops(place, "runs")[:2] == (0, "Nothing is at work.\n")
     for state, name in (("pending", "apr_waits"), ("orphaned", "apr_lost"), ("unknown", "apr_unknown")):
         code, told, found = ops(place, "approvals", "--state", state, "--json")
@@ -513,6 +520,13 @@ def test_the_command_on_a_store(tmp_path: Path) -> None:
     assert ops(place, "freeze", "--tool", "refund", "--lift")[:2] == (0, "Nothing is frozen.\n")
     assert ops(place, "freeze", "--tool", "refund", "--lift")[0] == 1
     assert ops(place, "freeze", "--tool", "refund")[0] == 1, "a reason is asked for"
+    call = "approval=apr_unknown principal=alice state=failed thread=t tool=refund"
+    assert [" ".join([line.split()[0], *sorted(line.split()[1:])]) for line in LOGGED] == [
+        f"settled {' '.join(sorted([*call.split(), 'by=olga']))}",
+        "handed_on by=olga principal=alice thread=t to=carl",
+        "frozen by=olga tool=refund",
+        "lifted by=olga tool=refund",
+    ]
     checked = CliRunner().invoke(program, ["audit", "verify", "--store", f"sqlite:///{place}"])
     assert (checked.exit_code, "whole" in checked.output) == (0, True), checked.output
 

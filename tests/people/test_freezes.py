@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from agui_gate import Principal
 from agui_gate.cli.program import program
+from agui_gate.cli.store_access import user_name
 from agui_gate.core.approvals import State
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import Frozen
@@ -144,8 +145,10 @@ def test_the_command(tmp_path: Path) -> None:
 
     def freeze(*options: str) -> tuple[int, str]:
         result = CliRunner().invoke(program, ["freeze", "--store", place, *options])
-        return result.exit_code, result.output
+        logged.append(result.stderr)
+        return result.exit_code, result.stdout
 
+    logged: list[str] = []
     assert freeze("--list") == (0, "Nothing is frozen.\n")
     code, told = freeze("--tool", "refund", "--tenant", "", "--reason", "Checked.")
     assert (code, told.startswith("frozen since "), told.endswith("Z: tool refund, tenant (none) (Checked.)\n")) == (
@@ -158,4 +161,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert freeze("--agent", "x", "--lift")[0] == 1
     assert freeze("--lift")[1].count("\n") == 1
     assert freeze("--tool", "refund", "--tenant", "", "--lift") == (0, "Nothing is frozen.\n")
+    lines = [line.partition(" event=")[2] for text in logged for line in text.splitlines() if " event=" in line]
+    who = f" by={user_name()}"
+    about = " tool=refund tenant="
+    assert lines == [f"frozen{who}{about}", f"frozen{who}", f"lifted{who}", f"lifted{who}{about}"]
     assert freeze("--lift", "--list")[0] == 2

@@ -503,7 +503,10 @@ def test_files_of_endpoints(tmp_path: Path) -> None:
     )
     assert read_endpoints(str(tmp_path / "hooks.json")) == read_endpoints(str(tmp_path / "hooks.toml"))
     (tmp_path / "bad.toml").write_text(f'secrets = ["{SECRET}"')
-    for name, problem in {"bad.toml": "not valid", "none.toml": "can't be read"}.items():
+    for kind in ("json", "toml"):
+        (tmp_path / f"deep.{kind}").write_text(f"{'a = ' if kind == 'toml' else ''}{'[' * 100_000}")
+    bad = {"bad.toml": "not valid", "none.toml": "can't be read", "deep.json": "not valid", "deep.toml": "not valid"}
+    for name, problem in bad.items():
         with pytest.raises(ConfigurationError, match=problem) as refused:
             read_endpoints(str(tmp_path / name))
         assert SECRET not in str(refused.value)

@@ -14,6 +14,7 @@ from agui_gate import Principal
 from agui_gate.core.principals import owner_key, tenant_of
 from agui_gate.stores.capabilities import FullStore
 from tests.people.desk import Desk, ids
+from tests.product.inprocess import run_body, user
 
 pytestmark = pytest.mark.anyio
 
@@ -157,6 +158,26 @@ async def test_a_string_that_looks_like_a_tenants_owner_is_nobody(store: FullSto
     async with Desk(TEAM).open(store) as desk:
         await desk.ask("ada")
         assert (await desk.get("forged", "/approvals")).status == 401
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "a\x00b", "a\nb", "a" * 501, "\x7f"])
+async def test_a_string_that_no_store_can_keep_is_nobody(name: str, store: FullStore) -> None:
+    people: dict[str, Any] = {"odd": name, "long": "ä" * 500, "plain": "ada"}
+    async with Desk(people).open(store) as desk:
+        await desk.ask("long")
+        for refused in (await desk.get("odd", "/approvals"), await desk.post("odd", "/", run_body("t", user("hi")))):
+            assert (refused.status, refused.json()["error"]["code"]) == (401, "unauthorized")
+            assert refused.json()["error"]["message"] == (
+                "A principal's id has 1 to 500 characters, and no control characters."
+            )
+
+
+async def test_claims_that_no_store_can_keep_are_kept_without_that(store: FullStore) -> None:
+    claims = {"acr": "m\ud800fa", "amr": ["\udfff"], "jti": "\x00"}
+    async with Desk({"ada": Principal("ada", "acme", claims=claims)}).open(store) as desk:
+        assert (await desk.decide("ada", await desk.ask("ada"))).status == 200
+        (approved,) = [json.loads(event.body) for event in await desk.trail() if event.kind == "approved"]
+        assert (approved["acr"], approved["amr"], approved["jti"]) == ("m?fa", ["?"], "\x00")
 
 
 async def test_what_auth_can_not_make_lets_nobody_in() -> None:

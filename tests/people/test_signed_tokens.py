@@ -147,6 +147,19 @@ def test_settings_that_lack_something_stop_the_start(keys: Path, more: dict[str,
         create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings(**given))
 
 
+def nest(path: Path) -> None:
+    """Writes what no issuer does."""
+    path.write_text("[" * 100_000)
+
+
+async def test_a_file_of_keys_that_is_nested_too_deeply_is_none(keys: Path) -> None:
+    async with JwtDesk(keys).open() as desk:
+        nest(keys)
+        assert (await desk.get(bearer(token()), "/threads")).status == 503
+    with pytest.raises(ConfigurationError, match="can't be read: ValueError: it is nested too deeply"):
+        create_app(Agent(name="a", model=Parrot()), store="memory://", settings=settings(keys))
+
+
 async def test_doctor_reads_the_file_of_keys_once(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[bytes] = []
 

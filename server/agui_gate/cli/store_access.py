@@ -1,10 +1,16 @@
 """The store of a deployment, opened by a command for people who look after it."""
 
+import getpass
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import click
+
+from agui_gate import log_events
+from agui_gate.cli.terminal.console import log_to_stderr
 from agui_gate.config.settings import Settings, without_password
 from agui_gate.errors import ConfigurationError
 from agui_gate.extra_loader import load
@@ -37,6 +43,7 @@ async def opened(
     gave a wrong name is not told that all is well in there; and for an older schema, unless it is brought up to date:
     servers of an older version may be at work.
     """
+    _log_to_stderr(settings)
     if settings.store.startswith("memory:"):
         raise ConfigurationError(
             "A memory:// store exists only while its server runs. Name a permanent store with --store."
@@ -56,6 +63,21 @@ async def opened(
         yield store
     finally:
         await store.aclose()
+
+
+def user_name() -> str:
+    """Returns the name of who runs this."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"
+
+
+def _log_to_stderr(settings: Settings) -> None:
+    """Has what the command does in a line of the log, as a server's: for jobs, not for who sits at a terminal."""
+    log_events.is_pseudonymous = settings.log_principals == "pseudonyms"
+    if (ctx := click.get_current_context(silent=True)) is not None:
+        log_to_stderr(ctx, "error" if sys.stderr.isatty() else "warning", settings.log_format)
 
 
 def url_of(store: Any) -> str:

@@ -146,6 +146,8 @@ def _read_file(path: Path) -> Iterator[tuple[str, Any]]:
         raise ConfigurationError(f"The file {path} is not UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"The file {path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigurationError(f"The file {path} is nested too deeply.") from None
 
 
 def _lines(text: str, name: str) -> Iterator[tuple[str, str]]:

@@ -196,4 +196,4 @@ def on_behalf(asker: Asker, owner: str) -> Caller:
 
 
 def _text(value: object) -> str:
-    return value[:MAX_CLAIM] if isinstance(value, str) else ""
+    return value[:MAX_CLAIM].encode(errors="replace").decode() if isinstance(value, str) else ""

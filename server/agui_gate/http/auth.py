@@ -9,6 +9,7 @@ request that says that it came through a proxy is refused as well: a proxy on th
 import asyncio
 import functools
 import inspect
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +21,7 @@ from starlette.requests import Request, empty_send
 from starlette.types import Scope
 
 from agui_gate.concurrency import NoSlot
-from agui_gate.core.approvals import LOCAL, SEPARATOR
+from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.extra_loader import load
 from agui_gate.http.request_body import check_declared
@@ -33,6 +34,7 @@ Auth = Callable[[Request], str | None | Awaitable[str | None]]
 
 log = structlog.get_logger("agui_gate.auth")
 
+_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,500}")  # as in `core.principals.checked_name`
 
 AUTH_THREADS = 16
 """Calls of a sync ``auth`` that run at the same time. The others wait."""
@@ -131,8 +133,10 @@ class Guard:
 
     async def _asked(self, auth: Auth, request: Request) -> str:
         principal = await self._ask(auth, request)
-        if not isinstance(principal, str) or not principal or SEPARATOR in principal:
+        if not isinstance(principal, str) or not principal:
             raise Unauthorized("Authentication is required.")
+        if not _NAME.fullmatch(principal):
+            raise Unauthorized("A principal's id has 1 to 500 characters, and no control characters.")
         if not self._is_fixed:  # the tokens of the settings stand as long as the server does
             request._send = empty_send  # kept with the stream would be all through which it goes until its head is sent
             request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)

@@ -1,6 +1,7 @@
 """Bearer tokens of the settings, and where a request has one."""
 
 import hmac
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,15 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
 
 
-class Bearer:
+class OfSettings(ABC):
+    """An ``auth`` of the settings, whose fixed tokens others can take the place of."""
+
+    @abstractmethod
+    def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
+        """Accepts these tokens from now on, and no others."""
+
+
+class Bearer(OfSettings):
     """Auth by bearer token; ``tokens`` maps principals to theirs, one or several. Compared in constant time."""
 
     is_fixed = True
@@ -20,7 +29,7 @@ class Bearer:
         self.replace(tokens)
 
     def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
-        """Accepts these tokens from now on, and no others."""
+        """See `OfSettings`."""
         every = ((name, (one,) if isinstance(one, str) else one) for name, one in tokens.items())
         self._known = [(name, token.encode()) for name, some in every for token in some]
 
@@ -41,12 +50,15 @@ class Bearer:
         return found
 
 
-class FileBearer:
+class FileBearer(OfSettings):
     """Auth by bearer tokens that may be read again: so open streams ask whether theirs is still there."""
 
     def __init__(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
         self._bearer = Bearer(tokens)
-        self.replace = self._bearer.replace
+
+    def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
+        """See `OfSettings`."""
+        self._bearer.replace(tokens)
 
     @property
     def principals(self) -> Collection[str]:

@@ -1,6 +1,5 @@
 """`agui-gate erase`: a person's threads and name, out of the store."""
 
-import getpass
 import json
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import msgspec
 
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import Failure, config_option, debug_option
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.store_access import opened, user_name
 from agui_gate.cli.target import load_target
 from agui_gate.cli.terminal.console import print_hint, printable
 from agui_gate.cli.terminal.layout import fit
@@ -94,14 +93,6 @@ def command(
         _print(receipt, dry_run=dry_run)
     if receipt.unfinished:
         raise Failure(f"Everything is erased, but the file was not written anew. {receipt.unfinished}")
-
-
-def user_name() -> str:
-    """Returns the name of who runs this."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "operator"
 
 
 def _say(line: str) -> None:

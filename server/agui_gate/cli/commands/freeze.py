@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import structlog
 
 from agui_gate.cli.interrupts import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.store_access import opened, user_name
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings, load_settings
 from agui_gate.core.freezes import Freeze
+from agui_gate.log_events import name_of
 from agui_gate.protocol.cards import iso
 
 HELP = """Stop gated calls from being approved, on all replicas at once.
@@ -29,6 +31,8 @@ Examples:
 
 Exit codes: 0 success; 1 there is no such freeze to lift, or the store is not available; 2 usage error.
 """
+
+log = structlog.get_logger("agui_gate.operations")
 
 
 @click.command("freeze", help=HELP)
@@ -72,6 +76,10 @@ def command(
 async def _freeze(settings: Settings, wanted: Freeze | None, lift: bool) -> tuple[bool, Sequence[Freeze]]:
     async with opened(settings) as store:
         done = True if wanted is None else await store.freeze(wanted, lift=lift)
+        if wanted is not None and done:
+            about = {"tool": wanted.tool, "agent": wanted.agent, "tenant": wanted.of_tenant}
+            named = {name: value for name, value in about.items() if value is not None}
+            log.warning("lifted" if lift else "frozen", by=name_of(user_name()), **named)
         return done, await store.freezes()
 
 

@@ -1,6 +1,5 @@
 """`agui-gate ops`: what everybody's threads and calls do, and what an operator can do about it."""
 
-import getpass
 import json
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -15,7 +14,7 @@ import click
 from agui_gate.cli.interrupts import run as run_interruptible
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.remote_server import RemoteServer
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.store_access import opened, user_name
 from agui_gate.cli.terminal.console import print_hint, printable, short, table, whole
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import load_settings
@@ -71,14 +70,7 @@ class Place(NamedTuple):
     async def _at_store(self, work: Callable[[Any], Coroutine[Any, Any, Json]]) -> Json:
         settings = load_settings(self.config, options={"store": self.store})
         async with opened(settings) as store:
-            return await work(load("operations.desk").Desk(store, self.operator or _user()))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "operator"
+            return await work(load("operations.desk").Desk(store, self.operator or user_name()))
 
 
 def at_place(command: Callable[..., None]) -> Callable[..., None]:

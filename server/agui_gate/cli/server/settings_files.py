@@ -1,6 +1,7 @@
 """The files that settings came from, read again while the server runs: for SIGHUP.
 
-What counts at once are the tokens, the level of the log, the keys of the audit trail, and the secrets of webhooks.
+What counts at once are the tokens, the level of the log, the keys of the audit trail, the secrets of webhooks, and the
+keys by which an issuer signs tokens: they are fetched again. A key that isn't named any more counts no more.
 Anything else that has changed counts at the next start, which the log says. A file that can't be read, or says what
 can't be, changes nothing.
 """
@@ -18,8 +19,9 @@ from agui_gate.config.settings import load_settings, names
 from agui_gate.config.sources import is_of_file
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extra_loader import load
+from agui_gate.http.bearer import OfSettings
 
-AT_ONCE = frozenset({"tokens", "log_level"})
+AT_ONCE = frozenset({"tokens", "log_level", "jwt_jwks"})
 
 log = structlog.get_logger("agui_gate.settings")
 
@@ -35,8 +37,8 @@ class SettingsFiles:
     def are_some(self) -> bool:
         """True if settings came from files."""
         of_files = any(map(is_of_file, self._settings.sources.values()))
-        named = self._settings.audit_key_file, isinstance(self._settings.webhooks, str) and self._settings.webhooks
-        return self._plan.config is not None or of_files or any(named)
+        named = self._settings.audit_key_file, self._settings.jwt_jwks, self._settings.webhooks
+        return self._plan.config is not None or of_files or any(one and isinstance(one, str) for one in named)
 
     def read_again(self) -> None:
         """Reads them again, and logs one line about it. Raises nothing."""
@@ -46,13 +48,17 @@ class SettingsFiles:
                 raise ConfigurationError("There are no tokens any more, so nobody would be let in.")
             keys = load("audit.keys").read_keys(new) if new.audit_key or new.audit_key_file else None
             endpoints = load("notices.endpoints").read_endpoints(new.webhooks) if new.webhooks else ()
+            auths: list[Any] = [state.guard.auth for state in states_of(self._app)]
+            checks = [one for one in auths if isinstance(one, OfSettings)]
+            for check in checks:
+                if hasattr(check, "renew_keys"):
+                    check.renew_keys(new.jwt_jwks)
         except ConfigurationError as error:
             log.error("settings_not_read", why=error.message, means="All settings stay as they were.")
             return
         changed = [name for name in names() if getattr(new, name) != getattr(old, name)]
         at_once = AT_ONCE
         if "tokens" in changed:
-            checks = [state.guard.auth for state in states_of(self._app) if hasattr(state.guard.auth, "replace")]
             for check in checks:
                 check.replace(new.tokens)
             at_once = AT_ONCE if checks else AT_ONCE - {"tokens"}  # it began without any, or asks the application

@@ -40,15 +40,17 @@ _LEFT_OUT = frozenset({"output", "replaced", "was"})
 
 
 class Keys:
-    """The keys of a trail, the one that signs first. Raises ValueError for one that is too short, or comes twice."""
+    """The keys of a trail, the one that signs first. ``is_whole``: they can't be of a file that is half written. Raises
+    ValueError for one that is too short, or comes twice.
+    """
 
-    def __init__(self, secrets: Sequence[bytes]) -> None:
+    def __init__(self, secrets: Sequence[bytes], *, is_whole: bool = True) -> None:
         if not secrets or any(len(secret) < SHORTEST for secret in secrets):
             raise ValueError(f"needs keys of {SHORTEST} characters or more")
         self._secrets = {key_id(secret): secret for secret in secrets}
         if len(self._secrets) < len(secrets):
             raise ValueError("has a key twice")
-        self.current = key_id(secrets[0])
+        self.current, self.is_whole = key_id(secrets[0]), is_whole
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -111,20 +113,23 @@ def read_keys(settings: "Settings") -> Keys | None:
     """
     if settings.audit_key and settings.audit_key_file:
         raise ConfigurationError("Set AGUI_GATE_AUDIT_KEY or AGUI_GATE_AUDIT_KEY_FILE, not both.")
-    named, secrets = "AGUI_GATE_AUDIT_KEY", settings.audit_key
+    named, secrets, is_whole = "AGUI_GATE_AUDIT_KEY", settings.audit_key, True
     if settings.audit_key_file:
-        named, secrets = "AGUI_GATE_AUDIT_KEY_FILE", _lines(settings.audit_key_file)
+        text = _text_of(settings.audit_key_file)
+        lines = (line.strip() for line in text.splitlines())
+        secrets = tuple(line for line in lines if line and not line.startswith("#"))
+        named, is_whole = "AGUI_GATE_AUDIT_KEY_FILE", text.endswith("\n")
     elif not secrets:
         return None
     try:
-        return Keys([secret.encode() for secret in secrets])
+        return Keys([secret.encode() for secret in secrets], is_whole=is_whole)
     except ValueError as problem:
         raise ConfigurationError(f"{named} {problem}.") from None
 
 
-def _lines(path: str) -> tuple[str, ...]:
+def _text_of(path: str) -> str:
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(
             f"The file with the keys of the audit trail, {path}, can't be read: {error.strerror}. Nothing starts "
@@ -132,17 +137,19 @@ def _lines(path: str) -> tuple[str, ...]:
         ) from None
     except UnicodeDecodeError:
         raise ConfigurationError(f"The file with the keys of the audit trail, {path}, is not UTF-8 text.") from None
-    return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
 
 
 async def replace_keys(store: Store, keys: Keys) -> None:
     """Signs by other keys from now on, of which the trail says so first. Nothing that is at work ends. Raises
-    `Unavailable`, and `ConfigurationError` if the key is missing that signs now, as in a file that is half written;
-    then it is signed as before.
+    `Unavailable`, and `ConfigurationError` if the key is missing that signs now and the file may be half written; then
+    it is signed as before.
     """
     whole = cast(Any, store)
-    if whole.trail.keys.current not in keys.ids:
-        raise ConfigurationError(f"The key {whole.trail.keys.current}, by which the audit trail is signed, is missing.")
+    if whole.trail.keys.current not in keys.ids and not keys.is_whole:
+        raise ConfigurationError(
+            f"The key {whole.trail.keys.current}, by which the audit trail is signed, is missing, and the file may be "
+            "half written: its last line has no end."
+        )
     trail = copy(whole._sql.trail)
     trail.keys = keys
     await whole._do("write", lambda: begin_keys(whole._sql.ledger.variant, trail))

@@ -23,6 +23,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import msgspec
+import structlog
 
 from agui_gate.core.approvals import State
 from agui_gate.core.audit import digest
@@ -33,6 +34,7 @@ from agui_gate.extras.erasure.names import Name
 from agui_gate.extras.erasure.providers import Providers, refs_of
 from agui_gate.extras.erasure.tables import BUS, DAYS, STEPS, TABLES, Table, change_page
 from agui_gate.extras.erasure.trail import Found, TrailEraser, begin, find, has_key, may_change
+from agui_gate.log_events import name_of
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.base import Change, StopRequest, Thread, ThreadHead
 from agui_gate.stores.capabilities import FullStore
@@ -52,6 +54,8 @@ MOST_PASSES = 5
 """Looks after which a name that comes anew is left to another run of the command."""
 
 Json = dict[str, Any]
+
+log = structlog.get_logger("agui_gate.operations")
 
 
 class Receipt(msgspec.Struct, kw_only=True):
@@ -185,6 +189,7 @@ class Erasure:
         receipt.remains = seen.remains
         receipt.digest = digest(canonical(msgspec.to_builtins(receipt)))
         await self._do("durable", lambda: eraser.end(receipt.digest))
+        log.warning("erased", by=name_of(self._by), pseudonym=receipt.pseudonym, receipt=receipt.digest)
         return receipt
 
     async def _tables(self, table: Table, deleted: Counter[str], replaced: Counter[str], *, look: bool) -> None:

@@ -73,7 +73,7 @@ def _file(path: Path) -> Mapping[str, Any]:
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise ConfigurationError(f"The file {path} (AGUI_GATE_WEBHOOKS) can't be read: {error.strerror}.") from None
-    except ValueError:  # what a decoder says of it may repeat a secret
+    except (ValueError, RecursionError):  # what a decoder says of it may repeat a secret
         raise ConfigurationError(f"The file {path} (AGUI_GATE_WEBHOOKS) is not valid TOML or JSON.") from None
     if not isinstance(table, dict):
         raise ConfigurationError(f"The file {path} (AGUI_GATE_WEBHOOKS) is not a table of endpoints.")

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from uuid import uuid4
 
 import msgspec
+import structlog
 
 from agui_gate.approvals.expiry import with_result
 from agui_gate.core.approvals import SEPARATOR, State
@@ -19,6 +20,7 @@ from agui_gate.core.json_text import parse_object
 from agui_gate.core.principals import checked_name, owner_key, tenant_of
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
+from agui_gate.log_events import name_of
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.capabilities import FullStore
@@ -46,6 +48,8 @@ LOOK_SECONDS = 0.2
 """Seconds between two looks whether it has ended."""
 MOST_SHOWN = 100
 """Threads and grants of a principal that `who` shows."""
+
+log = structlog.get_logger("agui_gate.operations")
 
 Stop = Callable[[str, str], Awaitable[Any]]
 """Stops what is at work on a principal's thread: `Engine.cancel`."""
@@ -171,6 +175,7 @@ class Desk:
         if self._stop is not None:
             await self._stop(run.principal, run.thread_id)
         state = await self._ended(run)
+        self._log("stopped", run=run.run_key, thread=run.thread_id, principal=name_of(run.principal), state=state)
         return {**view, "state": state, "unknown": await self._unknown(run) if state == "stopped" else []}
 
     async def _unknown(self, run: Run) -> list[str]:
@@ -209,6 +214,8 @@ class Desk:
             await self._all.settle(approval_id, to, _found_out(done, result), act, run_key)
         finally:
             await self._give_back(thread, run_key)
+        ids = {"approval": call.id, "tool": call.tool, "thread": call.thread_id, "principal": name_of(call.principal)}
+        self._log("settled", **ids, state=str(to))
         return await self.approval(approval_id)
 
     async def hand_on(self, name: str, to: str, reason: str) -> Json:
@@ -233,6 +240,7 @@ class Desk:
                 try:
                     await self._hand_on(key, head.id, head.agent, new, act)
                     handed.append(head.id)
+                    self._log("handed_on", thread=head.id, principal=name_of(key), to=name_of(new))
                 except (ThreadBusy, InvalidRequest, NotFound) as error:
                     left[head.id] = error.message
             if (cursor := page.next_cursor) is None:
@@ -258,7 +266,8 @@ class Desk:
             wanted = msgspec.structs.replace(wanted, of_tenant=self._tenant)
         if self._tenant not in (None, wanted.of_tenant):
             raise InvalidRequest("You may freeze calls of your own tenant alone.", well_formed=True)
-        changed = await self._all.freeze(wanted, act, lift=lift)
+        if changed := await self._all.freeze(wanted, act, lift=lift):
+            self._log("lifted" if lift else "frozen", tool=wanted.tool, agent=wanted.agent, tenant=wanted.of_tenant)
         return {"changed": changed, **await self.freezes()}
 
     async def freezes(self) -> Json:
@@ -268,6 +277,11 @@ class Desk:
         return {"freezes": [_freeze_view(one) for one in found]}
 
     # --- what they share
+
+    def _log(self, event: str, **about: str | None) -> None:
+        """Logs what the operator did. Why is in the audit trail, encrypted: it is what somebody said."""
+        named = {name: value for name, value in about.items() if value is not None}
+        log.warning(event, by=name_of(owner_key(self._tenant or "", self._by)), **named)
 
     def owner(self, name: str) -> str:
         """Returns the key of an owner: ``name``, or ``tenant/name`` where one may say which tenant."""

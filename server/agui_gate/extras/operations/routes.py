@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agui_gate.core.approvals import LOCAL
 from agui_gate.core.freezes import Freeze
-from agui_gate.core.principals import owner_key, tenant_of
+from agui_gate.core.principals import tenant_of
 from agui_gate.errors import Forbidden, InvalidRequest
 from agui_gate.extras.operations.desk import Desk, Json, page_size
 from agui_gate.extras.operations.summary import Summary
@@ -23,9 +22,6 @@ from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
 from agui_gate.http.views import json_response
-from agui_gate.log_events import name_of
-
-log = structlog.get_logger("agui_gate.operations")
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -52,12 +48,6 @@ class _Freeze(msgspec.Struct, forbid_unknown_fields=True):
     agent: str | None = None
     tenant: str | None = None
     lift: bool = False
-
-
-def _log(event: str, desk: Desk, **about: Any) -> None:
-    """Logs what an operator did. Why is in the audit trail, encrypted: it is what somebody said."""
-    named = {name: value for name, value in about.items() if value is not None}
-    log.warning(event, by=name_of(owner_key(desk.tenant or "", desk.by)), **named)
 
 
 def routes(server: HttpServer) -> list[BaseRoute]:
@@ -124,17 +114,13 @@ class OperatorRoutes:
         """`POST /ops/threads/{id}/stop` with why."""
         desk = await self._desk(request)
         said = await self._said(request, _Stop)
-        told = await desk.stop(request.path_params["id"], said.reason, said.owner)
-        _log("stopped", desk, run=told["run"], thread=told["thread_id"], state=told["state"])
-        return json_response(told)
+        return json_response(await desk.stop(request.path_params["id"], said.reason, said.owner))
 
     async def settle(self, request: Request) -> Response:
         """`POST /ops/approvals/{id}/settle` with what was found out."""
         desk = await self._desk(request)
         said = await self._said(request, _Settled)
-        told = await desk.settle(request.path_params["id"], said.done, said.result, said.reason)
-        _log("settled", desk, approval=told["id"], thread=told["thread_id"], state=told["state"])
-        return json_response(told)
+        return json_response(await desk.settle(request.path_params["id"], said.done, said.result, said.reason))
 
     async def hand_on(self, request: Request) -> Response:
         """`POST /ops/owners/{id}/hand-on` with to whom, and why."""
@@ -161,11 +147,7 @@ class OperatorRoutes:
         desk = await self._desk(request)
         said = await self._said(request, _Freeze)
         wanted = Freeze(tool=said.tool, agent=said.agent, of_tenant=said.tenant, reason=said.reason)
-        told = await desk.freeze(wanted, lift=said.lift)
-        if told["changed"]:
-            event = "lifted" if said.lift else "frozen"
-            _log(event, desk, tool=said.tool, agent=said.agent, tenant=said.tenant)
-        return json_response(told)
+        return json_response(await desk.freeze(wanted, lift=said.lift))
 
     async def _said(self, request: Request, kind: type[Any]) -> Any:
         sent: Json = await json_value(await self._server.body(request))

@@ -75,17 +75,26 @@ class KeySet(Protocol):
         """Returns the key, as JSON; None if the issuer has none of that id. Raises `Unavailable`."""
         ...
 
+    def renew(self) -> None:
+        """Has them read again with the next token, however short ago they were."""
+        ...
+
 
 def key_set(place: str) -> KeySet:
-    """Returns the keys at a URL or a path. Raises `ConfigurationError` for a file that can't be read."""
+    """Returns the keys at a URL or a path. Raises `ConfigurationError` for one that is not safe, or can't be read."""
     if "://" not in place:
         return FileKeys(Path(place))
+    if not is_safe_url(place):
+        raise ConfigurationError("AGUI_GATE_JWT_JWKS must be a file or an https:// URL.")
     return FetchedKeys(place)
 
 
 def read_keys(body: bytes) -> Keys:
     """Returns the usable keys of a JWK set. Raises `ValueError` if it is none, or has no such key."""
-    found = json.loads(body)
+    try:
+        found = json.loads(body)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     keys = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(keys, list):
         raise ValueError("not a JWK set")
@@ -162,6 +171,9 @@ class FileKeys:
         """See `KeySet`."""
         return self._file.value().find(key_id)
 
+    def renew(self) -> None:
+        """See `KeySet`. It is read whenever it has changed."""
+
 
 def _written(path: Path) -> tuple[int, int]:
     about = path.stat()
@@ -176,6 +188,11 @@ class FetchedKeys:
         self._keys: Keys | None = None
         self._fetched_at = self._tried_at = float("-inf")
         self._fetching = asyncio.Lock()
+        self._is_stale = False
+
+    def renew(self) -> None:
+        """See `KeySet`. If they can't be fetched, those that are known stand as long as ever."""
+        self._is_stale, self._tried_at = True, float("-inf")
 
     async def count(self) -> int:
         """See `KeySet`."""
@@ -184,7 +201,7 @@ class FetchedKeys:
 
     async def find(self, key_id: str | None) -> Json | None:
         """See `KeySet`."""
-        if time.monotonic() - self._fetched_at > RENEW_SECONDS or self._keys is None:
+        if time.monotonic() - self._fetched_at > RENEW_SECONDS or self._keys is None or self._is_stale:
             await self._renew()
         if self._keys is not None and self._keys.find(key_id) is None:
             await self._renew()
@@ -203,7 +220,7 @@ class FetchedKeys:
             try:
                 async with asyncio.timeout(2 * FETCH_SECONDS):
                     self._keys = read_keys(await asyncio.to_thread(fetch, self._url))
-                self._fetched_at = time.monotonic()
+                self._fetched_at, self._is_stale = time.monotonic(), False
             except Exception as error:  # whatever it is, the keys of before are trusted for their time
                 log.error("keys_not_fetched", why=_why(error))
             finally:  # those who waited meanwhile don't try one after the other

@@ -26,8 +26,8 @@ from starlette.requests import Request
 from agui_gate.adapter import Finding
 from agui_gate.core.principals import MAX_CLAIM, Principal
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.extras.people.key_set import File, KeySet, is_safe_url, key_set, read_ids
-from agui_gate.http.bearer import Bearer, bearer_token
+from agui_gate.extras.people.key_set import File, key_set, read_ids
+from agui_gate.http.bearer import Bearer, OfSettings, bearer_token
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
@@ -54,22 +54,29 @@ class Rules(msgspec.Struct, frozen=True):
     acts_for: str = ""
 
 
-class SignedTokens:
+class SignedTokens(OfSettings):
     """An ``auth`` for tokens that are signed, and for the ``fixed`` ones of the settings."""
 
     def __init__(
-        self, rules: Rules, keys: KeySet, fixed: Bearer | None = None, revoked: File[frozenset[str]] | None = None
+        self, rules: Rules, place: str, fixed: Bearer | None = None, revoked: File[frozenset[str]] | None = None
     ) -> None:
-        self._rules, self._keys, self._fixed, self._revoked = rules, keys, fixed, revoked
+        self._rules, self._place, self._fixed, self._revoked = rules, place, fixed, revoked
+        self._keys = key_set(place)
 
     async def count_keys(self) -> int:
         """Returns how many keys of the issuer there are now. Raises `Unavailable` if they can't be had."""
         return await self._keys.count()
 
     def replace(self, tokens: Mapping[str, str | tuple[str, ...]]) -> None:
-        """Accepts these fixed tokens from now on, and no others, if there were some at the start."""
-        if self._fixed is not None:
-            self._fixed.replace(tokens)
+        """See `OfSettings`."""
+        self._fixed = Bearer(tokens)
+
+    def renew_keys(self, place: str) -> None:
+        """Has the issuer's keys read again with the next token, from there. Raises `ConfigurationError`."""
+        if place == self._place:
+            self._keys.renew()
+        else:
+            self._keys, self._place = key_set(place), place
 
     def is_current(self, name: str, jti: str) -> bool:
         """Returns whether what somebody did still counts, with the token of that id: it was not revoked since. Where
@@ -177,8 +184,6 @@ def auth_of(settings: "Settings") -> SignedTokens:
     needed = {name: getattr(settings, name) for name in ("jwt_issuer", "jwt_audience", "jwt_jwks")}
     if missing := [f"AGUI_GATE_{name.upper()}" for name, value in needed.items() if not value]:
         raise ConfigurationError(f"Tokens of an issuer (JWT) also need {', '.join(missing)}.")
-    if "://" in settings.jwt_jwks and not is_safe_url(settings.jwt_jwks):
-        raise ConfigurationError("AGUI_GATE_JWT_JWKS must be a file or an https:// URL.")
     rules = Rules(
         settings.jwt_issuer,
         settings.jwt_audience,
@@ -192,7 +197,7 @@ def auth_of(settings: "Settings") -> SignedTokens:
     fixed = Bearer(settings.tokens) if settings.tokens else None
     listed = settings.jwt_revoked
     revoked = File(Path(listed), read_ids, "revoked tokens", "jwt_revoked") if listed else None
-    return SignedTokens(rules, key_set(settings.jwt_jwks), fixed, revoked)
+    return SignedTokens(rules, settings.jwt_jwks, fixed, revoked)
 
 
 async def check_keys(settings: "Settings") -> Finding:
