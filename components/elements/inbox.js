@@ -215,7 +215,7 @@ export class Inbox extends GateElement {
       this.#most = MOST;
       this.requestUpdate();
     };
-    return html`<input class="search" part="search" type="search" autocomplete="off" aria-label=${fill(strings, "inboxSearch")} placeholder=${fill(strings, "inboxSearch")} .value=${this.#search} @input=${typed}>`;
+    return html`<input class="search" part="search" type="search" autocomplete="off" aria-label=${fill(strings, "inboxSearch")} placeholder=${fill(strings, "inboxSearch")} .value=${this.#search} @input=${typed} @search=${typed}>`;
   }
 
   /**

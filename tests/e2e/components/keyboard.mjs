@@ -144,9 +144,9 @@ class Person {
   }
 
   /** They are where the name is this one, or go there. */
-  async isAt(name) {
+  async isAt(name, by = "Tab") {
     const at = await this.page.evaluate(() => globalThis.keyboard.at());
-    if (at?.name !== name) await this.to(name);
+    if (at?.name !== name) await this.to(name, by);
   }
 
   /** It is there to be read, in the end. */

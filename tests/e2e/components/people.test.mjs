@@ -262,6 +262,7 @@ const FEATURES = {
     await cat.type("n5");
     await cat.page.locator("agui-inbox .item").nth(1).waitFor({ state: "detached" });
     await cat.press("Escape");
+    assert.equal(await cat.page.locator("agui-inbox .search").inputValue(), "n5", "what the list is of");
     await cat.press("h");
     await cat.type("eve");
     await cat.looks("inbox-hand-to");
@@ -274,8 +275,26 @@ const FEATURES = {
     await cat.press("Control+a", "Backspace");
     await cat.to("Whose", "Shift+Tab");
     await cat.press("ArrowDown");
+    await cat.sees("Send mail");
     await cat.looks("inbox-filter");
-    await cat.press("ArrowUp", "j", "x", "j", "x");
+    await cat.press("ArrowUp");
+    for (const number of [1, 2]) {
+      await cat.to(new RegExp(`^Choose: .* N${number}\\?`));
+      await cat.press("Space");
+    }
+    await cat.to("Reject 2 …");
+    await cat.press("Enter");
+    await cat.type("not now"); // into the reason
+    await cat.looks("inbox-reject");
+    await cat.press("Enter");
+    await cat.sees("2 done.");
+    for (const { id } of [first, second]) assert.deepEqual((({ state, decision: { by, reason } }) => [state, by, reason])(await tenant.record(id)), ["rejected", "cat", "not now"]);
+    assert.equal((await tenant.record(third.id)).state, "pending");
+    await cat.isAt("Decided", "Shift+Tab");
+    await cat.press("Enter");
+    await cat.sees(/order N2\?/);
+    await cat.looks("inbox-decided");
+    await tenant.post("cat", `approvals/${mine.id}`, { approved: false });
   },
 
   async "the story of a call"(cell) {

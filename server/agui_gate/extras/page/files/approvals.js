@@ -220,7 +220,10 @@ const KEYS = { h: handFocused, j: () => inbox().step(1), k: () => inbox().step(-
 
 function pressed(event) {
   const from = event.composedPath()[0];
-  if (event.key === "Escape" && from.matches?.(".search") && !document.querySelector("dialog[open]")) return inbox().step(1);
+  if (event.key === "Escape" && from.matches?.(".search") && !document.querySelector("dialog[open]")) {
+    event.preventDefault(); // what was searched stays
+    return inbox().step(1);
+  }
   if (!isOurs(event) || tab() !== "waiting" || !KEYS[event.key]) return;
   event.preventDefault();
   KEYS[event.key]();

@@ -12,7 +12,7 @@ const ENGLISH = {
   approveTitle: "Approve these {count}?", rejectTitle: "Reject these {count}?", approve: "Approve", reject: "Reject", cancel: "Cancel", reason: "Reason (optional)",
   ended: "{done} done.", notDone: "{failed} not: their lines say why.", more: "Show more", loading: "Loading …", nothingDecided: "Nothing has been decided yet.",
   nothingGranted: "Nothing is granted. A grant is given with a yes, where the gate offers it.", failed: "This could not be loaded. {why}", again: "Try again",
-  given: "by {by} at {at}, until {until}", used: "used {used} times", usedOf: "used {used} of {times} times", spent: "{spent} of {total} so far", revoke: "Revoke",
+  given: "by {by} at {at}, until {until}", used: "used {used}×", usedOf: "used {used} of {times} times", spent: "{spent} of {total} so far", revoke: "Revoke",
   revokeTitle: "Revoke this grant?", revokeText: "From then on each such call is asked about again.", revoked: "Revoked.",
   emergencies: "Emergencies", noEmergencies: "Nothing waits that you may decide in an emergency.", open: "Open",
   handOn: "Hand to a colleague …", handOnTitle: "Hand this to a colleague?", handOnText: "They are told, and shown as waited for. It gives nobody a right, and takes none away.", handOnYes: "Hand over", to: "Who (their id)", handedOn: "Handed to {to}.",

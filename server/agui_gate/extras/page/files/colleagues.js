@@ -69,7 +69,7 @@ export const emergencyRow = (then) => (record) => html`<li>
 /** Ask whether these calls are decided so, and decide each as it was listed. Resolves to those that were not taken; null where the answer is no. */
 export async function decideTogether(chosen, approved, gate) {
   const { length: count } = chosen;
-  const reason = h("input", { type: "text", id: "all-reason", maxlength: "500", autocomplete: "off" });
+  const reason = h("input", { type: "text", id: "all-reason", maxlength: "500", autocomplete: "off", autofocus: true });
   const lines = h("ul", { class: "all-lines", tabindex: "0" }, chosen.map((entry) => h("li", { dir: "auto" }, reveal(whatOf(entry.record)))));
   const details = approved ? [lines] : [lines, h("label", { for: "all-reason" }, words.reason), reason];
   const [title, yes] = approved ? ["approveTitle", "approve"] : ["rejectTitle", "reject"];
