@@ -93,10 +93,10 @@ async def bytes_of_a_stream(deltas: int, *more: tracemalloc.Filter) -> float:
 async def test_the_memory_of_an_open_stream() -> None:
     """Without the connections to the client and to the provider, which are the libraries'."""
     took = await bytes_of_a_stream(deltas=20)
-    assert took < 28_500
+    assert took < 26_000
 
 
 async def test_what_a_delta_adds_to_an_open_stream() -> None:
     """The frame, which readers may miss and come back for, and the text: not an object for each."""
     few, many = [await bytes_of_a_stream(deltas, TEXTS) for deltas in (20, 520)]
-    assert (many - few) / 500 < 170
+    assert (many - few) / 500 < 165

@@ -95,6 +95,7 @@ class EventStream(Response):
                     guard.end()
                     if not more:
                         return
+                    data = b""  # it may be long, and isn't kept while nothing comes
                 guard.check_ended()
                 guard.begin()
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
