@@ -75,6 +75,9 @@ async def let_others_in() -> None:
 LARGE = 500
 """Entries or messages from which on working through all of them is heavy."""
 
+LONG = 2_000
+"""The same where each takes a microsecond, as in an import: below it, changing threads costs more than it saves."""
+
 LARGE_BYTES = 256 * 1024
 """Bytes of which the same is true."""
 
@@ -87,6 +90,11 @@ async def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 def beside(function: Callable[[], T]) -> "asyncio.Future[T]":
     """Begins to call ``function`` on the thread for heavy work."""
     return asyncio.get_running_loop().run_in_executor(_thread(), function)
+
+
+async def if_long(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls ``function``, which takes a microsecond for each of ``size`` things, off the loop if these are many."""
+    return await off_loop(function, *args, **kwargs) if size > LONG else function(*args, **kwargs)
 
 
 async def if_large(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

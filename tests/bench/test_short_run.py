@@ -102,7 +102,7 @@ async def test_a_decision(way: str, bound: Counted, tmp_path: Path) -> None:
 
 async def test_a_run_after_1_000_messages(tmp_path: Path) -> None:
     took = await counted_runs(tmp_path, earlier=1000)
-    assert took.over(Counted(ours=4_700, calls=5_900, tasks=3, jobs=8)) == {}
+    assert took.over(Counted(ours=4_700, calls=5_900, tasks=3, jobs=3)) == {}
 
 
 async def test_a_run_after_1_000_messages_that_were_seen_before(tmp_path: Path) -> None:

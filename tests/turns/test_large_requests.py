@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.concurrency import LARGE, LARGE_BYTES
+from agui_gate.concurrency import LARGE, LARGE_BYTES, LONG
 from tests.product.inprocess import Parrot, request, run_body, started, user
 from tests.requirements import shows
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.anyio, shows("T15")]
 
 TOOL = {"description": "", "parameters": {"type": "object"}}
 LARGE_RUNS: dict[str, dict[str, Any]] = {
-    "messages": run_body("t", *(user("hi", f"m{i}") for i in range(LARGE + 1))),
+    "messages": run_body("t", *(user("hi", f"m{i}") for i in range(LONG + 1))),
     "bytes": run_body("t", user("x" * LARGE_BYTES, "m")),
     "context": run_body("t", user("hi", "m"), context=[{"description": "d", "value": "x" * LARGE_BYTES}]),
     "tools": run_body("t", user("hi", "m"), tools=[{"name": f"t{i}", **TOOL} for i in range(LARGE + 1)]),

@@ -19,7 +19,7 @@ from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
 from agui_gate.approvals.unanswered_calls import UnansweredPolicy, not_gone_back
-from agui_gate.concurrency import if_large, to_the_end
+from agui_gate.concurrency import if_large, if_long, to_the_end
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sequencer import Sequencer
@@ -245,7 +245,7 @@ class RunSteps:
         """Returns what the request brings, compared with the thread."""
         size = len(self._input.messages) + len(self._thread.approvals)  # what is known is looked up, not gone through
         new_id, way = self._scope.new_id, self._scope.live.way
-        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
+        intake = await if_long(size, take, self._input, self._thread.journal, new_id, way, self._ours)
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.approvals.expiry import with_result
-from agui_gate.concurrency import LARGE, LARGE_BYTES, json_list, off_loop
+from agui_gate.concurrency import LARGE, LARGE_BYTES, LONG, json_list, off_loop
 from agui_gate.config.limits import Limits
 from agui_gate.core import result_texts
 from agui_gate.core.agent_view import ALONE, Audience, seen
@@ -145,14 +145,14 @@ class History:
 
     async def prepare(self, to: Audience = THE_ENTRY_AGENT) -> None:
         """Makes `transcript` ready, in a thread where it is long. Nothing else may change the history meanwhile."""
-        if to in self._transcripts or len(self.journal.entries) <= LARGE:
+        if to in self._transcripts or not self.capacity.is_large:
             return
         entries, known = self.journal.entries[:], self._outcomes()
         if not self._is_alone(to):
             self._transcripts[to] = await off_loop(sanitize, self._seen(entries, to), known, to.vendor)
             return
         prefix = self._prefixes.get(to.vendor)
-        if prefix is None or len(entries) - prefix.size > LARGE or not prefix.fits(entries, known):
+        if prefix is None or len(entries) - prefix.size > LONG or not prefix.fits(entries, known):
             prefix = TranscriptPrefix(to.vendor)  # another one, as what is cancelled goes on beside the loop
             self._transcripts[to] = await off_loop(prefix.extend, entries, known, self.journal.newest_place)
             self._prefixes[to.vendor] = prefix
@@ -277,8 +277,8 @@ class Capacity:
 
     @property
     def is_large(self) -> bool:
-        """True if going through the thread takes so long that it is not for the event loop."""
-        return self.size > LARGE_BYTES or self.entries > LARGE
+        """True if to make a request of the thread takes so long that it is not for the event loop."""
+        return self.size > LARGE_BYTES or self.entries > LONG
 
     def added(self, entries: Sequence[Entry]) -> bytes:
         """Counts entries that are in the journal now, and returns them as `encode_entries` does."""

@@ -277,7 +277,7 @@ class LeasedThread:
         """Makes `messages` ready for the next call of it, in a thread where it is long. Nothing else may change the
         history meanwhile.
         """
-        if self.capacity.is_large:
+        if self.capacity.is_large or len(self.entries) > LARGE:
             made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()), self.view)
             self._prepared = (len(self.entries), made)
 
