@@ -219,6 +219,11 @@ e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, pr
 gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)
 	@node tests/e2e/components/gallery.mjs
 
+# BUNDLES="before=/tmp/dist now=components/dist": two bundles in turn. Its clock is worth something where nothing else runs.
+.PHONY: cards
+cards: .node components/dist/made.json tests/e2e/node_modules/.stamp ## How long forty open cards take, made and laid out
+	@BUNDLES="$(BUNDLES)" node tests/e2e/components/bench.mjs
+
 .PHONY: picture
 picture: .node components/dist/made.json tests/e2e/node_modules/.stamp $(VENV)/.test ## The moving picture of the README, docs/approval.png
 	@$(BIN)/python -m tests.e2e.picture

@@ -17,6 +17,8 @@ const COMPONENTS = fileURLToPath(new URL("..", import.meta.url));
 const PAGE = resolve(COMPONENTS, "../server/agui_gate/extras/page/files");
 const DIST = join(COMPONENTS, "dist");
 const FOLDERS = ["core", "elements", "vendor"];
+/** The browser compiles it while it comes, not function by function when the first cards are drawn. */
+const EAGER = "//# allFunctionsCalledOnLoad\n";
 const LICENCE = "// agui-gate, MIT. With lit, (c) Google LLC, BSD-3-Clause.";
 
 /**
@@ -107,12 +109,13 @@ async function packStyles(sheets) {
  * @param {string[]} entryPoints
  * @param {string} folder
  * @param {import("esbuild").Plugin[]} plugins
+ * @param {string} [head]
  */
-async function bundleModules(entryPoints, folder, plugins) {
+async function bundleModules(entryPoints, folder, plugins, head = "") {
   const { outputFiles } = await build({ ...SHARED, entryPoints, outdir: folder, entryNames: "[name]", write: false, plugins });
   for (const { path, text } of outputFiles) {
     const { code = "" } = await minify(text, { module: true, ecma: 2020, compress: COMPRESS });
-    await writeFile(path, `${LICENCE}\n${shorten(code)}`);
+    await writeFile(path, `${head}${LICENCE}\n${shorten(code)}`);
   }
 }
 
@@ -123,7 +126,7 @@ function shorten(code) {
 }
 
 async function bundleComponents() {
-  await bundleModules(["agui-gate.js", "core/german.js"].map((name) => join(COMPONENTS, name)), DIST, [packed, apart, lean]);
+  await bundleModules(["agui-gate.js", "core/german.js"].map((name) => join(COMPONENTS, name)), DIST, [packed, apart, lean], EAGER);
   await copyFile(join(COMPONENTS, "auto.js"), join(DIST, "auto.js")); // what it imports is beside it
 }
 

@@ -1,6 +1,7 @@
 /**
  * Lit without what no template of the components uses: fragments of SVG and MathML, directives, bindings on an element
- * itself, in comments and in the text of a `<textarea>`, and hooks of polyfills. 400 bytes of what every page loads.
+ * itself, in comments and in the text of a `<textarea>`, attributes made of several values, listeners that are taken away,
+ * and hooks of polyfills. 900 bytes of what every page loads.
  *
  * lit is pinned, and so is what is cut. Where it reads otherwise in another version, the build ends here.
  */
@@ -19,6 +20,29 @@ const CUTS = [
   ["else t.startsWith(o)&&(d.push({type:6,index:l}),r.removeAttribute(t))", ""],
   [":6===r.type&&(i=new Z(h,this,t))", ":0"],
   ["let h=void 0!==e?s._$Co?.[e]:s._$Cl;const o=a(i)?void 0:i._$litDirective$;return h?.constructor!==o&&(h?._$AO?.(!1),void 0===o?h=void 0:(h=new o(t),h._$AT(t,s,e)),void 0!==e?(s._$Co??=[])[e]=h:s._$Cl=h),void 0!==h&&(i=M(t,h._$AS(t,i.values),h,e)),i}", "return i}"],
+  ['s.length>2||""!==s[0]||""!==s[1]?(this._$AH=Array(s.length-1).fill(new String),this.strings=s):this._$AH=A', "this._$AH=A"],
+  ["_$AI(t,i=this,s,e){const h=this.strings;let o=!1;if(void 0===h)t=M(this,t,i,0),o=!a(t)||t!==this._$AH&&t!==E,o&&(this._$AH=t);else{const e=t;let n,r;for(t=h[0],n=0;n<h.length-1;n++)r=M(this,e[s+n],i,n),r===E&&(r=this._$AH[n]),o||=!a(r)||r!==this._$AH[n],r===A?t=A:t!==A&&(t+=(r??\"\")+h[n+1]),this._$AH[n]=r}o&&!e&&this.j(t)}", "_$AI(t){t!==this._$AH&&this.j(this._$AH=t)}"],
+  ["let i=0;for(const s of this._$AV)void 0!==s&&(void 0!==s.strings?(s._$AI(t,s,i),i+=s.strings.length-2):s._$AI(t[i])),i++", "this._$AV.forEach((s,i)=>s._$AI(t[i]))"],
+  ["_$AI(t,i=this){if((t=M(this,t,i,0)??A)===E)return;const s=this._$AH,e=t===A&&s!==A||t.capture!==s.capture||t.once!==s.once||t.passive!==s.passive,h=t!==A&&(s===A||e);e&&this.element.removeEventListener(this.name,this,s),h&&this.element.addEventListener(this.name,this,t),this._$AH=t}", "_$AI(t){this._$AH===A&&this.element.addEventListener(this.name,this),this._$AH=t}"],
+  ['"function"==typeof this._$AH?this._$AH.call(this.options?.host??this.element,t):this._$AH.handleEvent(t)', "this._$AH.call(this.element,t)"],
+  ["_$AI(t,i=this){t=M(this,t,i),a(t)", "_$AI(t){a(t)"],
+  ["t!==this._$AH&&t!==E&&this._(t)", "t!==this._$AH&&this._(t)"],
+  ['"number"==typeof s?this._$AC(t):(void 0===s.el&&(s.el=S.createElement(V(s.h,s.h[0]),this.options)),s)', "this._$AC(t)"],
+  ["get parentNode(){let t=this._$AA.parentNode;const i=this._$AM;return void 0!==i&&11===t?.nodeType&&(t=i.parentNode),t}get startNode(){return this._$AA}get endNode(){return this._$AB}", ""],
+  ["get _$AU(){return this._$AM?._$AU??this._$Cv}", ""],
+  ["get parentNode(){return this._$AM.parentNode}get _$AU(){return this._$AM._$AU}u(t)", "u(t)"],
+  ["get tagName(){return this.element.tagName}get _$AU(){return this._$AM._$AU}", ""],
+  [";(t.litHtmlVersions??=[]).push(\"3.3.3\")", ""],
+  ["this.type=2,this._$AH=A,this._$AN=void 0,", "this._$AH=A,"],
+  [",this.options=e,this._$Cv=e?.isConnected??!0", ""],
+  ["this._$AV=[],this._$AN=void 0,", "this._$AV=[],"],
+  ["this.type=1,this._$AH=A,this._$AN=void 0,", "this._$AH=A,"],
+  [",this.options=h,this._$AH=A", ",this._$AH=A"],
+  ["constructor(){super(...arguments),this.type=3}", ""],
+  ["constructor(){super(...arguments),this.type=4}", ""],
+  ["constructor(t,i,s,e,h){super(t,i,s,e,h),this.type=5}", ""],
+  ["(t?.creationScope??l).importNode", "l.importNode"],
+  ["const e=s?.renderBefore??i;let h=e._$litPart$;if(void 0===h){const t=s?.renderBefore??null;e._$litPart$=h=new k(i.insertBefore(c(),t),t,void 0,s??{})}return", "const h=i._$litPart$??=new k(i.appendChild(c()),null);return"],
   ["for(this._$AP?.(!1,!0,s);t!==", "for(;t!=="],
   ["setConnected(t){void 0===this._$AM&&(this._$Cv=t,this._$AP?.(t))}", ""],
 ];

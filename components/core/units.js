@@ -25,9 +25,9 @@ export function unitsFor(args, { issued = args, schema, message } = {}) {
     if (typeof value !== "number") return null;
     const said = described(schema?.properties?.[name]);
     const asked = issued[name];
-    if (said || typeof asked !== "number") return said;
+    if (said || typeof asked !== "number" || !message) return said;
     const isUnclear = numbers.filter((number) => number === asked).length > 1;
-    return isUnclear ? null : besides(String(asked), message ?? "");
+    return isUnclear ? null : besides(String(asked), message);
   };
 }
 

@@ -95,7 +95,9 @@ export class GateElement extends Base {
    * @param {string | null} value
    */
   attributeChangedCallback(attribute, _, value) {
-    const [name, { type }] = Object.entries(propertiesOf(this.constructor)).find(([one]) => one.toLowerCase() === attribute) ?? ["", {}];
+    const properties = propertiesOf(this.constructor);
+    const name = properties[attribute] ? attribute : (Object.keys(properties).find((one) => one.toLowerCase() === attribute) ?? "");
+    const { type } = properties[name] ?? {};
     if (name) Object.assign(this, { [name]: type === Boolean ? value !== null : type && value !== null ? type(value) : value });
     else this.#speak();
   }
@@ -138,7 +140,7 @@ export class GateElement extends Base {
   performUpdate() {
     if (!this.isUpdatePending) return;
     if (!this.shadowRoot) this.attachShadow({ mode: "open" }).adoptedStyleSheets = /** @type {typeof GateElement} */ (this.constructor).styles.map(sheetOf);
-    Object.assign(this, Object.fromEntries(this.#early.splice(0)));
+    for (const [name, value] of this.#early.splice(0)) Object.assign(this, { [name]: value });
     const changed = this.#changed;
     try {
       this.willUpdate(changed);

@@ -18,7 +18,8 @@ import { recordLine } from "./decision-line.js";
 import { fieldRows } from "./form.js";
 import { html } from "./html.js";
 import { ICONS } from "./icons.js";
-import { argumentTable, shown } from "./text.js";
+import { NONE, joined, literal } from "./joined.js";
+import { argumentTable, inside, shown } from "./text.js";
 
 /**
  * @import { Ask, CallRecord, Decision, Strings } from "../core/types.js"
@@ -28,6 +29,14 @@ import { argumentTable, shown } from "./text.js";
 const FIELD = "input, select, textarea, [contenteditable]";
 const OPEN = ["view", "edit", "reject", "question"];
 const SOON = 60; // seconds
+
+/** @type {WeakMap<Strings, Record<string, import("./joined.js").Template>>} The buttons, by the words that are in use. */
+const buttons = new WeakMap();
+
+/** Draws a card again when its page puts something into a slot. */
+const slotted = globalThis.MutationObserver && new MutationObserver((changes) => {
+  for (const { target } of changes) for (const node of [target, target.parentNode]) if (node instanceof ConfirmCard) node.requestUpdate();
+});
 
 export class ConfirmCard extends GateElement {
   static properties = {
@@ -49,6 +58,8 @@ export class ConfirmCard extends GateElement {
   /** @type {Mode | null} */
   #drawn = null;
   #isMoved = false; // by the person: the focus follows
+  /** @type {Element | null | undefined} What has the focus. */
+  #focused = null;
 
   constructor() {
     super();
@@ -115,6 +126,7 @@ export class ConfirmCard extends GateElement {
 
   connectedCallback() {
     super.connectedCallback();
+    slotted.observe(this, { childList: true, subtree: true, attributeFilter: ["slot"] });
     this.#watch();
   }
 
@@ -127,6 +139,7 @@ export class ConfirmCard extends GateElement {
 
   /** @param {Map<string, unknown>} changed */
   willUpdate(changed) {
+    this.#focused = this.renderRoot.activeElement;
     if (changed.has("ask")) this.#take();
     if (changed.has("record") && this.#card) this.#card.setRecord(this.record ?? null);
     if (changed.has("draft") && this.#card) this.#card.setDraft(this.draft ?? null);
@@ -161,13 +174,20 @@ export class ConfirmCard extends GateElement {
     const before = this.#drawn;
     this.#drawn = mode;
     if (this.#card && this.getAttribute("mode") !== mode) this.setAttribute("mode", mode);
-    if (before === null || before === mode || !this.#isMoved) return;
+    const isMoved = this.#isMoved && before !== null && before !== mode;
+    if (!isMoved && this.#focused?.isConnected !== false) return;
+    const card = /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".card"));
+    if (!isMoved) return void (this.#again(this.#focused) ?? card)?.focus({ preventScroll: true });
     this.#isMoved = false;
     const field = /** @type {HTMLInputElement | null} */ (["edit", "reject"].includes(mode) ? this.renderRoot.querySelector(".card :is(input, select, textarea)") : null);
-    const card = /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".card"));
     (field ?? card)?.focus();
     if (mode === "edit") field?.select?.();
     if (card && card.offsetHeight < innerHeight * 0.7) card.scrollIntoView({ block: "nearest" }); // down to its buttons
+  }
+
+  /** The button that is made anew in the place of this one. @param {Element | null | undefined} button */
+  #again(button) {
+    return [...this.renderRoot.querySelectorAll("button")].find((one) => one.isEqualNode(button ?? null));
   }
 
   /**
@@ -221,9 +241,9 @@ export class ConfirmCard extends GateElement {
     }
     const { ask, mode } = this.#card.state;
     const name = fill(strings, "approvalNeeded", { title: reveal(whole(ask, strings)) });
-    return html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode=${mode} @click=${this.#clicked} @keydown=${this.#pressed}>
+    return joined(html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode="${literal(mode)}" @click=${this.#clicked} @keydown=${this.#pressed}>
       ${OPEN.includes(mode) ? this.#open(strings) : this.#line(strings)}
-    </section>`;
+    </section>`);
   }
 
   /** @param {Strings} strings */
@@ -232,18 +252,20 @@ export class ConfirmCard extends GateElement {
     const earlier = earlierText(ask, strings);
     const people = peopleText(ask.people, strings);
     const barred = whyBarred(ask, strings);
+    const news = [
+      people && html`<p class="card-people" part="people" dir="auto">${ICONS.people}<span>${shown(people)}</span></p>`,
+      this.notice && sentence(this.notice),
+      refused && sentence(refused),
+      barred && html`<p class="card-barred" part="barred" role="status">${ICONS.clock}<span>${shown(barred)}</span></p>`,
+      earlier &&
+        html`<div class="card-earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
+          <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`,
+    ];
     return html`${this.#header(strings)}
-      ${people ? html`<p class="card-people" part="people" dir="auto">${ICONS.people}<span>${shown(people)}</span></p>` : nothing}
-      ${this.notice ? sentence(this.notice) : nothing}
-      ${refused ? sentence(refused) : nothing}
-      ${barred ? html`<p class="card-barred" part="barred" role="status">${ICONS.clock}<span>${shown(barred)}</span></p>` : nothing}
-      ${earlier
-        ? html`<div class="card-earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}
-            <div><strong>${earlier.title}</strong><ul>${earlier.lines.map((line) => html`<li>${shown(line)}</li>`)}</ul></div></div>`
-        : nothing}
-      <slot name="before"></slot>
+      ${news.some(Boolean) ? news : nothing}
+      ${this.#slot("before")}
       ${mode === "view" ? this.#view(strings) : html`<form novalidate @submit=${this.#submit}>${mode === "reject" ? this.#rejecting(strings) : this.#filling(strings)}</form>`}
-      <slot name="after"></slot>`;
+      ${this.#slot("after")}`;
   }
 
   /** @param {Strings} strings */
@@ -254,11 +276,11 @@ export class ConfirmCard extends GateElement {
     return html`<header class="card-header" part="header">
       ${ICONS.gate}
       <div class="card-heading">
-        ${ask.agent ? html`<p class="card-agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : nothing}
-        <h2 class="card-title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}>${shown(titleOf(ask, strings))}</h2>
-        <p class="said" dir="auto">${shown(said)}</p>
+        ${ask.agent ? html`<p class="card-agent" dir="auto">${shown(fill(strings, "asks", { agent: humanize(ask.agent) }))}</p>` : NONE}
+        <h2 class="card-title" part="title" title=${ask.tool ? reveal(ask.tool) : nothing}${inside(titleOf(ask, strings))}</h2>
+        <p class="said" dir="auto"${inside(said)}</p>
       </div>
-      ${left === null ? nothing : html`<span class="expiry" part="expiry" data-soon=${String(left < SOON)} role=${isOver ? "status" : "timer"}>${isOver ? fill(strings, "expired") : fill(strings, "expiresIn", { left: formatLeft(left) })}</span>`}
+      ${left === null ? NONE : html`<span class="expiry" part="expiry" data-soon=${String(left < SOON)} role=${isOver ? "status" : "timer"} .textContent=${isOver ? fill(strings, "expired") : fill(strings, "expiresIn", { left: formatLeft(left) })}></span>`}
     </header>`;
   }
 
@@ -272,7 +294,7 @@ export class ConfirmCard extends GateElement {
    */
   #table(strings, rows) {
     const { ask } = /** @type {Card} */ (this.#card).state;
-    return html`<slot name="arguments">${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}</slot>`;
+    return this.#slot("arguments", argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema }));
   }
 
   /** @param {Strings} strings */
@@ -280,10 +302,10 @@ export class ConfirmCard extends GateElement {
     const { ask } = /** @type {Card} */ (this.#card).state;
     return html`${this.#table(strings)}${this.#grants(strings)}
       <div class="card-actions" part="actions">
-        ${may(ask, "approve") ? this.#button(strings, "approve", { look: "primary", symbol: ICONS.check, key: "A" }) : nothing}
-        <slot name="actions"></slot>
-        ${may(ask, "edit") ? this.#button(strings, "edit", { key: "E" }) : nothing}
-        ${may(ask, "reject") ? this.#button(strings, "reject", { look: "danger", key: "R" }) : nothing}
+        ${may(ask, "approve") ? this.#button(strings, "approve", { look: "primary", symbol: ICONS.check, key: "A" }) : NONE}
+        ${this.#slot("actions")}
+        ${may(ask, "edit") ? this.#button(strings, "edit", { key: "E" }) : NONE}
+        ${may(ask, "reject") ? this.#button(strings, "reject", { look: "danger", key: "R" }) : NONE}
       </div>`;
   }
 
@@ -295,18 +317,18 @@ export class ConfirmCard extends GateElement {
     const card = /** @type {Card} */ (this.#card);
     const { ask, grant } = card.state;
     const offers = ask.people?.grants ?? [];
-    if (offers.length === 0 || !may(ask, "approve")) return nothing;
+    if (offers.length === 0 || !may(ask, "approve")) return [];
     /** @param {{target: HTMLSelectElement}} event */
     const chosen = ({ target }) => card.chooseGrant(target.value);
     const given = offers.find(({ scope }) => scope === grant);
-    return html`<div class="reason field" part="field">
+    return [html`<div class="reason field" part="field">
       <label for="grant">${fill(strings, "grant")}</label>
       <select id="grant" name="grant" autocomplete="off" ?disabled=${this.#isOver} @change=${chosen}>
         <option value="" ?selected=${grant === ""}>${fill(strings, "grantNone")}</option>
         ${offers.map((offer) => html`<option value=${offer.scope} ?selected=${grant === offer.scope}>${reveal(fill(strings, "grantOffer", { what: grantText(offer, strings) }))}</option>`)}
       </select>
       ${given ? html`<p class="field-help">${shown(grantText(given, strings))}</p>` : nothing}
-    </div>`;
+    </div>`];
   }
 
   /** @param {Strings} strings */
@@ -317,7 +339,7 @@ export class ConfirmCard extends GateElement {
     if (mode === "question")
       return html`${argumentTable({}, { strings, rows })}
         <div class="card-actions" part="actions">
-          ${this.#button(strings, "send", { look: "primary", symbol: ICONS.check })}<slot name="actions"></slot>
+          ${this.#button(strings, "send", { look: "primary", symbol: ICONS.check })}${this.#slot("actions")}
           ${this.#button(strings, "decline", { look: "danger", symbol: ICONS.cross, act: true })}
         </div>`;
     return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}${this.#grants(strings)}
@@ -338,13 +360,25 @@ export class ConfirmCard extends GateElement {
   }
 
   /**
-   * A button that does what its word says (`#act`); one of a form sends that, unless it has an `act`.
+   * A button that does what its word says (`#act`); one of a form sends that, unless it has an `act`. It is the same in every
+   * card, so it is put together once.
    * @param {Strings} strings
    * @param {string} word
-   * @param {{look?: string, symbol?: unknown, key?: string, act?: boolean}} as `key`: what does the same on the keyboard
+   * @param {{look?: string, symbol?: {strings: readonly string[]}, key?: string, act?: boolean}} as `key`: what does the same on the keyboard
    */
-  #button(strings, word, { look = "plain", symbol = nothing, key, act = key !== undefined }) {
-    return html`<button class="button ${look}" part="button" type=${act ? "button" : "submit"} value=${word} aria-keyshortcuts=${key ?? nothing} ?disabled=${this.#isOver}>${symbol}${fill(strings, word)}${key ? html`<kbd aria-hidden="true">${key}</kbd>` : nothing}</button>`;
+  #button(strings, word, { look = "plain", symbol = NONE, key, act = key !== undefined }) {
+    const name = word + look + this.#isOver;
+    let made = buttons.get(strings);
+    if (!made) buttons.set(strings, (made = {}));
+    return (made[name] ??= joined(html`<button class="button ${literal(look)}" part="button" type="${literal(act ? "button" : "submit")}" value="${literal(word)}"${literal(this.#isOver ? " disabled" : "")}${key ? html` aria-keyshortcuts="${literal(key)}"` : NONE}>${symbol}${literal(fill(strings, word))}${key ? html`<kbd aria-hidden="true">${literal(key)}</kbd>` : NONE}</button>`));
+  }
+
+  /**
+   * A place for what the page puts there, once it does.
+   * @param {string} name
+   */
+  #slot(name, instead = NONE) {
+    return [...this.children].some(({ slot }) => slot === name) ? html`<slot name="${literal(name)}">${instead}</slot>` : instead;
   }
 
   /** @param {Strings} strings */

@@ -44,13 +44,14 @@ export function fieldRows({ ask, texts, problems }, given) {
 function fieldRow(field, { text, problem, strings, disabled, type }) {
   const id = `field-${field.name}`;
   const help = [field.help, field.kind === "lines" && fill(strings, "onePerLine")].filter(Boolean).join(" ");
-  const about = `${help ? `${id}-help ` : ""}${id}-error`;
+  const [helpId, errorId] = [`${id}-help`, `${id}-error`];
+  const about = help ? `${helpId} ${errorId}` : errorId;
   return html`<dt class="of-field"><label for=${id}>${shown(field.label)}</label></dt>
     <dd class="field" part="field" data-name=${field.name}>
       ${control(field, { id, about, text, isWrong: problem !== "", disabled, strings, type })}
       ${hides(text) ? html`<p class="field-hidden">${fill(strings, "really")} ${shown(text)}</p>` : nothing}
-      ${help ? html`<p class="field-help" id="${id}-help">${shown(help)}</p>` : nothing}
-      <p class="field-error" part="error" id="${id}-error" role="alert">${problem}</p>
+      ${help ? html`<p class="field-help" id=${helpId}>${shown(help)}</p>` : nothing}
+      <p class="field-error" part="error" id=${errorId} role="alert">${problem}</p>
     </dd>`;
 }
 

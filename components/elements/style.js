@@ -448,7 +448,7 @@ export const style = `
 
   @media (hover: hover) and (min-width: 701px) {
     kbd {
-      display: inline;
+      display: var(--agui-gate-keys, inline);
     }
   }
 

@@ -5,6 +5,7 @@ import { hides, pieces } from "../core/reveal.js";
 import { ENGLISH, fill } from "../core/strings.js";
 import { emptiness, isObject, labelsOf, showValue, withUnit } from "../core/values.js";
 import { html } from "./html.js";
+import { joined, listed } from "./joined.js";
 
 /**
  * @import { Json, Schema, Strings, Unit } from "../core/types.js"
@@ -22,6 +23,16 @@ export function shown(text) {
   return pieces(text).map((piece) => (piece.name ? html`<span class="hidden-character" title=${piece.name}>${piece.text}</span>` : unbroken(piece.text)));
 }
 
+/**
+ * The end of an element's start tag, and `text` in it, for a template that is joined: text of one piece needs no node
+ * that keeps its place.
+ * @param {unknown} text
+ */
+export function inside(text) {
+  const content = typeof text === "string" ? shown(text) : text;
+  return typeof content === "string" ? html` .textContent=${content}>` : html`>${content}`;
+}
+
 /** @param {string} text */
 const unbroken = (text) => (AMOUNT.test(text) ? text.split(AMOUNT).map((part, at) => (at % 2 ? html`<span class="amount">${part}</span>` : part)) : text);
 
@@ -36,13 +47,12 @@ export function argumentTable(args, { strings, unit, schema, rows, changed }) {
   const names = [...new Set([...Object.keys(args), ...(rows?.keys() ?? [])])];
   if (names.length === 0) return html`<p class="quiet" part="arguments">${fill(strings, "noArguments")}</p>`;
   const labels = labelsOf(names);
-  return html`<dl class="arguments" part="arguments">
-    ${names.map((name) => {
-      const own = schema?.properties?.[name];
-      const was = changed?.has(name) ? html`<span class="was">${fill(strings, "was")} ${valueOf(changed.get(name), { strings, unit: unit?.(name, changed.get(name)), schema: own })}</span>` : nothing;
-      return rows?.get(name) ?? valueRow(labels.get(name) ?? name, args[name], { strings, unit: unit?.(name, args[name]), schema: own, was });
-    })}
-  </dl>`;
+  const shownRows = names.map((name) => {
+    const own = schema?.properties?.[name];
+    const was = changed?.has(name) ? html`<span class="was">${fill(strings, "was")} ${valueOf(changed.get(name), { strings, unit: unit?.(name, changed.get(name)), schema: own })}</span>` : nothing;
+    return rows?.get(name) ?? valueRow(labels.get(name) ?? name, args[name], { strings, unit: unit?.(name, args[name]), schema: own, was });
+  });
+  return html`<dl class="arguments" part="arguments">${listed(shownRows)}</dl>`;
 }
 
 /**
@@ -54,7 +64,7 @@ export function argumentTable(args, { strings, unit, schema, rows, changed }) {
  * @returns {Node}
  */
 export function drawArguments(node, args, options) {
-  render(argumentTable(args, { strings: ENGLISH, ...options }), node);
+  render(joined(argumentTable(args, { strings: ENGLISH, ...options })), node);
   return node;
 }
 
@@ -64,8 +74,8 @@ export function drawArguments(node, args, options) {
  * @param {{strings: Strings, unit?: string | null, schema?: Schema, was: unknown}} options
  */
 function valueRow(label, value, { was, ...options }) {
-  if (!isNested(value)) return html`<dt>${shown(label)}</dt><dd dir="auto">${valueOf(value, options)}${was}</dd>`;
-  return html`<dt class="nested">${shown(label)}</dt><dd class="nested" dir="auto">${valueOf(value, options)}${was}</dd>`;
+  if (!isNested(value)) return html`<dt${inside(label)}</dt><dd dir="auto"${was === nothing ? inside(valueOf(value, options)) : html`>${valueOf(value, options)}${was}`}</dd>`;
+  return html`<dt class="nested"${inside(label)}</dt><dd class="nested" dir="auto">${valueOf(value, options)}${was}</dd>`;
 }
 
 /**
@@ -84,7 +94,7 @@ function valueOf(value, { strings, unit, schema }) {
   const empty = emptiness(value, strings);
   if (empty) return html`<span class="quiet">${empty}</span>`;
   if (typeof value === "boolean") return fill(strings, value ? "yes" : "no");
-  if (Array.isArray(value)) return value.map((item) => html`<div>${valueOf(item, { strings, schema: schema?.items })}</div>`);
+  if (Array.isArray(value)) return value.map((item) => joined(html`<div>${valueOf(item, { strings, schema: schema?.items })}</div>`));
   if (isObject(value)) return argumentTable(value, { strings, schema });
   return shown(withUnit(showValue(value, schema), unit));
 }

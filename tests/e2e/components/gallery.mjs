@@ -18,7 +18,7 @@ const LOOKS = {
     ::part(header) { padding-block: 4px; } ::part(arguments), ::part(actions) { padding-block: 5px; } ::part(arguments) { row-gap: 0; }
     ::part(title), ::part(card-title) { font-size: 1em; text-transform: uppercase; letter-spacing: 0.08em; } ::part(expiry) { border-radius: 0; } ::part(button) { min-height: 26px; padding-inline: 8px; }`,
   friendly: `:root { color-scheme: light; background: #eef4ff; }
-    agui-confirm-card, agui-inbox { --agui-gate-font: ui-rounded, "Nunito", "Varela Round", system-ui, sans-serif; --agui-gate-font-size: 18px; --agui-gate-radius: 32px; --agui-gate-control-radius: 99px; --agui-gate-shadow: 0 10px 30px rgb(37 99 235 / 18%);
+    agui-confirm-card, agui-inbox { --agui-gate-font: ui-rounded, "Nunito", "Varela Round", system-ui, sans-serif; --agui-gate-font-size: 18px; --agui-gate-radius: 32px; --agui-gate-control-radius: 99px; --agui-gate-keys: none; --agui-gate-shadow: 0 10px 30px rgb(37 99 235 / 18%);
       --agui-gate-accent: #2563eb; --agui-gate-accent-strong: #1d4ed8; --agui-gate-text: #14213d; --agui-gate-quiet: #52607a; --agui-gate-line: #d5e0f5; --agui-gate-line-strong: #b9cbee; --agui-gate-page: #f7faff; --agui-gate-sunken: #e4edff;
       --agui-gate-wait: #9d3c66; --agui-gate-wait-soft: #ffe9f1; --agui-gate-wait-line: #ffc9dc; }
     ::part(header) { padding-block: 22px 16px; } ::part(title), ::part(card-title) { font-size: 1.3em; } ::part(arguments) { row-gap: 12px; } ::part(actions) { padding-block: 20px 24px; }
