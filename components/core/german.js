@@ -128,6 +128,7 @@ export const GERMAN = {
   notContinued: "Das Gespräch geht noch nicht weiter. {note}",
   inboxTitle: "Wartet auf Sie",
   inboxCount: "Wartet auf Sie ({count})",
+  waitsForOthers: "Wartet auf andere",
   inboxNothing: "Nichts wartet auf Sie.",
   inboxNothingElse: "Sonst wartet nichts auf Sie.",
   inboxReading: "Lädt …",
@@ -141,3 +142,52 @@ export const GERMAN = {
   inboxNewChat: "Neuer Chat",
   inboxDeleted: "Gelöscht",
 };
+
+/** Sentences of the server's about who may decide, and how they go on. @type {[RegExp, string][]} */
+const SENTENCES = [
+  [/^This is frozen: (.*)$/s, "Das ist eingefroren: $1"],
+  [/^You can't approve this: it waits for (.+)\.$/, "Sie können das nicht freigeben: Es wartet auf $1."],
+  [/^(.+) can't decide this: it waits for (.+)\.$/, "$1 kann das nicht entscheiden: Es wartet auf $2."],
+  [/^Who asked for this can't approve it\. Somebody else has to\.$/, "Wer das angefragt hat, kann es nicht freigeben. Das muss jemand anderes tun."],
+  [/^Who asked for this can't approve it\. Hand it to somebody else\.$/, "Wer das angefragt hat, kann es nicht freigeben. Geben Sie es an jemand anderen weiter."],
+  [/^Who (?:asked for|edited) this can't (?:approve|decide) it in an emergency\./, "Im Notfall entscheidet jemand anderes als die Person, die das angefragt oder geändert hat."],
+  [/^(?:Who asked for this can't approve it as somebody's deputy|The deputy of who asked for this can't approve it)\.$/, "Wer das angefragt hat, kann es auch durch eine Vertretung nicht freigeben."],
+  [/^Log in again: this needs a login in the last ([\d,]+) s \(auth_time\)\.$/, "Melden Sie sich neu an: Dafür darf die Anmeldung höchstens $1 s her sein (auth_time)."],
+  [/^Log in more strongly: this needs (.+) \(acr\)\.$/, "Melden Sie sich stärker an: Das braucht $1 (acr)."],
+  [/^More persons have to agree by now/, "Inzwischen müssen mehr Personen zustimmen als bei der Frage. Lehnen Sie es ab und fragen Sie neu."],
+  [/^Somebody agreed who may no longer do so: (.+)\. Reject/, "$1 hat zugestimmt und darf das nicht mehr. Lehnen Sie es ab und fragen Sie neu."],
+  [/^A deputy agreed whose time is over\./, "Eine Vertretung hat zugestimmt, deren Zeit vorbei ist. Lehnen Sie es ab und fragen Sie neu."],
+  [/^You can't reject this\.$/, "Sie können das nicht ablehnen."],
+  [/^You can't hand this on/, "Sie können das nicht weitergeben: Es ist nicht an Ihnen, das zu entscheiden."],
+  [/^Breaking the glass needs a reason\.$/, "Im Notfall braucht es eine Begründung."],
+];
+
+/** By the code of an error: what is said where the sentence is not known. @type {Record<string, string>} */
+const BY_CODE = {
+  network: "Der Server hat nicht geantwortet.",
+  unauthorized: "Melden Sie sich an.",
+  forbidden: "Das ist hier nicht erlaubt. Fragen Sie, wer den Server verwaltet.",
+  not_allowed: "Das dürfen Sie nicht entscheiden.",
+  frozen: "Das ist eingefroren: Niemand kann es gerade freigeben.",
+  not_found: "Das gibt es nicht, oder es ist nicht für Sie.",
+  gone: "Das wurde gelöscht.",
+  thread_busy: "In diesem Chat ist noch etwas in Arbeit. Versuchen Sie es gleich noch einmal.",
+  lease_lost: "Das wurde nicht gespeichert. Sehen Sie nach, was gespeichert ist, und versuchen Sie es noch einmal.",
+  interrupted: "Der Server wurde unterbrochen. Was schon lief, kann gewirkt haben: Prüfen Sie das zuerst.",
+  too_large: "Das ist zu groß.",
+  approval_pending: "Entscheiden Sie zuerst, was offen ist.",
+  rate_limited: "Es sind gerade zu viele Anfragen. Versuchen Sie es gleich noch einmal.",
+  limit_reached: "Eine Grenze ist erreicht.",
+  unavailable: "Der Server kann das gerade nicht. Versuchen Sie es gleich noch einmal.",
+  internal: "Im Server ist ein Fehler aufgetreten. Sein Protokoll sagt mehr.",
+};
+
+/**
+ * What the server says, in German; as it said it where it is neither known by its words nor by its code.
+ * @param {string} message
+ * @param {string} [code]
+ */
+export function toGerman(message, code = "") {
+  const [known, german = ""] = SENTENCES.find(([sentence]) => sentence.test(message)) ?? [];
+  return known ? message.replace(known, german) : (BY_CODE[code] ?? message);
+}

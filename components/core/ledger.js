@@ -26,6 +26,7 @@ const AT_ONCE = 100; // ids in a request
  * @typedef {object} Problem
  * @property {Failure | "agreed"} kind `agreed`: it was taken, and waits for more persons.
  * @property {string} message What the server says, or "".
+ * @property {string} [code] Its code for that.
  *
  * @typedef {object} Entry What is known of one call.
  * @property {string} id
@@ -175,9 +176,9 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
   }
 
   /** @param {ServerError} error */
-  function fail({ kind, message }) {
+  function fail({ kind, message, code }) {
     if (state.problem?.kind === kind && state.problem.message === message) return;
-    state.problem = { kind, message };
+    state.problem = { kind, message, code };
     tell();
   }
 
@@ -321,7 +322,7 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
     if (isClosed(error.record)) return change(id, { record: /** @type {Row} */ (error.record), late: true });
     await ask([id]); // it may have arrived
     const entry = entries.get(id);
-    if (entry && !isClosed(entry.record) && !entry.gone) change(id, { problem: { kind: error.kind, message: error.message } });
+    if (entry && !isClosed(entry.record) && !entry.gone) change(id, { problem: { kind: error.kind, message: error.message, code: error.code } });
   }
 }
 

@@ -1,7 +1,7 @@
 /** Who asks for a call, who is waited for, and what may be granted with a yes, in words. Pure. */
 
 import { clock } from "./records.js";
-import { ENGLISH, fill } from "./strings.js";
+import { ENGLISH, fill, serverSaid } from "./strings.js";
 import { humanize, inOrder } from "./values.js";
 
 /**
@@ -53,9 +53,9 @@ export function may({ fields, people: { frozen, you } = {} }, what) {
  * @param {Strings} [strings]
  */
 export function whyBarred({ people: { frozen, you } = {} }, strings = ENGLISH) {
-  if (frozen) return frozen;
+  if (frozen) return serverSaid(frozen, "frozen", strings);
   if (you?.agreed) return fill(strings, "youAgreed");
-  return you && !you.may.includes("approve") ? (you.why ?? fill(strings, "notYours")) : null;
+  return you && !you.may.includes("approve") ? (you.why ? serverSaid(you.why, "not_allowed", strings) : fill(strings, "notYours")) : null;
 }
 
 /**
@@ -67,6 +67,17 @@ export function waitsForText({ approvers, needs = 1, escalated = [] }, strings =
   const named = approvers ? [approvers].flat() : [fill(strings, "somebodyElse")];
   const who = [...named, ...escalated.flat()].join(", ");
   return fill(strings, needs > 1 ? "waitsForMany" : "waitsFor", { who, count: needs });
+}
+
+/**
+ * Whom all of these wait for, where who reads this can approve none of them; else null.
+ * @param {(People | undefined)[]} all
+ * @param {Strings} [strings]
+ */
+export function waitsForOthers(all, strings = ENGLISH) {
+  if (all.length === 0 || all.some((people) => people?.you?.may.includes("approve") !== false)) return null;
+  const said = new Set(all.map((people) => waitsForText(people ?? {}, strings)));
+  return said.size > 1 ? fill(strings, "waitsForOthers") : ([...said][0] ?? null);
 }
 
 /**

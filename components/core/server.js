@@ -28,11 +28,13 @@ export class ServerError extends Error {
    * @param {Failure} kind
    * @param {string} [message] what the server says
    * @param {CallRecord | null} [record] what it tells of the call
+   * @param {string} [code] of its list of errors
    */
-  constructor(kind, message = "", record = null) {
+  constructor(kind, message = "", record = null, code) {
     super(message);
     this.kind = kind;
     this.record = record;
+    this.code = code;
   }
 }
 
@@ -146,13 +148,13 @@ function asObject(text) {
  * @param {Json | null} said
  */
 function failure(status, said) {
-  const error = isObject(said?.error) ? said.error : null;
+  const error = /** @type {Json & {code?: string} | null} */ (isObject(said?.error) ? said.error : null);
   const message = typeof error?.message === "string" ? error.message : "";
   const record = isObject(error?.record) ? /** @type {CallRecord} */ (error.record) : null;
   if (status === 401 || (status === 403 && !error)) return new ServerError("unauthorized", message);
-  if (status === 502 || status === 503 || status === 504) return new ServerError(error ? "refused" : "away", message);
+  if (status === 502 || status === 503 || status === 504) return new ServerError(error ? "refused" : "away", message, record, error?.code);
   if (!error) return new ServerError("foreign");
-  return new ServerError(error.code === "not_found" || error.code === "gone" ? "missing" : "refused", message, record);
+  return new ServerError(error.code === "not_found" || error.code === "gone" ? "missing" : "refused", message, record, error.code);
 }
 
 /**

@@ -131,6 +131,7 @@ export const ENGLISH = {
   notContinued: "The conversation doesn't continue yet. {note}",
   inboxTitle: "Waiting for you",
   inboxCount: "Waiting for you ({count})",
+  waitsForOthers: "Waits for others",
   inboxNothing: "Nothing is waiting for you.",
   inboxNothingElse: "Nothing else is waiting for you.",
   inboxReading: "Loading …",
@@ -148,8 +149,19 @@ export const ENGLISH = {
 /** @type {Record<string, Strings>} */
 const TABLES = { en: ENGLISH };
 
-/** Languages that only a page in them reads. @type {Record<string, () => Promise<Strings>>} */
-const OTHERS = { de: async () => (await import("./german.js")).GERMAN };
+/** Languages that only a page in them reads: their words, and what the server says in them. */
+const OTHERS = { de: () => import("./german.js").then(({ GERMAN, toGerman }) => [GERMAN, toGerman]) };
+
+/** @type {Record<string, (message: string, code?: string) => string>} What the server says, by the locale of the words. */
+const translations = {};
+
+/**
+ * A sentence of the server's in the language of `strings`; as it is where it isn't known in that.
+ * @param {string} message
+ * @param {string | undefined} code
+ * @param {Strings} strings
+ */
+export const serverSaid = (message, code, { locale = "" }) => translations[locale]?.(message, code) ?? message;
 
 /** @type {WeakMap<Strings, Map<Strings, Strings>>} */
 const merged = new WeakMap();
@@ -165,8 +177,8 @@ const languageOf = (lang) => (lang ?? "").toLowerCase().split("-")[0] ?? "";
  */
 export function loadStrings(lang) {
   const name = languageOf(lang);
-  const load = TABLES[name] ? undefined : OTHERS[name];
-  return load ? load().then((table) => void (TABLES[name] = table), () => {}) : null;
+  const load = TABLES[name] ? undefined : /** @type {Record<string, () => Promise<any>>} */ (OTHERS)[name];
+  return load ? load().then(([table, toIt]) => void ((TABLES[name] = table), (translations[table.locale] = toIt)), () => {}) : null;
 }
 
 /**

@@ -8,7 +8,7 @@
 
 import { createLedger, isWaiting } from "../core/ledger.js";
 import { isClosed } from "../core/records.js";
-import { fill } from "../core/strings.js";
+import { fill, serverSaid } from "../core/strings.js";
 import { GateElement } from "./base.js";
 import { html } from "./html.js";
 
@@ -23,11 +23,11 @@ import { html } from "./html.js";
 const SENTENCES = { away: "gateAway", unauthorized: "gateUnauthorized", foreign: "gateForeign", missing: "gateMissing", refused: "gateRefused" };
 
 /**
- * Why, in the server's words where it said some.
+ * Why; what the server said of it where it said something.
  * @param {Problem} problem
  * @param {Strings} strings
  */
-export const whyNot = ({ kind, message }, strings) => (kind === "agreed" ? "" : (kind === "refused" && message) || fill(strings, SENTENCES[kind] ?? "gateRefused"));
+export const whyNot = ({ kind, message, code }, strings) => (kind === "agreed" ? "" : (kind === "refused" && message && serverSaid(message, code, strings)) || fill(strings, SENTENCES[kind] ?? "gateRefused"));
 
 /** @type {WeakMap<ConfirmCard, Problem | null>} What each card was told of an answer that was not taken. */
 const told = new WeakMap();

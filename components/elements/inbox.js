@@ -7,6 +7,7 @@
 import { nothing, render } from "lit/html.js";
 import { endOf, everySecond, formatLeft, secondsLeft } from "../core/countdown.js";
 import { isOver, isWaiting } from "../core/ledger.js";
+import { waitsForOthers } from "../core/people.js";
 import { clock, decisionLine, isClosed, shortClock, undecided } from "../core/records.js";
 import { reveal } from "../core/reveal.js";
 import { serverNow } from "../core/servertime.js";
@@ -47,7 +48,7 @@ export class Inbox extends GateElement {
   /** @type {Map<string, Entry>} */
   #before = new Map();
   #news = "";
-  #count = -1;
+  #said = "";
 
   constructor() {
     super();
@@ -69,7 +70,20 @@ export class Inbox extends GateElement {
 
   /** How many can be decided. */
   get count() {
-    return this.#entries().filter((entry) => isWaiting(entry) && serverNow() < (endOf(entry.record?.expires_at) ?? Infinity)).length;
+    return this.#open().length;
+  }
+
+  /** How many wait, and whom for. */
+  get heading() {
+    const { words } = this;
+    const open = this.#open();
+    const count = this.ledger?.state.more ? `${open.length}+` : open.length;
+    const others = waitsForOthers(open.map(({ ask }) => ask?.people), words);
+    return others ? `${others} (${count})` : open.length > 0 ? fill(words, "inboxCount", { count }) : fill(words, "inboxTitle");
+  }
+
+  #open() {
+    return this.#entries().filter((entry) => isWaiting(entry) && serverNow() < (endOf(entry.record?.expires_at) ?? Infinity));
   }
 
   /** What is shown, the oldest first. */
@@ -156,10 +170,10 @@ export class Inbox extends GateElement {
       const card = /** @type {ConfirmCard} */ (node);
       askAgain(card, this.ledger?.entry(card.dataset.id ?? "")?.problem ?? null);
     }
-    const { count } = this;
-    if (count === this.#count) return;
-    this.#count = count;
-    this.say("agui-count", { count, more: this.ledger?.state.more ?? false });
+    const { heading } = this;
+    if (heading === this.#said) return;
+    this.#said = heading;
+    this.say("agui-count", { count: this.count, more: this.ledger?.state.more ?? false, heading });
   }
 
   #lines = () => /** @type {HTMLElement[]} */ ([...this.renderRoot.querySelectorAll(".line-button")]);
@@ -194,7 +208,7 @@ export class Inbox extends GateElement {
     const found = this.shown;
     const rest = found.length - this.#most;
     const { problem, isRead, more } = this.ledger?.state ?? { problem: null, isRead: false, more: false };
-    return html`<slot name="title"><h2 part="title" class="inbox-title">${titleOf(this.count, more, strings)}</h2></slot>
+    return html`<slot name="title"><h2 part="title" class="inbox-title">${this.heading}</h2></slot>
       ${problem ? sentence(whyNot(problem, strings)) : nothing}
       ${all.length > FEW || this.#search ? this.#searching(strings) : nothing}
       <ul part="list"></ul>
@@ -290,13 +304,6 @@ export class Inbox extends GateElement {
     </div>`;
   }
 }
-
-/**
- * @param {number} count
- * @param {boolean} more
- * @param {Strings} strings
- */
-const titleOf = (count, more, strings) => (count > 0 ? fill(strings, "inboxCount", { count: more ? `${count}+` : count }) : fill(strings, "inboxTitle"));
 
 /**
  * How it stands, in a few words.

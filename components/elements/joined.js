@@ -2,11 +2,10 @@
 
 /**
  * @typedef {{strings: TemplateStringsArray, values: unknown[]}} Template
- * @typedef {{next: Map<unknown, Shape>, strings?: TemplateStringsArray}} Shape
  */
 
-/** @type {Shape} What was joined before: by the strings of its templates, in their order, and null for each other value. */
-const shapes = { next: new Map() };
+/** @type {Map<string, TemplateStringsArray>} What was joined before, by its whole text. */
+const known = new Map();
 
 /**
  * `template` with the templates among its values, and theirs, as one. Where another one takes the place of one of these,
@@ -16,38 +15,22 @@ const shapes = { next: new Map() };
  * @returns {Whole}
  */
 export function joined(template) {
-  let shape = shapes;
+  const texts = [""];
   /** @type {unknown[]} */
   const values = [];
-  /** @param {unknown} value */
-  const add = (value) => {
-    const inner = isTemplate(value) ? value : null;
-    const key = inner && inner.strings;
-    let next = shape.next.get(key);
-    if (!next) shape.next.set(key, (next = { next: new Map() }));
-    shape = next;
-    if (inner) for (const one of inner.values) add(one);
-    else values.push(value);
-  };
+  /** @param {Template} part */
+  const add = (part) =>
+    part.strings.forEach((text, at) => {
+      texts.push(texts.pop() + text);
+      const value = part.values[at];
+      if (isTemplate(value)) add(value);
+      else if (at < part.values.length) texts[values.push(value)] = "";
+    });
   add(template);
-  shape.strings ??= textOf(template);
-  return { ...template, strings: shape.strings, values };
-}
-
-/** @param {Template} template */
-function textOf(template) {
-  const texts = [""];
-  /** @param {unknown} value */
-  const add = (value) => {
-    if (!isTemplate(value)) texts.push("");
-    else
-      value.strings.forEach((text, at) => {
-        texts[texts.length - 1] += text;
-        if (at < value.values.length) add(value.values[at]);
-      });
-  };
-  add(template);
-  return asStrings(texts);
+  const text = texts.join("\0");
+  let strings = known.get(text);
+  if (!strings) known.set(text, (strings = asStrings(texts)));
+  return { ...template, strings, values };
 }
 
 /**
@@ -56,28 +39,20 @@ function textOf(template) {
  */
 const asStrings = (texts) => /** @type {TemplateStringsArray} */ (/** @type {unknown} */ (Object.assign(texts, { raw: texts })));
 
-/** What stands where a template may. @type {Template} */
-export const NONE = { strings: asStrings([""]), values: [] };
-
-/** @type {Map<string, Template>} */
-const literals = new Map();
+/** What stands where a template may. */
+export const NONE = listed([]);
 
 /**
  * Words that are the same in every card, as a part of the text of a template that is joined. What an ask says is none of them:
- * each is kept for good.
+ * each text is kept for good.
  * @param {string} text
  */
-export function literal(text) {
-  let known = literals.get(text);
-  if (!known) literals.set(text, (known = { strings: asStrings([text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`)]), values: [] }));
-  return known;
+export const literal = (text) => ({ strings: asStrings([text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`)]), values: [] });
+
+/** Templates one after the other, as one. @param {unknown[]} values @returns {Template} */
+export function listed(values) {
+  return { strings: asStrings(new Array(values.length + 1).fill("")), values };
 }
-
-/** @type {TemplateStringsArray[]} */
-const gaps = [];
-
-/** Templates one after the other, as one. @param {unknown[]} values */
-export const listed = (values) => ({ strings: (gaps[values.length] ??= asStrings(new Array(values.length + 1).fill(""))), values });
 
 /**
  * @param {unknown} value

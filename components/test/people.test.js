@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 import { fromApproval, fromCard, fromInterrupt, toApproval, toCardAnswer, toResume } from "../core/asks.js";
 import { createCard } from "../core/card.js";
-import { grantText, peopleText, waitsForText, whyBarred, withPeople } from "../core/people.js";
+import { grantText, peopleText, waitsForOthers, waitsForText, whyBarred, withPeople } from "../core/people.js";
 import { decisionLine } from "../core/records.js";
 import { unitsFor } from "../core/units.js";
-import { GERMAN } from "../core/german.js";
+import { GERMAN, toGerman } from "../core/german.js";
+import { loadStrings, serverSaid, stringsFor } from "../core/strings.js";
 
 const row = (/** @type {object} */ more = {}) => ({ id: "apr_1", call_id: "c1", tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"], ...more });
 const people = { approvers: "finance", needs: 2, approvals: [{ by: "ben" }] };
@@ -114,4 +116,32 @@ test("a deputy, a colleague and an emergency in words", () => {
   const line = (/** @type {object} */ decision) => decisionLine({ state: "done", decision: { approved: true, way: "http", ...decision } });
   assert.equal(line({ by: "dan", deputy_of: "ann" }), "Approved by dan, as deputy of ann, outside the chat");
   assert.equal(line({ by: "zoe", break_glass: true }), "Approved by zoe, in an emergency, outside the chat");
+});
+
+test("a list says whom all of it waits for, where its reader can approve none of it", () => {
+  const you = { may: ["reject"], agreed: false, why: null };
+  const theirs = { approvers: "finance", needs: 1, you };
+  assert.equal(waitsForOthers([]), null);
+  assert.equal(waitsForOthers([theirs, {}]), null, "one is the reader's");
+  assert.equal(waitsForOthers([theirs, theirs]), "Waits for finance");
+  assert.equal(waitsForOthers([theirs, { ...theirs, approvers: ["ben"] }]), "Waits for others");
+  assert.equal(waitsForOthers([theirs], GERMAN), "Wartet auf finance");
+});
+
+test("on a German page the server's sentences are German: by their words, else by their code, else as they are", async () => {
+  await loadStrings("de");
+  const german = stringsFor("de");
+  const sentences = ["core/agreement.py", "extras/people/hand_to.py", "extras/people/approvers.py"].flatMap((file) => {
+    const text = readFileSync(new URL(`../../server/agui_gate/${file}`, import.meta.url), "utf8");
+    return [...text.matchAll(/MayNotDecide\(f?"([^"]+)"\)/g)].map(([, said = ""]) => said.replace(/\{[^}]+\}/g, "300"));
+  });
+  assert.ok(sentences.length > 15);
+  for (const said of sentences) assert.notEqual(serverSaid(said, "not_allowed", german), said);
+  const own = sentences.filter((said) => toGerman(said, "not_allowed") !== toGerman("?", "not_allowed"));
+  assert.ok(own.length > 12, "most have a sentence of their own");
+  assert.equal(serverSaid("You can't approve this: it waits for finance.", "not_allowed", german), "Sie können das nicht freigeben: Es wartet auf finance.");
+  assert.equal(whyBarred({ ...fromApproval(row()), people: { frozen: "This is frozen: Payments are being checked." } }, german), "Das ist eingefroren: Payments are being checked.");
+  assert.equal(serverSaid("Nobody knows this.", "thread_busy", german), toGerman("", "thread_busy"));
+  assert.equal(serverSaid("Nobody knows this.", "brand_new", german), "Nobody knows this.");
+  assert.equal(serverSaid("You can't reject this.", "not_allowed", stringsFor("en")), "You can't reject this.");
 });

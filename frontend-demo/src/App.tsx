@@ -28,6 +28,7 @@ export function App() {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [attempt, setAttempt] = useState(0);
   const [drawer, setDrawer] = useState(false);
+  const [waits, setWaits] = useState<Record<string, string>>({});
   const list = useThreadList({ server: SERVER, headers });
   const listed = list.threads.find(({ id }) => id === thread);
   const isKnown = agents.length < 2 || list.isRead; // a chat stays with its agent
@@ -46,6 +47,13 @@ export function App() {
   );
   const { reload: reloadList } = list;
   const runOver = useCallback(() => void reloadList(), [reloadList]);
+  const news = useCallback(
+    (others?: Record<string, string>) => {
+      if (others) setWaits(others);
+      runOver();
+    },
+    [runOver],
+  );
   const resend = useRef<Resend>({ again: () => {}, goOn: () => {}, takeBack: () => {} });
   useEffect(() => resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
   const renew = () => {
@@ -86,10 +94,10 @@ export function App() {
     <Schemas value={schemas}>
       <div className="page">
         <a className="skip" href="#chat">Skip to the chat</a>
-        <Sidebar list={list} {...choices} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
+        <Sidebar list={list} {...choices} current={thread} waits={waits} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
         <div className="main">
           <Header name={agent?.name} {...choices} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
-            <Inbox server={SERVER} token={tokenIn(headers)} current={thread} onOpenChat={go} onNews={runOver} />
+            <Inbox server={SERVER} token={tokenIn(headers)} current={thread} onOpenChat={go} onNews={news} />
           </Header>
           {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
           <main id="chat" className="chat" tabIndex={-1}>

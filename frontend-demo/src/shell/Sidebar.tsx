@@ -6,6 +6,7 @@ import { Choices, type ChoicesProps } from "./Choices";
 interface Props extends ChoicesProps {
   list: ReturnType<typeof useThreadList>;
   current: string;
+  waits: Record<string, string>;
   isOpen: boolean;
   onClose: () => void;
   onOpen: (id: string) => void;
@@ -13,7 +14,7 @@ interface Props extends ChoicesProps {
 }
 
 /** The chats; on narrow screens a drawer. */
-export function Sidebar({ list, current, isOpen, onClose, onOpen, onNew, ...choices }: Props) {
+export function Sidebar({ list, current, waits, isOpen, onClose, onOpen, onNew, ...choices }: Props) {
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (isOpen) first.current?.focus();
@@ -36,7 +37,7 @@ export function Sidebar({ list, current, isOpen, onClose, onOpen, onNew, ...choi
       <nav id="sidebar" className="sidebar" data-open={isOpen} aria-label="Chats">
         <p className="brand"><img src="./favicon.svg" alt="" width="24" height="24" />agui-gate</p>
         <button ref={first} className="new-chat" type="button" onClick={onNew}><Icon name="plus" />New chat</button>
-        <ThreadList threads={list.threads} current={current} onOpen={onOpen} onDelete={remove} onRename={list.rename} />
+        <ThreadList threads={list.threads} current={current} waits={waits} onOpen={onOpen} onDelete={remove} onRename={list.rename} />
         <div className="choices"><Choices {...choices} /></div>
         <p className="which">Built with CopilotKit.<br /><a href="../">The built-in page</a></p>
       </nav>

@@ -38,7 +38,7 @@ interface Gate {
   /** Seconds between looks for the calls of others that this person may decide. */
   look?: number;
   getToken?: () => string | null | undefined | Promise<string | null | undefined>;
-  "onagui-count"?: (event: CustomEvent<{ count: number; more: boolean }>) => void;
+  "onagui-count"?: (event: CustomEvent<{ count: number; more: boolean; heading: string }>) => void;
   "onagui-decided"?: (event: CustomEvent<{ record: CallRecord; run: string | null }>) => void;
   "onagui-problem"?: (event: CustomEvent<{ kind: string | null; message: string }>) => void;
 }

@@ -1,4 +1,5 @@
-import type { Inbox as InboxElement } from "agui-gate-components";
+import { isWaiting, type Inbox as InboxElement } from "agui-gate-components";
+import { waitsForOthers } from "agui-gate-components/core/people.js";
 import { useCallback, useEffect, useId, useRef, useState } from "react";
 import "../confirm-card/elements";
 import { Icon } from "../confirm-card/Icon";
@@ -11,19 +12,18 @@ interface Props {
   /** The chat on screen. */
   current: string;
   onOpenChat: (threadId: string) => void;
-  /** Something waits, or doesn't any more. */
-  onNews: () => void;
+  /** Something waits, or doesn't any more: what is said of it by the ids of the chats that it waits in. */
+  onNews: (waits?: Record<string, string>) => void;
 }
 
 /** A button that says how much waits in all chats, and the list behind it, in which it is decided. */
 export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
-  const [{ count, more }, setWaiting] = useState({ count: 0, more: false });
+  const [{ count, heading }, setWaiting] = useState({ count: 0, heading: "" });
   const [isShown, setShown] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
   const list = useRef<InboxElement>(null);
   const id = useId();
   const getToken = useCallback(() => token, [token]);
-  const heading = count > 0 ? `Waiting for you (${count}${more ? "+" : ""})` : "Waiting for you";
   const show = () => {
     list.current?.clear(); // what was decided meanwhile
     setShown(true);
@@ -41,13 +41,12 @@ export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
       if (document.activeElement === document.body) document.querySelector("main")?.focus(); // the button went, as nothing waits
     };
   }, [isShown]);
-  const told = ({ detail }: CustomEvent<typeof waiting>) => {
+  const told = ({ detail }: CustomEvent<{ count: number; heading: string }>) => {
     setWaiting(detail);
-    onNews();
+    onNews(waitsByChat(list.current?.ledger?.entries() ?? []));
   };
-  const waiting = { count, more };
   return (
-    <agui-gate base={server} send look={20} getToken={getToken} onagui-count={told} onagui-decided={onNews}>
+    <agui-gate base={server} send look={20} getToken={getToken} onagui-count={told} onagui-decided={() => onNews()}>
       {(count > 0 || isShown) && <button className="inbox-button" type="button" aria-haspopup="dialog" data-testid="inbox-button" onClick={show}><Icon name="gate" />{heading}</button>}
       <dialog
         ref={dialog}
@@ -67,4 +66,14 @@ export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
       </dialog>
     </agui-gate>
   );
+}
+
+type Entries = ReturnType<NonNullable<InboxElement["ledger"]>["entries"]>;
+
+/** Whom the calls of each chat wait for, where it isn't who reads this. */
+function waitsByChat(entries: Entries): Record<string, string> {
+  const waiting = entries.filter(isWaiting);
+  const chats = new Set(waiting.map(({ record }) => record?.thread_id ?? ""));
+  const said = [...chats].map((id) => [id, waitsForOthers(waiting.filter(({ record }) => record?.thread_id === id).map(({ ask }) => ask?.people))] as const);
+  return Object.fromEntries(said.flatMap(([id, whom]) => (whom ? [[id, whom]] : [])));
 }

@@ -5,6 +5,8 @@ import "./thread-list.css";
 interface Props {
   threads: ThreadHead[];
   current: string;
+  /** Whom chats wait for, by their ids, where that isn't who reads this. */
+  waits?: Record<string, string>;
   onOpen: (id: string) => void;
   /** Deletes it on the server; asked before. Returns why that didn't work, or null. */
   onDelete: (id: string) => Promise<string | null>;
@@ -14,14 +16,14 @@ interface Props {
 const DAY = 86_400_000; // ms
 
 /** Threads by day, with their times, what can be done with them, and a mark on those in which an approval waits. */
-export function ThreadList({ threads, current, ...actions }: Props) {
+export function ThreadList({ threads, current, waits = {}, ...actions }: Props) {
   return (
     <div className="threads" data-testid="threads">
       {byDay(apart(threads), Date.now()).map(([day, members]) => (
         <section key={day} aria-label={day}>
           <h2>{day}</h2>
           <ul>
-            {members.map((thread) => <ThreadRow key={thread.id} thread={thread} isCurrent={thread.id === current} {...actions} />)}
+            {members.map((thread) => <ThreadRow key={thread.id} thread={thread} isCurrent={thread.id === current} waits={waits[thread.id]} {...actions} />)}
           </ul>
         </section>
       ))}

@@ -7,13 +7,15 @@ import type { ThreadHead } from "./useThreadList";
 interface Props {
   thread: ThreadHead;
   isCurrent: boolean;
+  /** Whom it waits for, if not for who reads this. */
+  waits?: string;
   onOpen: (id: string) => void;
   onDelete: (id: string) => Promise<string | null>;
   onRename: (id: string, title: string) => Promise<string | null>;
 }
 
 /** A thread: its title, when something last happened in it, whether it waits, and a menu. */
-export function ThreadRow({ thread, isCurrent, onOpen, onDelete, onRename }: Props) {
+export function ThreadRow({ thread, isCurrent, waits = "Waiting for you", onOpen, onDelete, onRename }: Props) {
   const [mode, setMode] = useState<"view" | "rename" | "delete">("view");
   const title = thread.title ?? "New chat";
   const back = () => setMode("view");
@@ -23,7 +25,7 @@ export function ThreadRow({ thread, isCurrent, onOpen, onDelete, onRename }: Pro
       <button type="button" className="thread" aria-current={isCurrent ? "page" : undefined} onClick={() => onOpen(thread.id)}>
         <span className="thread-title"><Shown text={thread.number ? `${title} (${thread.number})` : title} /></span>
         <span className="thread-facts">
-          {thread.pending > 0 && <span className="thread-waits">Waiting for you</span>}
+          {thread.pending > 0 && <span className="thread-waits">{waits}</span>}
           <time dateTime={thread.updated_at} title={new Date(thread.updated_at).toLocaleString()}>{shortTime(thread.updated_at, Date.now())}</time>
         </span>
       </button>

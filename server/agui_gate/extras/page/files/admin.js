@@ -7,7 +7,7 @@ import { wordsFor } from "./adminwords.js";
 import { changeOps, readOps } from "./api.js";
 import { clock } from "./components/core/records.js";
 import { reveal } from "./components/core/reveal.js";
-import { fill, stringsFor } from "./components/core/strings.js";
+import { fill, serverSaid, stringsFor } from "./components/core/strings.js";
 import { humanize } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
 import { ageIn, askToken, isOurs, keyList, lang, redraw, setUpDesk, turnTheme } from "./desk.js";
@@ -78,7 +78,7 @@ function draw() {
       <p class="told" role="status">${told}</p>
     </header>
     <main class="desk" id="main">
-      ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: problem.message })}</p>` : nothing}
+      ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: serverSaid(problem.message, problem.code, stringsFor(lang)) })}</p>` : nothing}
       ${summary?.server.draining ? html`<p class="banner" role="status">${words.draining}</p>` : nothing}
       ${seen.freezes?.freezes.length ? html`<p class="banner" role="status"><a href="#frozen">${words.isFrozen}</a></p>` : nothing}
       ${summary ? everything(summary) : problem ? nothing : html`<p class="quiet">${words.loading}</p>`}

@@ -1,8 +1,9 @@
 /** The lists of a page that the server has, a page at a time: read, shown, and why one of them could not be read. */
 
 import { say, words } from "./approvalwords.js";
+import { serverSaid, stringsFor } from "./components/core/strings.js";
 import { html, nothing, repeat } from "./components/vendor/lit.js";
-import { askToken } from "./desk.js";
+import { askToken, lang } from "./desk.js";
 
 /**
  * `kinds`: by their names `{read, empty, row}`: `read(cursor)` resolves to `{rows, next}`, `empty` is the word for none, and
@@ -46,5 +47,5 @@ export function createLists(kinds, draw) {
 
 function failed({ code, message }) {
   if (code === "unauthorized") askToken();
-  return { rows: [], next: null, code, why: message };
+  return { rows: [], next: null, code, why: serverSaid(message, code, stringsFor(lang)) };
 }

@@ -1,6 +1,7 @@
 /** Questions with fields that the server answers: what was typed stays until it has taken it, or the person says no. */
 
-import { askToken } from "./desk.js";
+import { serverSaid, stringsFor } from "./components/core/strings.js";
+import { askToken, lang } from "./desk.js";
 import { confirm } from "./dialogs.js";
 import { h } from "./dom.js";
 
@@ -25,7 +26,7 @@ export async function askAndSend({ details, read, send, ...question }) {
     try {
       return await send(fields);
     } catch (error) {
-      trouble.textContent = error.message;
+      trouble.textContent = serverSaid(error.message, error.code, stringsFor(lang));
       if (error.code === "unauthorized") {
         askToken();
         return null;

@@ -48,11 +48,11 @@ export function createInboxPanel({ panel, scroll, title, close, opener, main }, 
     if (had) back.focus();
   }
 
-  function draw({ count, more } = { count: list.count, more: gate.ledger?.state.more }) {
+  function draw({ count, more, heading } = { count: list.count, more: gate.ledger?.state.more, heading: list.heading }) {
     const said = more ? `${count}+` : String(count);
     opener.hidden = count === 0 && panel.hidden;
     opener.replaceChildren(icon("gate"), count > 0 ? `${said} waiting` : "Nothing waits");
-    setText(title, count > 0 ? `Waiting for you (${said})` : "Waiting for you");
+    setText(title, heading);
   }
 
   const entries = () => gate.ledger?.entries() ?? [];
