@@ -51,6 +51,13 @@ const CUTS = [
   [",strings:s,ctor", ",ctor"],
   ["new r.ctor(h,r.name,r.strings,this,t)", "new r.ctor(h,r.name)"],
   ["this.element=t,this.name=i,this._$AM=e", "this.element=t,this.name=i"],
+  ['throw Error("invalid template strings array")', "throw Error()"],
+  ["void 0!==t.nodeType?this.T(t):d(t)?", "u(t)?"],
+  ["this._$AA=t,this._$AB=i,this._$AM=s", "this._$AA=t,this._$AB=i"],
+  ["this._$AD=t,this._$AM=i", "this._$AD=t"],
+  ["new k(h,h.nextSibling,this,t)", "new k(h,h.nextSibling)"],
+  ["new k(this.O(c()),this.O(c()),this,this.options)", "new k(this.O(c()),this.O(c()))"],
+  ["new R(e,this),s=t.u(this.options)", "new R(e),s=t.u()"],
   ["for(this._$AP?.(!1,!0,s);t!==", "for(;t!=="],
   ["setConnected(t){void 0===this._$AM&&(this._$Cv=t,this._$AP?.(t))}", ""],
 ];
