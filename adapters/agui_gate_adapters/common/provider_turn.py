@@ -138,6 +138,7 @@ async def run_turn(
                         yield batch
                     if answer.is_over:
                         break
+                    del chunk, batch  # not kept while nothing comes
                 if batch := answer.end():
                     shown = True
                     yield batch

@@ -190,6 +190,7 @@ class Turns:
                         recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
                         if start + AT_ONCE < len(batch) or pacer.due:
                             await pacer.pause()
+                    del batch  # not kept while nothing comes
         except TimeoutError:
             if not deadline.timeout.expired():
                 raise
