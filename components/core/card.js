@@ -199,7 +199,7 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
         decide(reason.trim() ? { approved: false, reason: reason.trim() } : { approved: false });
         return true;
       }
-      const values = read();
+      const values = mode === "edit" && !may(ask, "edit") ? null : read(); // somebody froze it, or agreed in another tab
       if (values === null) return false;
       if (mode === "question") decide({ approved: true, answer: values });
       else {

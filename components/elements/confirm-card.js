@@ -343,7 +343,7 @@ export class ConfirmCard extends GateElement {
           ${this.#button(strings, "decline", { look: "danger", symbol: ICONS.cross, act: true })}
         </div>`;
     return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}${this.#grants(strings)}
-      <div class="card-actions" part="actions">${this.#button(strings, "approveWithChanges", { look: "primary", symbol: ICONS.check })}${this.#button(strings, "back", { act: true })}</div>`;
+      <div class="card-actions" part="actions">${may(ask, "edit") ? this.#button(strings, "approveWithChanges", { look: "primary", symbol: ICONS.check }) : nothing}${this.#button(strings, "back", { act: true })}</div>`;
   }
 
   /** @param {Strings} strings */

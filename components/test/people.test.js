@@ -85,6 +85,22 @@ test("a yes goes out with the scope that was chosen, in every way, and stays cho
   for (const sent of [toApproval(ask, yes), toCardAnswer(ask, yes), toResume(ask, yes).payload]) assert.deepEqual(sent?.grant, { scope: "amount" });
 });
 
+test("what was being edited can't be approved once it is frozen, or the person has agreed elsewhere; it stays typed", () => {
+  const decided = /** @type {unknown[]} */ ([]);
+  const you = { may: ["approve", "edit"], agreed: false, why: null };
+  const card = createCard(fromApproval(row({ ...people, you })), { keeps: false, onDecide: (decision) => decided.push(decision) });
+  card.edit();
+  card.type("amount", "15");
+  for (const more of [{ you: { ...you, agreed: true } }, { you, frozen: "This is frozen." }]) {
+    card.setAsk(fromApproval(row({ ...people, ...more })));
+    assert.equal(card.submit(), false);
+    assert.deepEqual([card.state.mode, card.state.texts.amount, decided], ["edit", "15", []]);
+  }
+  card.setAsk(fromApproval(row({ ...people, you })));
+  card.submit();
+  assert.deepEqual(decided, [{ approved: true, edits: { amount: 15 } }]);
+});
+
 test("the first of two yeses closes the form, and opens the question", () => {
   const card = createCard(fromApproval(row(people)), { keeps: false });
   card.edit();
