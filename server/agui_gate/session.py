@@ -354,6 +354,8 @@ def make_engine(agents: Sequence[Agent], store: Store, settings: "Settings", bus
         load("quotas").enforce_on_store(store, settings.limits)
     limits = Limits.from_settings(settings)
     engine = Engine(agents, store, Deployment(settings.dialect), bus, limits=limits, meter=meter)
+    if any(tool.gate and (tool.gate.grants or tool.gate.people) for one in agents for tool in one.by_name.values()):
+        load("people.givers").keep_logins(engine, settings)
     # It tells nobody, so it leaves the notices to the servers that do: who takes one removes it.
     engine.offers = msgspec.structs.replace(engine.offers, outbox=None)
     return engine

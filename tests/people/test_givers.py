@@ -296,6 +296,23 @@ async def test_a_grant_of_a_token_that_was_revoked_lets_nothing_go(tmp_path: Pat
         assert desk.app.state.guard.givers.counts(given) is False, "what can't be read is in doubt"
 
 
+async def test_a_job_in_a_process_of_its_own_lets_nothing_go_by_a_token_that_was_revoked(tmp_path: Path) -> None:
+    write(tmp_path / "keys.json", *every_key())
+    revoked = tmp_path / "revoked"
+    revoked.write_text("")
+    place = f"sqlite:///{tmp_path / 'gate.db'}"
+    desk = JwtDesk(tmp_path / "keys.json", jwt_revoked=str(revoked))
+    desk.gate = Gate(grants=[Grant.arguments()])
+    async with desk.open(place):
+        await give(desk, bearer(token(jti="j-1")), scope="arguments")
+    for number, (body, waits) in enumerate([("other\n", 0), ("j-1\n", 1), ("", 0)]):
+        revoked.write_text(body + "#" * number)
+        result = await desk.agent().run(
+            "refund", store=place, principal=Principal("ada", "acme"), settings=desk.settings
+        )
+        assert len(result.pending) == waits, body
+
+
 async def test_a_deputy_named_by_a_token_that_was_revoked_decides_nothing(tmp_path: Path) -> None:
     write(tmp_path / "keys.json", *every_key())
     revoked = tmp_path / "revoked"

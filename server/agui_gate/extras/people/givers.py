@@ -19,11 +19,13 @@ from agui_gate.core.deputies import Deputy
 from agui_gate.core.grants import MAX_STANDING, Grant
 from agui_gate.core.principals import Principal, owner_key
 from agui_gate.errors import Unavailable
+from agui_gate.extra_loader import load
 from agui_gate.extras.people.rights import rights_of
 from agui_gate.http.bearer import Bearer, FileBearer
 from agui_gate.stores.lookup import takes
 
 if TYPE_CHECKING:
+    from agui_gate.config.settings import Settings
     from agui_gate.http.auth import Auth
     from agui_gate.runs.engine import Engine
 
@@ -79,6 +81,17 @@ class Givers:
 
 _GIVERS: WeakKeyDictionary[Any, ref[Givers]] = WeakKeyDictionary()
 """By the store of their server: what a run knows of that."""
+
+
+def keep_logins(engine: "Engine", settings: "Settings") -> None:
+    """Has the logins counted that the settings say, in a process that serves nobody. Raises `ConfigurationError`."""
+    auth: Any = None
+    if settings.jwt_revoked and settings.signed_tokens:
+        auth = load("people.signed_tokens").auth_of(settings)
+    elif settings.tokens and not settings.signed_tokens:
+        auth = Bearer(settings.tokens)
+    if auth is not None:
+        engine.givers = Givers(engine, auth)  # type: ignore[attr-defined]  # it lives as long as that
 
 
 def is_current(store: Any, given: Grant | Deputy) -> bool:
