@@ -25,9 +25,12 @@ from agui_gate.config.settings import Settings, load_settings
 from agui_gate.config.sources import MAX_SECRET, is_of_file
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError
-from agui_gate.extras.audit.keys import Keys, key_id, keyed
+from agui_gate.extras.audit.keys import Keys, key_id, keyed, read_keys
 from agui_gate.extras.audit.verification import verify
+from agui_gate.extras.notices.endpoints import read_endpoints
 from agui_gate.extras.people import key_set
+from agui_gate.extras.people.key_set import File, read_ids
+from agui_gate.extras.usage.prices import Prices
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Store
 from agui_gate.stores.sqlite import SQLiteStore
@@ -80,6 +83,25 @@ def test_a_file_that_says_nothing_is_one_sentence(tmp_path: Path, content: bytes
         path.mkdir()
     with pytest.raises(ConfigurationError, match=rf"^The file that AGUI_GATE_TOKENS_FILE names {why}\.$"):
         load_settings(environ={"AGUI_GATE_TOKENS_FILE": str(path)})
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "tokens": lambda path: load_settings(environ={"AGUI_GATE_TOKENS_FILE": str(path)}),
+    "settings": lambda path: load_settings(path, environ={}),
+    "keys of the trail": lambda path: read_keys(Settings(audit_key_file=str(path))),
+    "webhooks": lambda path: read_endpoints(str(path)),
+    "prices": lambda path: Prices(str(path)),
+    "revoked tokens": lambda path: File(path, read_ids, "revoked tokens", "jwt_revoked"),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """A pipe to which nobody writes would be waited for, and a device read without end."""
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(ConfigurationError, match=r"can't be read: It is not a regular file\."):
+            read(path)
 
 
 def test_what_a_file_says_is_never_in_a_message(tmp_path: Path) -> None:
@@ -292,6 +314,25 @@ def test_a_server_that_nohup_started_reads_them_again_too() -> None:
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, found)
+
+
+def test_a_hangup_before_the_server_serves_waits_for_it(tmp_path: Path) -> None:
+    """It comes while the agent is imported, and once more while the store is opened."""
+    (tmp_path / "loads.py").write_text(
+        "import os, signal\nfrom cli_shop import agent\n"
+        "os.kill(os.getpid(), signal.SIGHUP)\nprint('imported', flush=True)\n"
+    )
+    env = {"AGUI_GATE_TOKENS_FILE": write(tmp_path / "tokens", "alice:token-of-alice\n")}
+    words = ("serve", "loads:agent", "--port", "0", "--store", "memory://")
+    with running(tmp_path, *words, env=env) as server:
+        server.wait_for("imported")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("event=server_started")
+        server.wait_for("event=settings_read changed=nothing")
+        assert server.stop(signal.SIGTERM) == 0
+    with running(tmp_path, *words) as server:  # no file to read again: it is told to end, and does so in order
+        server.wait_for("imported")
+        assert server.end() == 0
 
 
 def test_a_hangup_has_the_files_read_again_and_ends_nothing(tmp_path: Path) -> None:

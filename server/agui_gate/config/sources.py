@@ -4,7 +4,10 @@ What may stand there is said in `agui_gate.config.settings`.
 """
 
 import difflib
+import errno
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -79,8 +82,7 @@ def _read_secret(name: str, source: str, path: object) -> str:
     """
     called = f"The file that {source} names"
     try:
-        with Path(str(path)).open("rb") as file:
-            text = file.read(MAX_SECRET + 1).decode("utf-8-sig")
+        text = read_regular(Path(str(path)), MAX_SECRET + 1).decode("utf-8-sig")
     except OSError as error:
         raise ConfigurationError(f"{called} can't be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -93,6 +95,20 @@ def _read_secret(name: str, source: str, path: object) -> str:
     if len(lines) > 1:
         raise ConfigurationError(f"{called} has {len(lines)} lines. It needs one.")
     return lines[0]
+
+
+def read_regular(path: Path, most: int = -1) -> bytes:
+    """Returns what a file says, or its first ``most`` bytes. Raises `OSError`, also for what is no file: a pipe that
+    nobody writes to would hold up the start and, at SIGHUP, everything; a device may have no end.
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file")
+        return file.read(most)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _plain(key: str) -> str:
@@ -138,7 +154,7 @@ def _unknown(name: str, source: str) -> str:
 
 def _read_file(path: Path) -> Iterator[tuple[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a byte order mark
+        text = read_regular(path).decode("utf-8-sig")  # some editors begin with a byte order mark
         yield from tomllib.loads(text).items() if path.suffix == ".toml" else _lines(text, path.name)
     except OSError as error:
         raise ConfigurationError(f"The file {path} can't be read: {error.strerror}.") from None

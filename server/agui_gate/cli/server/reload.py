@@ -26,7 +26,7 @@ from uvicorn.supervisors.basereload import BaseReload
 
 from agui_gate.cli.server.connections import limits_from, raise_descriptors
 from agui_gate.cli.server.plan import Plan, prepare
-from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, is_ours
+from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, is_ours, unblock_signals
 from agui_gate.config.settings import load_settings
 from agui_gate.errors import AguiGateError
 from agui_gate.logs import to_stderr
@@ -60,6 +60,7 @@ class Reloader(BaseReload):
         hangup = getattr(signal, "SIGHUP", None)
         if hangup is not None and is_ours(hangup):
             signal.signal(hangup, self.signal_handler)
+        unblock_signals()
         with _held_back():
             super().startup()
 

@@ -121,7 +121,7 @@ class Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._on_started, self._on_hangup = on_started, None if sys.stderr.isatty() else on_hangup
-        self._hears: asyncio.AbstractEventLoop | None = None
+        self._has_hung_up = False
         self._draining: asyncio.Future[Any] | None = None
         self._tells = False
 
@@ -131,9 +131,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts the engines, then listens. Raises `ConfigurationError` of a store that can't be opened."""
-        if hasattr(signal, "pthread_sigmask"):  # `serve --reload` held it back while this process was loaded
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        self._hears = asyncio.get_running_loop()
+        unblock_signals()
         for state in self._states():
             await state.engine.start()
         await super().startup(sockets)
@@ -144,6 +142,9 @@ class Server(uvicorn.Server):
         """Ten times a second. It ends once it was told to stop and nothing is in flight any more."""
         if counter % SWEEP_TICKS == 0:
             sweep(self.server_state)
+        if self._has_hung_up and self._on_hangup is not None:
+            self._has_hung_up = False
+            self._on_hangup()
         return await super().on_tick(counter) and self._is_drained()
 
     def _is_drained(self) -> bool:
@@ -185,9 +186,8 @@ class Server(uvicorn.Server):
                 signal.signal(hangup, before)
 
     def _hang_up(self, sig: int, frame: FrameType | None) -> None:
-        """Has the settings' files read again, outside of the signal's handler."""
-        if self._hears is not None and self._on_hangup is not None:
-            self._hears.call_soon_threadsafe(self._on_hangup)
+        """Has the settings' files read again at the next tick, so not before the server has started."""
+        self._has_hung_up = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stops; a second signal stops at once. It isn't raised again: being told to stop is no failure.
@@ -217,6 +217,12 @@ def is_ours(number: signal.Signals, *, is_stop: bool = True) -> bool:
     """
     kept = (signal.SIG_DFL,) if is_stop else (signal.SIG_DFL, signal.SIG_IGN)
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) in kept
+
+
+def unblock_signals() -> None:
+    """Takes the signals that were held back while this process was loaded: there are handlers for them now."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGHUP])
 
 
 def serve_forever(server: Server, sock: socket.socket) -> None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from agui_gate.config.sources import read_regular
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head, chained, digest, event_hash
 from agui_gate.core.json_text import canonical, parse_object
@@ -129,7 +130,7 @@ def read_keys(settings: "Settings") -> Keys | None:
 
 def _text_of(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_regular(Path(path)).decode()
     except OSError as error:
         raise ConfigurationError(
             f"The file with the keys of the audit trail, {path}, can't be read: {error.strerror}. Nothing starts "

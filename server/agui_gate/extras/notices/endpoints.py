@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from agui_gate.config.sources import read_regular
 from agui_gate.errors import ConfigurationError
 from agui_gate.extras.notices.notice import KINDS
 
@@ -69,7 +70,7 @@ def read_endpoints(setting: str | Mapping[str, Any]) -> Sequence[Endpoint]:
 
 def _file(path: Path) -> Mapping[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise ConfigurationError(f"The file {path} (AGUI_GATE_WEBHOOKS) can't be read: {error.strerror}.") from None

@@ -24,6 +24,7 @@ import jwt
 import msgspec
 import structlog
 
+from agui_gate.config.sources import read_regular
 from agui_gate.errors import ConfigurationError, Unavailable
 
 RENEW_SECONDS = 120.0
@@ -144,8 +145,7 @@ class File(Generic[Value]):
 
     def _read(self) -> tuple[tuple[int, int], Value]:
         written = _written(self._path)
-        with self._path.open("rb") as file:
-            body = file.read(MAX_SET + 1)
+        body = read_regular(self._path, MAX_SET + 1)
         if len(body) > MAX_SET:
             raise ValueError("it is too large")
         return written, self._parse(body)
@@ -256,4 +256,5 @@ def is_safe_url(url: str) -> bool:
 
 
 def _why(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or f"{type(error).__name__}: {error}"[:200]

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from agui_gate.config.sources import read_regular
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.usage import NANO
 
@@ -113,7 +114,7 @@ def _packaged(provider: str, model: str) -> Price | None:
 
 def _read(file: str) -> PriceFile:
     try:
-        return msgspec.json.decode(Path(file).read_bytes(), type=PriceFile)
+        return msgspec.json.decode(read_regular(Path(file)), type=PriceFile)
     except OSError as error:
         raise ConfigurationError(f"AGUI_GATE_PRICES: {file} can't be read: {error.strerror}.") from None
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
