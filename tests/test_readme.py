@@ -1,7 +1,12 @@
 """What the README and docs/ show is what happens: their Python runs, and their transcripts are the demo's events."""
 
+import ast
+import inspect
+import json
 import re
 import shlex
+import tomllib
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -9,10 +14,13 @@ from typing import Any
 import click
 import pytest
 
+import agui_gate
 from agui_gate import Agent
 from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
+from agui_gate.config.setting_values import READERS
 from agui_gate.config.settings import Settings
+from agui_gate.config.sources import CLIENT_NAMES
 from agui_gate_adapters.testkit import Emulator
 from tests.e2e import picture
 from tests.product.inprocess import Parrot
@@ -110,6 +118,58 @@ def test_the_block_about_models_makes_agents(monkeypatch: pytest.MonkeyPatch) ->
         "openai-chat:127.0.0.1:11434:qwen3",
         "anthropic-messages:api.anthropic.com:claude-sonnet-4-5",
     ]
+
+
+def test_every_block_of_python_names_what_there_is() -> None:
+    """Also those that are parts of a program, so that nothing runs them: modules, their names, and arguments."""
+    promised = {name: getattr(agui_gate, name) for name in agui_gate.__all__}
+    found = [
+        wrong
+        for block in blocks("python")
+        for node in ast.walk(compile(_whole(block), "docs", "exec", _TREE))
+        for wrong in _missing(node, promised)
+    ]
+    assert found == []
+    wrong = _whole("from agui_gate import Agent, Nothing\n\nAgent(nam='a')\n")
+    tree = compile(wrong, "docs", "exec", _TREE)
+    assert [each for node in ast.walk(tree) for each in _missing(node, promised)] == [
+        "agui_gate.Nothing",
+        "Agent(nam=)",
+    ]
+
+
+_TREE = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+
+def _whole(block: str) -> str:
+    """A block with what it leaves out."""
+    last = block.splitlines()[-1]
+    return block.replace("…", "...") + ("def f(): ...\n" if last.startswith("@") else "")
+
+
+def _missing(node: ast.AST, promised: dict[str, Any]) -> list[str]:
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("agui_gate"):
+        module = import_module(str(node.module))
+        return [f"{node.module}.{one.name}" for one in node.names if not hasattr(module, one.name)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and callable(promised.get(node.func.id)):
+        takes = inspect.signature(promised[node.func.id]).parameters
+        if any(one.kind == one.VAR_KEYWORD for one in takes.values()):
+            return []
+        return [f"{node.func.id}({one.arg}=)" for one in node.keywords if one.arg and one.arg not in takes]
+    return []
+
+
+def test_every_setting_and_every_piece_of_data_on_the_pages_is_one() -> None:
+    known = {f"AGUI_GATE_{name.upper()}{more}" for name in (*READERS, *CLIENT_NAMES) for more in ("", "_FILE")}
+    named = {name.rstrip("_") for name in re.findall(r"\bAGUI_GATE_[A-Z_]+", PAGES)}
+    groups = {name for name in named - known if any(one.startswith(f"{name}_") for one in known)}
+    assert named - known - groups == {"AGUI_GATE_SERVICE_HOST"}, "that one is Kubernetes' own"
+    assert len(named & known) > 50
+    for block in blocks("json"):
+        for line in block.splitlines() if block.count("\n{") else [block]:
+            json.loads(line)
+    for block in blocks("toml"):
+        tomllib.loads(block)
 
 
 @pytest.mark.parametrize("line", re.findall(r"^agui-gate (.*?)(?:  #.*)?$", "\n".join(blocks("sh")), re.MULTILINE))

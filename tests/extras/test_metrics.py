@@ -480,6 +480,47 @@ def names_of_samples() -> set[str]:
     return {sample.name for family in metrics for sample in family.samples}
 
 
+PROMISED: dict[str, tuple[str, ...]] = {
+    "runs_total": ("agent", "outcome"),
+    "runs_in_flight": (),
+    "run_seconds": (),
+    "first_event_seconds": (),
+    "first_token_seconds": ("provider", "model"),
+    "model_requests_total": ("provider", "model", "code"),
+    "tokens_total": ("provider", "model", "kind"),
+    "tool_calls_total": ("tool", "gated", "outcome"),
+    "tool_seconds": ("tool",),
+    "decisions_total": ("tool", "decision", "way"),
+    "decision_wait_seconds": (),
+    "answers_refused_total": ("code",),
+    "streams_open": ("kind",),
+    "readers_dropped_total": (),
+    "leases_lost_total": (),
+    "store_seconds": ("operation",),
+    "auth_refused_total": ("reason",),
+    "webhook_attempts_total": ("endpoint", "outcome"),
+    "http_requests_total": ("route", "status"),
+    "store_up": (),
+    "bus_up": (),
+    "draining": (),
+    "build_info": ("version", "revision", "schema"),
+    "approvals": ("state",),
+    "approval_oldest_seconds": ("state",),
+    "expired_total": (),
+    "outbox_pending": (),
+    "outbox_oldest_seconds": (),
+}
+"""Rules and boards of others ask for these: another name or label is a change that breaks them."""
+
+
+def test_names_and_labels_stay() -> None:
+    ours = {one.name: tuple(one.labels) for one in Families().all}
+    for metric in described():
+        (labels,) = {tuple(sample.labels) for sample in metric.samples}
+        ours[metric.samples[0].name] = labels
+    assert ours == {f"agui_gate_{name}": labels for name, labels in PROMISED.items()}
+
+
 @pytest.mark.parametrize("name", ["alerts.yml", "board.json"])
 def test_what_is_shipped_names_only_metrics_that_there_are(name: str) -> None:
     used = set(_NAME.findall((ROOT / "examples/metrics" / name).read_text()))
