@@ -329,9 +329,11 @@ def replayed(
             return whole(request.transcript)
         said = add(done, rest)
         first, last = [encoded_items(items, large=False) for items in ends(said.state)]
-        return Items((*((first, b",") if first else ()), *_with(said.pieces, last)))
+        items = Items((*((first, b",") if first else ()), *_with(said.pieces, last)))
     except (TypeError, ValueError):  # JSON can't hold something of it, which is said where all of it is encoded
         return whole(request.transcript)
+    assert not CHECKED or encode(items) == encode(whole(request.transcript))
+    return items
 
 
 def _with(pieces: tuple[bytes, ...], more: bytes) -> tuple[bytes, ...]:

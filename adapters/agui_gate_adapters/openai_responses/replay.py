@@ -206,30 +206,30 @@ def replay(
     *,
     origin: str,
     sealed: frozenset[str] | None = frozenset(),
-    answers: bool = False,
+    answers: Transcript = (),
     used: set[str] | None = None,
 ) -> list[Body]:
     """Replays turns. ``sealed`` has the ids of those that may be verbatim; None: all.
 
-    ``answers``: held calls get the answers that this request has for them. ``used`` are ids of calls that occurred
-    before; those of these turns are added.
+    ``answers``: held calls get the answers that this request has for them, after the tools of their servers. These are
+    the turns that may have listed them: all of the request's, not only those that are replayed. If empty, no call gets
+    an answer. ``used`` are ids of calls that occurred before; those of these turns are added.
     """
     used = set() if used is None else used
-    return [item for turn in transcript for item in _items(turn, transcript, origin, sealed, answers, used)]
+    return [item for turn in transcript for item in _items(turn, origin, sealed, answers, used)]
 
 
 def _items(
     turn: UserTurn | AssistantTurn,
-    transcript: Transcript,
     origin: str,
     sealed: frozenset[str] | None,
-    answers: bool,
+    answers: Transcript,
     used: set[str],
 ) -> list[Body]:
     if isinstance(turn, UserTurn):
         return [user_message(turn)]
     ours = turn.origin == origin
-    asked = approval_requests(turn, transcript) if ours and answers else {}
+    asked = approval_requests(turn, answers) if ours and answers else {}
     return _assistant(turn, used, asked, ours=ours, sealed=sealed is None or turn.id in sealed)
 
 
@@ -246,7 +246,7 @@ _CALL = (
 
 
 def written(
-    transcript: Transcript, *, origin: str, sealed: frozenset[str] | None, answers: bool, used: set[str]
+    transcript: Transcript, *, origin: str, sealed: frozenset[str] | None, answers: Transcript, used: set[str]
 ) -> bytes:
     """Returns the JSON of `replay`, without brackets. Nearly all turns of a long conversation are plain: of these no
     items are made. Raises as the encoder does.
@@ -271,7 +271,7 @@ def written(
                     made = (said_id, _encode(part.part.name), _encode(arguments), said_id, _encode(told))
                     pieces.append(_CALL % made)
                     continue
-        if items := _items(turn, transcript, origin, sealed, answers, used):
+        if items := _items(turn, origin, sealed, answers, used):
             pieces.append(encoded_items(items, large=True))
     return b",".join(pieces)
 

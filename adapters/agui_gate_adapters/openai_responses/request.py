@@ -191,18 +191,19 @@ def _new_items(transcript: Transcript) -> list[Body]:
 
 def _all_items(request: TurnRequest, settings: Settings, *, sealed: bool) -> list[Body] | Items:
     if sealed and settings.newest_sealed_only:
-        turns = [turn.id for turn in request.transcript if isinstance(turn, AssistantTurn)]
-        return replay(request.transcript, origin=settings.origin, sealed=frozenset(turns[-1:]), answers=True)
-    verbatim = None if sealed else frozenset[str]()
+        said = request.transcript
+        turns = [turn.id for turn in said if isinstance(turn, AssistantTurn)]
+        return replay(said, origin=settings.origin, sealed=frozenset(turns[-1:]), answers=said)
+    verbatim, answers = (None, request.transcript) if sealed else (frozenset[str](), ())
 
     def items(turns: Turns, before: frozenset[str]) -> tuple[list[Body], frozenset[str]]:
         used = set(before)
-        made = replay(turns, origin=settings.origin, sealed=verbatim, answers=sealed, used=used)
+        made = replay(turns, origin=settings.origin, sealed=verbatim, answers=answers, used=used)
         return made, frozenset(used)
 
     def write(turns: Turns, before: frozenset[str]) -> tuple[bytes, frozenset[str]]:
         used = set(before)
-        made = written(turns, origin=settings.origin, sealed=verbatim, answers=sealed, used=used)
+        made = written(turns, origin=settings.origin, sealed=verbatim, answers=answers, used=used)
         return made, frozenset(used)
 
     return replayed(request, f"{settings.origin} {sealed}", frozenset[str](), items, write=write)

@@ -96,6 +96,21 @@ def test_a_growing_conversation_is_sent_as_if_nothing_was_kept(
         assert {of for of, _ in made.values()} == ({settled} if settled else set())
 
 
+def test_a_server_may_have_listed_its_tools_in_a_turn_that_is_kept() -> None:
+    def asked(number: int, consent: bool | None, **private: Any) -> AssistantTurn:
+        private |= {"id": f"mcpr_{number}", "name": "pay", "server_label": "crm"}
+        part = CallPart(f"c{number}", f"mcpr_{number}", "crm__pay", "{}", "p", "held", private=private)
+        return AssistantTurn(f"a{number}", (SettledCall(part, Output("no"), "{}", consent=consent),), "here")
+
+    listed = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "crm", "tools": []}
+    turns = (UserTurn("u", (Text("pay"),)), asked(1, None, tool_list=listed), asked(2, False))
+    kept = _body(TurnRequest(turns, beginning=Beginning(turns, 2, {})))
+    whole = _body(TurnRequest(turns))
+    kinds = ["message", "message", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"]
+    assert [item["type"] for item in whole["input"]] == kinds
+    assert encode(kept) == msgspec.json.encode(whole)
+
+
 def test_nothing_is_taken_from_another_transcript() -> None:
     turns = (UserTurn("u", (Text("a"),)), UserTurn("v", (Text("b"),)))
     made: dict[str, Any] = {}
