@@ -1,4 +1,4 @@
-"""Makes the tables of docs/ that are in the code already: settings, errors, requirements, rules.
+"""Makes the tables of docs/ that are in the code already: settings, commands, errors, requirements, rules.
 
 ``python -m tools.pages`` (or ``make docs``) writes them into their pages, between two marks. What stands around a table
 is written by hand. `tests/test_docs.py` fails while a page is not up to date.
@@ -10,11 +10,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
+import click
 from prometheus_client.metrics_core import Metric
 
 from agui_gate import errors
+from agui_gate.cli.program import COMMANDS
 from agui_gate.config.setting_values import READERS
 from agui_gate.config.settings import PREFIX, Settings, names
 from agui_gate.config.sources import SECRETS
@@ -29,6 +32,9 @@ from tools.marks import marked
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _MARKED = re.compile(r"(<!-- made: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+
+HELP_WIDTH = 100
+"""Columns of the help of a command."""
 
 MOST_TESTS = 3
 """Files of tests that a rule names; the marks have them all."""
@@ -51,6 +57,27 @@ def settings() -> str:
             )
             rows.append((f"`{variable}_FILE`", "", "A path.", means))
     return _table(("variable", "default", "may be", "what it does"), rows)
+
+
+def commands() -> str:
+    """Every command, with what its help says."""
+    return "\n".join(
+        f"## {' '.join(words)}\n\n```text\n{_help(command, words)}\n```\n"
+        for name, (module, _) in COMMANDS.items()
+        for words, command in _below((name,), import_module(module).command)
+    )
+
+
+def _below(words: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield words, command
+    for name, one in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from _below((*words, name), one)
+
+
+def _help(command: click.Command, words: tuple[str, ...]) -> str:
+    named = " ".join(("agui-gate", *words))
+    context = click.Context(command, info_name=named, terminal_width=HELP_WIDTH, help_option_names=["-h", "--help"])
+    return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
 
 
 def codes() -> str:
@@ -137,6 +164,7 @@ def _standing(rule_id: str, tests: list[str]) -> str:
 
 MADE: dict[str, Callable[[], str]] = {
     "settings": settings,
+    "commands": commands,
     "errors": codes,
     "requirements": requirements,
     "replicas": replicas,
