@@ -69,14 +69,16 @@ def test_it_warns_of_what_would_surprise_somebody_later(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_the_logs_first_line_names_the_release(tmp_path: Path, form: str) -> None:
-    with serving(tmp_path, "cli_shop:agent", AGUI_GATE_LOG_FORMAT=form) as (server, client):
+    more_settings = {"AGUI_GATE_METRICS": "127.0.0.1:0"} if form == "json" else {}
+    with serving(tmp_path, "cli_shop:agent", AGUI_GATE_LOG_FORMAT=form, **more_settings) as (server, client):
         run = {**run_input("hello"), "protocolVersion": "9.0"}
         assert "You said hello" in client.post("/", json=run).text
         server.stop(signal.SIGINT)
     if form == "text":
         assert re.search(rf"level=info event=server_started .*release={version('agui-gate')} at={URL}", server.text)
         return
-    first, *more = [json.loads(line) for line in server.text.splitlines() if line.startswith("{")]
+    metrics, first, *more = [json.loads(line) for line in server.text.splitlines() if line.startswith("{")]
+    assert (metrics["event"], metrics["release"]) == ("metrics_served", version("agui-gate"))
     assert (first["event"], first["release"], first["level"]) == ("server_started", version("agui-gate"), "info")
     assert re.fullmatch(URL, first["at"])
     assert [line["event"] for line in more] == ["newer_version"]

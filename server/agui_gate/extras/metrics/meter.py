@@ -22,6 +22,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, ProviderUnavailable
 from agui_gate.extension import Extension, Server
+from agui_gate.release import describe_release
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store
 from agui_gate.threads.leased_thread import LeasedThread
@@ -76,7 +77,7 @@ class Meter(Extension):
         if self._place != "on":
             state = ServerState(cast(Any, server).engine)
             self._listener = await Listener.open(self._place, partial(state.text, self.families))
-            log.info("metrics_served", at=self._listener.address)
+            log.info("metrics_served", release=describe_release(), at=self._listener.address)
 
     async def stop(self) -> None:
         """Closes the port."""
