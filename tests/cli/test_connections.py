@@ -19,6 +19,7 @@ from agui_gate.cli.server import connections
 from agui_gate.cli.server.connections import ConnectionLimits, limits_from, raise_descriptors
 from agui_gate.cli.server.uvicorn_server import Server, bind, configure
 from agui_gate.config.settings import Settings
+from agui_gate.http.sse import PING_INTERVAL
 from tests.product.inprocess import Parrot, run_body, user
 from tests.requirements import shows
 
@@ -350,9 +351,10 @@ class Stopped(Held):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stopped = asyncio.Event()
+        self.asked, self.stopped = asyncio.Event(), asyncio.Event()
 
     async def stream(self, request: Any) -> Any:
+        self.asked.set()
         try:
             async for batch in super().stream(request):
                 yield batch
@@ -360,18 +362,36 @@ class Stopped(Held):
             self.stopped.set()
 
 
-async def test_who_leaves_a_stream_is_noticed(protocol: Any) -> None:
-    """With httptools no task waits for that."""
+@pytest.mark.parametrize("text", ["hello", "x" * 3_000_000], ids=["short", "long"])
+async def test_who_leaves_a_stream_is_noticed(protocol: Any, text: str) -> None:
+    """With httptools no task waits for that. After a long body nothing was read any more, so not that either."""
     model = Stopped()
     async with serving(protocol, model, Settings(disconnect_grace=0)) as served:
         client = await served.connect()
-        client.send(run_request("t"))
-        await client.reader.readuntil(b"RUN_STARTED")
+        client.send(run_request("t", text))
+        async with asyncio.timeout(TIMEOUT):
+            await model.asked.wait()
         waits = [task for task in asyncio.all_tasks() if "EventStream._watch" in str(task.get_coro())]
         assert len(waits) == (0 if protocol is connections.Connection else 1)
         client.writer.transport.abort()
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PING_INTERVAL - 2):  # a ping would find it out, too
             await model.stopped.wait()
+
+
+async def test_a_body_that_comes_after_the_head_of_a_stream_does_not_end_it(protocol: Any) -> None:
+    model = Held()
+    async with serving(protocol, model) as served:
+        client, second = await served.connect(), await served.connect()
+        client.send(run_request("t"))
+        head = await client.reader.readuntil(b"\r\n\r\n")
+        key = head.partition(b"agui-run-key: ")[2].split()[0]
+        second.send(b"GET /runs/%b/events HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n" % key)
+        second.send(b"content-length: 5\r\n\r\n")
+        await second.reader.readuntil(b"RUN_STARTED")
+        second.send(b"12345")
+        assert await served.healthy()  # which is read behind it
+        model.gate.set()
+        assert b"RUN_FINISHED" in await second.closed()
 
 
 async def test_bodies_that_do_not_come_give_way_to_others(protocol: Any) -> None:

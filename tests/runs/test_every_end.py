@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, Gate, adapter, tool
+from agui_gate.core.journal import Journal
 from agui_gate.errors import ProviderUnavailable, Unavailable
 from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.runs import run
+from agui_gate.runs.agent_loop import Cast
 from agui_gate.runs.engine import Engine
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Thread
@@ -191,6 +193,20 @@ async def test_a_lease_lost_anywhere(deployment: Deployment, version: str | None
             await after(steps, live, live.lose)
             codes.add((await at.judged(live, body)).get("code"))
     assert "lease_lost" in codes
+
+
+async def test_tools_that_are_away_before_anything_begins(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def get_ready(self: Cast, journal: Journal) -> None:
+        raise ProviderUnavailable("Away.")
+
+    monkeypatch.setattr(Cast, "get_ready", get_ready)
+    async with place(Deployment.AUTO, "1.0") as at:
+        live, body = await at.begin("t", None, user("go", "u1"))
+        await after(0, live, lambda: None)
+        assert (await at.judged(live, body))["code"] == "provider_unavailable"
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @pytest.mark.parametrize("stop", [False, True])

@@ -159,9 +159,10 @@ def _tell_when_gone(receive: Receive, tell: Callable[[], None]) -> bool:
     """
     cycle = getattr(receive, "__self__", None)
     event: Any = getattr(cycle, "message_event", None)
-    if cycle is None or not hasattr(event, "on_set"):
+    if cycle is None or not hasattr(event, "on_gone"):
         return False
-    event.on_set = tell
+    event.on_gone = tell
+    cycle.flow.resume_reading()  # as `receive` does: after a large body nothing is read, so not its client's end either
     if cycle.disconnected:
         tell()
     return True

@@ -79,7 +79,7 @@ class Run:
         except Exception as caught:
             await self._failed(caught)
         finally:
-            if not self.deciding():
+            if self._conversing is not None and not self._conversing.deciding:
                 self._scope.close()
 
     async def _cancelled(self) -> None:

@@ -179,7 +179,9 @@ class Connection(_Protocol):
         for cycle in (*self._cycles, self.cycle):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
-                cycle.message_event.set()
+                (event := cycle.message_event).set()
+                if isinstance(event, _MessageEvent):
+                    event.on_gone()
         self.flow.resume_writing()
 
     def data_received(self, data: bytes) -> None:
@@ -206,7 +208,7 @@ class Connection(_Protocol):
         """Ends the answer; a body that nobody read may still come for a little while."""
         self._unread = self.cycle.more_body and not getattr(self, "pipeline", None)
         if isinstance(event := self.cycle.message_event, _MessageEvent):
-            event.on_set = _nothing
+            event.on_gone = _nothing
         super().on_response_complete()
         self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
         if not self._asked() and self in self._door.all:
@@ -330,19 +332,14 @@ class _Pipeline(list[Any]):
 
 
 class _MessageEvent(asyncio.Event):
-    """The event for which a request's `receive` waits. ``on_set`` is called, too, so that a stream needs no task that
-    waits.
+    """The event for which a request's `receive` waits. ``on_gone`` is called when its client is gone, so that a stream
+    needs no task that waits for that.
     """
 
     def __init__(self) -> None:
         super().__init__()
         _make_light(self)
-        self.on_set: Callable[[], None] = _nothing
-
-    def set(self) -> None:
-        """Sets it: a part of the body has come, or the client is gone."""
-        super().set()
-        self.on_set()
+        self.on_gone: Callable[[], None] = _nothing
 
 
 def _nothing() -> None:
