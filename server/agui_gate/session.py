@@ -346,16 +346,15 @@ class Thread:
 
 def make_engine(agents: Sequence[Agent], store: Store, settings: "Settings", bus: Bus) -> Engine:
     """Returns an engine for a process that serves nobody. Raises `ConfigurationError`."""
-    meter = None
-    if settings.usage or settings.budgets:
-        meter = load("usage.meter").UsageMeter(settings)
+    meter = load("usage.meter").UsageMeter(settings) if settings.usage or settings.budgets else None
+    if meter is not None:
         store = meter.store(store)
     if settings.limits:
         load("quotas").enforce_on_store(store, settings.limits)
-    limits = Limits.from_settings(settings)
-    engine = Engine(agents, store, Deployment(settings.dialect), bus, limits=limits, meter=meter)
-    if any(tool.gate and (tool.gate.grants or tool.gate.people) for one in agents for tool in one.by_name.values()):
-        load("people.givers").keep_logins(engine, settings)
+    dialect, limits = Deployment(settings.dialect), Limits.from_settings(settings)
+    engine = Engine(agents, store, dialect, bus, limits=limits, meter=meter)
+    if settings.jwt_revoked or settings.tokens:
+        load("people.givers").check_logins(engine, settings)
     # It tells nobody, so it leaves the notices to the servers that do: who takes one removes it.
     engine.offers = msgspec.structs.replace(engine.offers, outbox=None)
     return engine

@@ -83,8 +83,8 @@ _GIVERS: WeakKeyDictionary[Any, ref[Givers]] = WeakKeyDictionary()
 """By the store of their server: what a run knows of that."""
 
 
-def keep_logins(engine: "Engine", settings: "Settings") -> None:
-    """Has the logins counted that the settings say, in a process that serves nobody. Raises `ConfigurationError`."""
+def check_logins(engine: "Engine", settings: "Settings") -> None:
+    """Has logins checked as the settings say, in a process that serves nobody. Raises `ConfigurationError`."""
     auth: Any = None
     if settings.jwt_revoked and settings.signed_tokens:
         auth = load("people.signed_tokens").auth_of(settings)
