@@ -51,8 +51,5 @@ async def test_of_whom_no_more_than_a_name_is_known() -> None:
         assert (zoe["break_glass"], "POST /deputies" in zoe["routes"], "GET /approvals" in zoe["routes"]) == (
             True, False, True,
         )  # fmt: skip
-        odd = (await desk.get("odd", "/me")).json()
-        assert (odd["principal"], odd["acts_for"], odd["rights"]) == ("x" * 501, "x" * 501, ["user"]), (
-            "no Principal's id"
-        )
-        assert (await desk.get("nobody", "/me")).status == 401
+        for who in ("odd", "nobody"):
+            assert (await desk.get(who, "/me")).status == 401
