@@ -1,13 +1,19 @@
 """A history of plain messages takes a short way to entries. It leads to the same as the long one, which takes all."""
 
 import random
+import threading
+from typing import Any
 
 import msgspec
 import pytest
 
+from agui_gate import Agent, create_app
+from agui_gate.config.settings import Settings
 from agui_gate.protocol import request_decoder
 from agui_gate.protocol.request_shapes import InputShape, PlainInputShape
-from agui_gate.threads.reconciliation import import_history
+from agui_gate.runs import run as runs
+from agui_gate.threads.reconciliation import import_history, take
+from tests.product.inprocess import Parrot, run, run_body, started, user
 from tests.support.chance import seeds
 
 TEXTS = (
@@ -71,3 +77,29 @@ def test_what_is_not_plain_takes_the_long_way(more: dict[str, object]) -> None:
     body = msgspec.json.encode({"threadId": "t", "runId": "r", "messages": [sent]})
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(body, type=PlainInputShape)
+
+
+PARTS = [{"type": "text", "text": "hi"}] * 20
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("said", "beside"),
+    [({"content": "hi" * 50}, False), ({"content": PARTS}, True), ({"content": "hi" * 50, "odd": [{}] * 10}, True)],
+    ids=["plain", "of parts", "unknown members"],
+)
+async def test_what_is_long_for_other_reasons_is_imported_beside_the_loop(
+    said: dict[str, Any], beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two thousand messages of 4 MB held the loop for 50 ms."""
+    where = []
+
+    def taken(*args: Any) -> Any:
+        where.append(threading.current_thread())
+        return take(*args)
+
+    monkeypatch.setattr(runs, "take", taken)
+    messages = [{**user("", f"m{number}"), **said} for number in range(1_000)]
+    async with started(app := create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())):
+        assert (await run(app, run_body("t", *messages))).events()[-1]["type"] == "RUN_FINISHED"
+    assert [one is not threading.main_thread() for one in where] == [beside]

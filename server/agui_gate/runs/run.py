@@ -19,7 +19,7 @@ from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.agents.team import Team
 from agui_gate.approvals.unanswered_calls import UnansweredPolicy, not_gone_back
-from agui_gate.concurrency import if_large, if_long, to_the_end
+from agui_gate.concurrency import LARGE, LONG, if_large, if_long, to_the_end
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sequencer import Sequencer
@@ -41,6 +41,9 @@ from agui_gate.turns.content_refusals import foreign, left_out
 
 CLEANUP_TIMEOUT = 10.0
 """Seconds that closing the records of a failed or cancelled run may take."""
+
+MESSAGE_BYTES = 2048
+"""Bytes of memory from which on a message of a request counts as several: what it has is gone through, too."""
 
 log = structlog.get_logger("agui_gate.run")
 
@@ -243,7 +246,8 @@ class RunSteps:
 
     async def _take(self) -> Intake:
         """Returns what the request brings, compared with the thread."""
-        size = len(self._input.messages) + len(self._thread.approvals)  # what is known is looked up, not gone through
+        size, sent = len(self._input.messages) + len(self._thread.approvals), self._input.sent
+        size = size * LONG // LARGE if sent is None else max(size, sent.held // MESSAGE_BYTES)
         new_id, way = self._scope.new_id, self._scope.live.way
         intake = await if_long(size, take, self._input, self._thread.journal, new_id, way, self._ours)
         if len(intake.answers) > MAX_ANSWERS:
