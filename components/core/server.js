@@ -38,6 +38,11 @@ export class ServerError extends Error {
   }
 }
 
+/** No answer came, or half of one. @returns {never} */
+const isAway = () => {
+  throw new ServerError("away");
+};
+
 /** @param {ServerOptions} options */
 export function createServer({ base, getToken = () => null, fetch: ask = (url, init) => fetch(url, init) }) {
   const root = base.endsWith("/") ? base : `${base}/`;
@@ -50,16 +55,8 @@ export function createServer({ base, getToken = () => null, fetch: ask = (url, i
     const token = await getToken();
     /** @type {Record<string, string>} */
     const headers = { accept, ...(token && { authorization: `Bearer ${token}` }), ...(body && { "content-type": "application/json" }) };
-    const silence = new AbortController();
-    const bell = body ? undefined : setTimeout(() => silence.abort(), SILENCE); // what is done may take its time
-    const init = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers, signal: signal ?? silence.signal };
-    try {
-      return await ask(root + path, init);
-    } catch {
-      throw new ServerError("away");
-    } finally {
-      clearTimeout(bell);
-    }
+    const init = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers, signal };
+    return ask(root + path, init).catch(isAway);
   }
 
   /**
@@ -68,8 +65,8 @@ export function createServer({ base, getToken = () => null, fetch: ask = (url, i
    * @returns {Promise<Json>}
    */
   async function json(path, body) {
-    const response = await call(path, { body });
-    const said = asObject(await response.text().catch(() => ""));
+    const response = await call(path, { body, signal: AbortSignal.timeout(SILENCE) }); // what is done may take its time
+    const said = asObject(await response.text().catch(isAway));
     if (!response.ok) throw failure(response.status, said);
     if (!said) throw new ServerError("foreign");
     learnTime(response.headers.get("date"));

@@ -95,6 +95,16 @@ test("an older server is asked for each", async () => {
   assert.equal(ledger.entry("apr_2")?.gone, true);
 });
 
+test("an answer that breaks off is no other product's: the server is away", async () => {
+  const half = () => new Response(new ReadableStream({ start: (body) => (body.enqueue(new TextEncoder().encode('{"approvals": [')), body.error(new TypeError("reset"))) }));
+  for (const status of [200, 500]) {
+    const { ledger, pauses, until } = ledgerOver({ approvals: () => new Response(half().body, { status }) });
+    ledger.update();
+    await until(() => pauses.length > 0);
+    assert.equal(ledger.state.problem?.kind, "away");
+  }
+});
+
 test("it tries again later each time, and at once when it is asked to", async () => {
   const { ledger, pauses, until, pass } = ledgerOver({});
   ledger.update();

@@ -83,6 +83,61 @@ test("what was typed stays while the server is away, and is sent when it is back
   await done(page);
 });
 
+test("what was typed stays whatever is in the server's place meanwhile, and is sent once it is back", async () => {
+  const asked = await ask(REFUND);
+  let instead;
+  const between = await proxy(() => instead);
+  const page = await open(gate(card(asked), { base: between.url }), { base: between.url });
+  const [send, reason] = [page.getByRole("button", { name: "Reject" }), page.getByLabel(/Reason/)];
+  await send.click();
+  await reason.fill("too much");
+  for (const [answer, sentence] of [
+    [[401, '{"error":{"code":"unauthorized","message":"No."}}'], "You have to log in"],
+    [[200, "<!doctype html><title>Log in to the network</title>", "text/html"], "At this address there is no agui-gate server."],
+    [[404, '{"error":{"code":"not_here","message":"Nothing."}}'], "Nothing."],
+    [[503, "busy", "text/plain"], "The server can't be reached"],
+  ]) {
+    instead = answer;
+    between.closeAllConnections();
+    await page.evaluate(() => document.querySelector("agui-gate").retry());
+    await page.getByText(sentence).first().waitFor();
+    await send.click();
+    await page.getByText(sentence).nth(1).waitFor(); // of what is known, and of the answer
+    assert.equal(await reason.inputValue(), "too much", sentence);
+  }
+  instead = undefined;
+  await page.evaluate(() => document.querySelector("agui-gate").retry());
+  await page.getByText("The server can't be reached").nth(1).waitFor({ state: "detached" });
+  await send.click();
+  await page.locator("agui-confirm-card[mode=closed]").waitFor();
+  assert.equal((await record(asked.id)).decision.reason, "too much");
+  await done(page);
+});
+
+test("two elements of one page with one call: what is typed in the one stays while the other is answered, and isn't sent once that is taken", async () => {
+  const asked = await ask(REFUND);
+  let answer = () => {};
+  const slow = await proxy(({ method }) => (method === "POST" ? new Promise((resolve) => (answer = resolve)) : undefined));
+  const page = await open(gate(`${card(asked)}${card(asked)}`, { base: slow.url }), { base: slow.url });
+  const [one, other] = [page.locator("agui-confirm-card").first(), page.locator("agui-confirm-card").nth(1)];
+  await one.getByRole("button", { name: "Reject" }).click();
+  await one.getByLabel(/Reason/).fill("too much");
+  const approve = async (given) => {
+    await other.getByRole("button", { name: "Approve" }).click();
+    await one.getByText("This is being answered elsewhere on this page.").waitFor();
+    answer(given);
+  };
+  await approve([503, "busy", "text/plain"]);
+  await one.getByText("This is being answered elsewhere on this page.").waitFor({ state: "detached" });
+  await other.getByText("The server can't be reached").waitFor();
+  assert.equal(await one.getByLabel(/Reason/).inputValue(), "too much");
+  await approve(undefined);
+  await one.getByText(/approved.*What you were about to answer was not sent/i).waitFor();
+  assert.equal((await record(asked.id)).decision.approved, true);
+  assert.equal(page.requests.filter((entry) => entry.startsWith("POST")).length, 2);
+  await done(page);
+});
+
 test("two tabs with one call: what one decides the other shows, and what was typed there is not sent", async () => {
   const asked = await ask(REFUND);
   const page = await open(gate(card(asked)));
@@ -210,6 +265,17 @@ test("a base that answers nothing is told in the card", async () => {
   const base = nobody.url;
   await new Promise((closed) => nobody.close(closed));
   const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base }), { base });
+  await page.getByText("The server can't be reached").waitFor();
+  await done(page);
+});
+
+test("a base that hears and never answers is told in the card", async () => {
+  const deaf = await listen(() => {});
+  const script = `
+    const usual = AbortSignal.timeout;
+    AbortSignal.timeout = (ms) => usual.call(AbortSignal, ms === 45_000 ? 200 : ms);
+    await import("${SERVER}components/auto.js");`;
+  const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base: deaf.url }), { base: deaf.url, script, module: "/page.js" });
   await page.getByText("The server can't be reached").waitFor();
   await done(page);
 });
