@@ -22,6 +22,8 @@ test("what somebody else has to approve doesn't wait for this person", () => {
   const named = (...approvals) => sections([thread("a", -1)], approvals, NOW)[0][0];
   assert.equal(named(approval("1", "a", you(["reject"]))), "Waiting for others (1)");
   assert.equal(named(approval("1", "a", you(["reject"])), approval("2", "a", you(["approve", "reject"]))), "Waiting for you (2)");
+  const [[name, members]] = sections([], [approval("1", "a", you(["reject"])), approval("2", "b", you(["approve"])), approval("3", "b", you(["reject"])), approval("4", "c")], NOW);
+  assert.deepEqual([name, members.map(({ isOthers }) => isOthers)], ["Waiting for you (4)", [true, false, false]]);
 });
 
 test("what has expired waits for nobody; when the next one does is known", () => {

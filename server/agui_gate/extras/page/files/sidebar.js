@@ -86,11 +86,11 @@ function createWaiting(openInbox) {
 
 const createOlder = (older) => ({ node: h("li", {}, h("button", { class: "ghost older", type: "button", onclick: older }, "Show older chats")), update() {} });
 
-const MARKS = { waits: "Waiting for you: ", working: "At work: ", new: "New: " };
+const MARKS = { waits: "Waiting for you: ", others: "Waiting for others: ", working: "At work: ", new: "New: " };
 
-function markOf({ waits, mark }) {
+function markOf({ waits, isOthers, mark }) {
   const kind = waits ? "waits" : mark;
-  return kind && h("span", { class: "thread-mark", "data-mark": kind }, h("span", { class: "visually-hidden" }, MARKS[kind]));
+  return kind && h("span", { class: "thread-mark", "data-mark": kind }, h("span", { class: "visually-hidden" }, MARKS[isOthers ? "others" : kind]));
 }
 
 /** A chat. Its nodes stay for as long as it is listed: a click that began on it ends on it, whatever is news meanwhile. */

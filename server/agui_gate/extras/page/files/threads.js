@@ -5,8 +5,9 @@ import { humanize, summary } from "./components/core/values.js";
 const DAY = 86_400_000; // ms
 
 /**
- * What to show: `[[name, [{id, agent, title, at, waits, mark}]]]`, what waits for the person first, or for others who have to approve it. `marks` say where
- * somebody is at work (unread.js); `moreApprovals`, that the server has more of them than it listed.
+ * What to show: `[[name, [{id, agent, title, at, waits, isOthers, mark}]]]`, what waits first: for the person, or for others,
+ * who have to approve it. `marks` say where somebody is at work (unread.js); `moreApprovals`, that the server has more of
+ * them than it listed.
  */
 export function sections(threads, approvals, now, { marks = {}, moreApprovals = false } = {}) {
   const open = approvals.filter((approval) => isOpen(approval, now));
@@ -14,9 +15,9 @@ export function sections(threads, approvals, now, { marks = {}, moreApprovals = 
   const first = waiting.map((approval) => waitingThread(approval, threads, open));
   const ids = new Set(first.map(({ id }) => id));
   const rest = threads.filter(({ id }) => !ids.has(id)).map((thread) => toEntry(thread, marks[thread.id]));
-  const isTheirs = open.some(({ you }) => !you || you.may.includes("approve"));
   const count = `${open.length}${moreApprovals ? "+" : ""}`;
-  return [...(first.length > 0 ? [[`${isTheirs ? "Waiting for you" : "Waiting for others"} (${count})`, first]] : []), ...byDay(rest, now)];
+  const whom = first.every(({ isOthers }) => isOthers) ? "others" : "you";
+  return [...(first.length > 0 ? [[`Waiting for ${whom} (${count})`, first]] : []), ...byDay(rest, now)];
 }
 
 /** What has expired waits for nobody, whether or not the server has noticed. */
@@ -48,7 +49,7 @@ function waitingThread(approval, threads, open) {
   const what = approval.message || [humanize(approval.tool), summary(approval.arguments)].filter(Boolean).join(" · ");
   const waits = mine.length > 1 ? `${what} (and ${mine.length - 1} more)` : what;
   const listed = known ?? { id: approval.thread_id, agent: approval.agent, updated_at: approval.asked_at, title: humanize(approval.tool) };
-  return { ...toEntry(listed), at: Date.parse(approval.asked_at), waits };
+  return { ...toEntry(listed), at: Date.parse(approval.asked_at), waits, isOthers: !mine.some(({ you }) => !you || you.may.includes("approve")) };
 }
 
 function byDay(threads, now) {
