@@ -177,7 +177,7 @@ export class ConfirmCard extends GateElement {
     const isMoved = this.#isMoved && before !== null && before !== mode;
     if (!isMoved && this.#focused?.isConnected !== false) return;
     const card = /** @type {HTMLElement | null} */ (this.renderRoot.querySelector(".card"));
-    if (!isMoved) return void (this.#again(this.#focused) ?? card)?.focus({ preventScroll: true });
+    if (!isMoved) return this.#keep(/** @type {HTMLInputElement} */ (this.#focused), card);
     this.#isMoved = false;
     const field = /** @type {HTMLInputElement | null} */ (["edit", "reject"].includes(mode) ? this.renderRoot.querySelector(".card :is(input, select, textarea)") : null);
     (field ?? card)?.focus();
@@ -185,9 +185,16 @@ export class ConfirmCard extends GateElement {
     if (card && card.offsetHeight < innerHeight * 0.7) card.scrollIntoView({ block: "nearest" }); // down to its buttons
   }
 
-  /** The button that is made anew in the place of this one. @param {Element | null | undefined} button */
-  #again(button) {
-    return [...this.renderRoot.querySelectorAll("button")].find((one) => one.isEqualNode(button ?? null));
+  /**
+   * The focus is on what is made anew in the place of `gone`, where somebody may be typing.
+   * @param {HTMLInputElement} gone
+   * @param {HTMLElement | null} card
+   */
+  #keep(gone, card) {
+    const again = /** @type {HTMLInputElement[]} */ ([...this.renderRoot.querySelectorAll("*")]).find((one) => one.isEqualNode(gone));
+    (again ?? card)?.focus({ preventScroll: true });
+    const caret = gone?.selectionEnd;
+    if (caret != null) again?.setSelectionRange(caret, caret);
   }
 
   /**

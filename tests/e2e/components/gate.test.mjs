@@ -390,6 +390,28 @@ test("what the page puts into a slot is shown, whenever it comes, and the focus 
   await done(page);
 });
 
+test("who types goes on typing where they are, when the page fills a slot and when the call is frozen", async () => {
+  const page = await open("<agui-confirm-card></agui-confirm-card>", { script: `
+    const { fromApproval } = await import("${SERVER}components/agui-gate.js");
+    const you = { may: ["approve", "edit", "reject"], agreed: false, why: null };
+    const row = { id: "apr_1", call_id: "c1", tool: "order", arguments: { sku: "A1" }, editable: ["sku"], people: {}, you };
+    const card = document.querySelector("agui-confirm-card");
+    window.asks = (more) => (card.ask = fromApproval({ ...row, ...more }));
+    window.fills = () => card.append(Object.assign(document.createElement("b"), { slot: "before", textContent: "own" }));
+    asks({});` });
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("x");
+  await page.evaluate("fills()");
+  await page.getByText("own").waitFor();
+  await page.keyboard.type("y");
+  await page.evaluate('asks({ frozen: "This is frozen." })');
+  await page.getByRole("button", { name: "Approve" }).waitFor({ state: "detached" });
+  await page.keyboard.type("z");
+  assert.equal(await page.locator("[name=sku]").inputValue(), "xyzA1");
+  await done(page);
+});
+
 test("an ask is text, whatever it is", async () => {
   const page = await open("<agui-confirm-card></agui-confirm-card>", { script: `
     const { fromApproval } = await import("${SERVER}components/agui-gate.js");
