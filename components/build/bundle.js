@@ -35,7 +35,7 @@ const SHARED = {
 };
 
 /** @type {import("terser").CompressOptions} None of the functions is made with `new`, and no getter has an effect. */
-const COMPRESS = { passes: 2, unsafe_arrows: true, keep_fargs: false, pure_getters: true };
+const COMPRESS = { passes: 3, unsafe_arrows: true, keep_fargs: false, pure_getters: true };
 
 /** Pages: what is made of which module, and the sheet of its styles. @type {[string, string, string][]} */
 const PAGES = [["index.html", "app.js", "styles.css"], ["approvals.html", "approvals.js", "approvals.css"], ["admin.html", "admin.js", "admin.css"]];

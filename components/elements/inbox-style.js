@@ -17,7 +17,7 @@ export const inboxStyle = `
   .inbox-problem { grid-column: 1 / -1; color: var(--_bad); font-size: 0.87em; }
   .inbox-problem[data-kind="agreed"] { color: var(--_wait); }
   :host([picks]) .item { position: relative; padding-inline-start: 34px; }
-  .pick { position: absolute; inset-inline-start: 0; top: 0; padding: 13px 8px 13px 6px; line-height: 0; }
+  .pick { position: absolute; inset-inline-start: 0; top: 0; padding: 10px 8px; }
   .pick input { width: 18px; height: 18px; margin: 0; accent-color: var(--_accent); }
   .detail { padding: 2px 4px 12px; }
   .detail :is(.ghost, .inbox-note) { margin-top: 6px; }

@@ -232,7 +232,7 @@ const FEATURES = {
     await oli.type("They are in order.");
     await oli.looks("freeze-lift");
     await oli.press("Enter");
-    await oli.sees("Lifted.");
+    await oli.sees(/^Lifted\.$/);
     assert.deepEqual((await tenant.get("oli", "ops/freezes")).freezes, []);
     await ben.page.reload();
     await ben.page.locator("agui-inbox .line-button").first().waitFor();
