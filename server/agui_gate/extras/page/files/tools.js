@@ -64,7 +64,7 @@ function syncCard(view, card, { ask, draft, earlier }, actions) {
     view.line.hidden = false;
     return null;
   }
-  const asked = JSON.stringify(ask.asked); // Anew when more becomes known about it, such as what may be edited.
+  const asked = JSON.stringify({ ...ask.asked, people: null }); // Anew when more becomes known about it, such as what may be edited.
   const current = card?.asked === asked ? card : { asked, ...createCard(ask, actions) };
   if (current !== card) {
     card?.node.remove();
