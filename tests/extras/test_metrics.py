@@ -521,7 +521,7 @@ def test_names_and_labels_stay() -> None:
     assert ours == {f"agui_gate_{name}": labels for name, labels in PROMISED.items()}
 
 
-@pytest.mark.parametrize("name", ["alerts.yml", "board.json"])
+@pytest.mark.parametrize("name", ["alerts.yml", "alerts_test.yml", "board.json"])
 def test_what_is_shipped_names_only_metrics_that_there_are(name: str) -> None:
     used = set(_NAME.findall((ROOT / "examples/metrics" / name).read_text()))
     assert len(used) > 6
