@@ -82,6 +82,8 @@ def _serve(ctx: click.Context, plan: Plan) -> None:
 
     ready = prepare(plan)
     log_to_stderr(ctx, ready.settings.log_level, ready.settings.log_format)
+    if not sys.stderr.isatty():  # on a terminal the banner says it
+        log.info("server_starting", release=describe_release())
     ready.warn()
     limits = limits_from(ready.settings, raise_descriptors())
     with bind(ready.settings.host, ready.settings.port) as sock:
@@ -89,7 +91,7 @@ def _serve(ctx: click.Context, plan: Plan) -> None:
         def announce() -> None:
             address = address_of(sock, ready.settings.host)
             ready.announce(address)
-            if not sys.stderr.isatty():  # on a terminal the banner says it
+            if not sys.stderr.isatty():
                 log.info("server_started", release=describe_release(), at=address)
 
         files = SettingsFiles(plan, ready)
