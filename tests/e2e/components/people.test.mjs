@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
-import { eventually } from "../eventually.mjs";
+import { becomes, eventually } from "../eventually.mjs";
 import { DEVICES, place, sits } from "./keyboard.mjs";
 import { SERVER } from "./site.mjs";
 
@@ -62,6 +62,13 @@ const FEATURES = {
     const { tenant, is } = cell;
     const { ada, asked, copilot } = await asks(cell, "refund A1 20");
     await ada.sees("Who asked for this can't approve it. Somebody else has to.");
+    for (const [{ page }, place, text] of [
+      [ada, "#threads .group-button span", "Waiting for others (1)"],
+      [ada, ".thread .thread-mark", "Waiting for others: "],
+      [copilot, ".inbox-button", "Waits for 2 persons: finance (1)"],
+      [copilot, ".thread .thread-waits", "Waits for 2 persons: finance"],
+    ])
+      await becomes(() => page.locator(place).first().textContent(), text); // on a phone the chats are in a drawer
     await ada.press("Escape");
     const ben = await opensLine(cell, "ben");
     await ben.to("Approve");

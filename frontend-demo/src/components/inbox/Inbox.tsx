@@ -47,7 +47,7 @@ export function Inbox({ server, token, current, onOpenChat, onNews }: Props) {
   };
   return (
     <agui-gate base={server} send look={20} getToken={getToken} onagui-count={told} onagui-decided={() => onNews()}>
-      {(count > 0 || isShown) && <button className="inbox-button" type="button" aria-haspopup="dialog" data-testid="inbox-button" onClick={show}><Icon name="gate" />{heading}</button>}
+      {(count > 0 || isShown) && <button className="inbox-button" type="button" aria-haspopup="dialog" data-testid="inbox-button" title={heading} onClick={show}><Icon name="gate" /><span>{heading}</span></button>}
       <dialog
         ref={dialog}
         className="inbox"
