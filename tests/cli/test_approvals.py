@@ -184,6 +184,22 @@ def test_without_a_token(cli: Cli, server: str) -> None:
     assert "Pass --token or set AGUI_GATE_TOKEN" in result.stderr
 
 
+def test_a_token_in_a_file(cli: Cli, server: str, tmp_path: Path) -> None:
+    """As that in the environment: one that is typed goes before it, and the commands of operators take it, too."""
+    path = tmp_path / "token"
+    path.write_text("TOKEN-A\n")
+    env = {"AGUI_GATE_URL": server, "AGUI_GATE_TOKEN_FILE": str(path)}
+    assert "Nothing is pending" in cli("approvals", "ls", env=env).output
+    assert "operator" in cli("ops", "threads", env=env).stderr, "she is known, and is none"
+    assert "refuses this token" in cli("approvals", "ls", "--token", "TOKEN-X", env=env).stderr
+    both = cli("approvals", "ls", env=env | {"AGUI_GATE_TOKEN": "TOKEN-A"})
+    assert (both.exit_code, both.stderr) == (2, "error: Set AGUI_GATE_TOKEN or AGUI_GATE_TOKEN_FILE, not both.\n")
+    path.unlink()
+    gone = cli("approvals", "ls", env=env)
+    said = "error: The file that AGUI_GATE_TOKEN_FILE names can't be read: No such file or directory.\n"
+    assert (gone.exit_code, gone.stderr) == (2, said)
+
+
 def test_no_server_there(cli: Cli) -> None:
     port = free_port()
     result = cli("approvals", "ls", "--url", f"http://127.0.0.1:{port}")

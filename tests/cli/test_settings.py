@@ -137,7 +137,7 @@ def test_settings_made_in_code_are_checked_too() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("AGUI_GATE_TOKEN_FILE", "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS_FILE?"),
+        ("AGUI_GATE_TOKEN_FILES", "AGUI_GATE_TOKEN_FILES is not a setting; did you mean AGUI_GATE_TOKENS_FILE?"),
         ("AGUI_GATE_PROT", "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?"),
         ("agui_gate_tokens", "agui_gate_tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
         ("Agui_Gate_Tokens", "Agui_Gate_Tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
@@ -174,7 +174,7 @@ def test_variables_of_clients_and_of_tests_are_left_alone() -> None:
         "AGUI_GATE_URL": "http://127.0.0.1:8000",
         "AGUI_GATE_TOKEN": "TOKEN",
         "_AGUI_GATE_FAILPOINT": "after claim",
-        "AGUI_GATE_TOKEN_FILE": "",
+        "AGUI_GATE_TOKEN_FILES": "",
         "agui_gate_tokens": "",
         "AGUI_GATEWAY": "another program's",
     }
@@ -187,6 +187,19 @@ def test_the_tokens_of_a_server_under_the_name_of_a_client_s_are_an_error() -> N
     assert SECRET not in caught.value.message
     both = {"AGUI_GATE_TOKEN": "A:1", "AGUI_GATE_TOKENS": "alice:A:1"}
     assert load_settings(environ=both).tokens == {"alice": "A:1"}
+
+
+def test_so_are_they_in_the_file_of_a_client_s(tmp_path: Path) -> None:
+    (path := tmp_path / "token").write_text(f"alice:{SECRET}\n")
+    with pytest.raises(ConfigurationError, match=r"^AGUI_GATE_TOKEN_FILE is the token that a client sends") as caught:
+        load_settings(environ={"AGUI_GATE_TOKEN_FILE": str(path)})
+    assert SECRET not in caught.value.message
+    with pytest.raises(ConfigurationError, match="The file that AGUI_GATE_TOKEN_FILE names can't be read"):
+        load_settings(environ={"AGUI_GATE_TOKEN_FILE": f"alice:{SECRET}"})
+    both = {"AGUI_GATE_TOKEN_FILE": str(path), "AGUI_GATE_TOKENS_FILE": str(path)}
+    assert load_settings(environ=both).tokens == {"alice": SECRET}
+    path.write_text(SECRET)
+    assert load_settings(environ={"AGUI_GATE_TOKEN_FILE": str(path)}) == Settings()
 
 
 def test_what_kubernetes_sets_beside_a_service_of_our_name_is_no_setting() -> None:
@@ -216,9 +229,9 @@ def test_what_kubernetes_sets_beside_a_service_of_our_name_is_no_setting() -> No
     ],
 )
 def test_no_command_goes_on_with_a_misspelt_setting(cli: Cli, command: str) -> None:
-    result = cli(*command.split(), env={"AGUI_GATE_TOKEN_FILE": SECRET})
+    result = cli(*command.split(), env={"AGUI_GATE_TOKEN_FILES": SECRET})
     assert result.exit_code == (1 if command == "doctor" else 2)
-    assert "AGUI_GATE_TOKEN_FILE is not a setting; did you mean AGUI_GATE_TOKENS_FILE?" in result.output
+    assert "AGUI_GATE_TOKEN_FILES is not a setting; did you mean AGUI_GATE_TOKENS_FILE?" in result.output
     assert SECRET not in result.output
 
 
@@ -230,7 +243,7 @@ def test_settings_with_which_no_server_starts_are_not_called_valid(cli: Cli) -> 
 
 def test_an_application_does_not_start_with_a_misspelt_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever serves it: plain uvicorn, or another application."""
-    monkeypatch.setenv("AGUI_GATE_TOKEN_FILE", SECRET)
+    monkeypatch.setenv("AGUI_GATE_TOKEN_FILES", SECRET)
     with pytest.raises(ConfigurationError, match="did you mean AGUI_GATE_TOKENS"):
         create_app(Agent(name="a", model=Parrot()), store="memory://")
 

@@ -1,11 +1,13 @@
 """Requests through the `anthropic` SDK."""
 
+import os
 import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agui_gate.errors import ProviderAuth
 from agui_gate_adapters.common.failures import ErrorReply, Failure
+from agui_gate_adapters.common.key_files import KeyFile, find_key_file
 from agui_gate_adapters.common.transport import Transport
 
 from .failures import API
@@ -40,6 +42,16 @@ class MessagesTransport(Transport):
         self._base_url = base_url
         self._api_key = api_key
         self._headers = {"anthropic-version": version} if version else None
+        self._file: tuple[str, KeyFile] | None = None
+
+    async def client(self) -> Any:
+        """Returns the client of this event loop, with the key that its file has now. Raises `Failure` when the package
+        or the key is missing.
+        """
+        client = await super().client()
+        if self._file is not None:
+            setattr(client, self._file[0], await self._file[1]())
+        return client
 
     @staticmethod
     def _sdk() -> ModuleType:
@@ -55,9 +67,11 @@ class MessagesTransport(Transport):
         import anthropic
 
         # Without a key the SDK may still find a token, or a profile on disk; only when it finds nothing we know better.
+        self._file = None if self._api_key else _find_file()
+        keys = {self._file[0]: self._file[1].last} if self._file else {"api_key": self._api_key}
         try:
             client = anthropic.AsyncAnthropic(
-                api_key=self._api_key,
+                **keys,
                 base_url=self._base_url,
                 timeout=timeout,
                 max_retries=0,
@@ -82,6 +96,17 @@ class MessagesTransport(Transport):
 
     def _is_about_the_key(self, error: Exception) -> bool:
         return super()._is_about_the_key(error) or (isinstance(error, TypeError) and "authentication" in str(error))
+
+
+def _find_file() -> tuple[str, KeyFile] | None:
+    """Returns the file of the key or else of the token, and the client's attribute for it. Raises
+    `ConfigurationError`.
+    """
+    if file := find_key_file("ANTHROPIC_API_KEY"):
+        return "api_key", file
+    is_set = os.environ.get("ANTHROPIC_API_KEY")  # which the SDK prefers to a token
+    file = None if is_set else find_key_file("ANTHROPIC_AUTH_TOKEN")
+    return ("auth_token", file) if file else None
 
 
 def _text(value: object) -> str:

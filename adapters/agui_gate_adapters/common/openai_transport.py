@@ -9,6 +9,7 @@ from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.errors import ProviderAuth
 
 from .failures import Api, ErrorReply, Failure
+from .key_files import find_key_file
 from .large_requests import Pieces
 from .transport import Transport, bound
 
@@ -103,7 +104,10 @@ ApiKey = str | Callable[[], Awaitable[str]]
 
 
 class OpenAITransport(Transport):
-    """``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY; ``client`` is an `AsyncOpenAI`."""
+    """``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY, or OPENAI_API_KEY_FILE.
+
+    ``client`` is an `AsyncOpenAI`.
+    """
 
     def __init__(
         self,
@@ -134,13 +138,14 @@ class OpenAITransport(Transport):
     def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "openai.AsyncOpenAI":
         import openai
 
+        key = self._api_key or find_key_file("OPENAI_API_KEY")
         try:
             client = openai.AsyncOpenAI(
-                api_key=self._api_key, base_url=self._base_url, timeout=timeout, max_retries=0, http_client=http
+                api_key=key, base_url=self._base_url, timeout=timeout, max_retries=0, http_client=http
             )
         except openai.OpenAIError as error:
             raise Failure(ProviderAuth("There is no API key: set OPENAI_API_KEY or pass api_key.")) from error
-        if not callable(self._api_key):  # else each request has a key of its own
+        if not callable(key):  # else each request has a key of its own
             self._repeaters[client] = Repeater(http)
         return client
 

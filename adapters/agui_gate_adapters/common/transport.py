@@ -155,7 +155,10 @@ class Transport(ABC):
         client = self._own.get(loop)
         if client is None:
             await self.load_sdk()
-            client = self._own.setdefault(loop, self._make_client())
+            try:
+                client = self._own.setdefault(loop, self._make_client())
+            except ConfigurationError as error:  # the file of its key
+                raise Failure(ProviderAuth(error.message)) from error
         return client
 
     def _make_client(self) -> Any:

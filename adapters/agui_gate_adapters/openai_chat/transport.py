@@ -24,7 +24,8 @@ class ChatTransport(OpenAITransport):
 
     def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "openai.AsyncOpenAI":
         elsewhere = self._base_url or os.environ.get("OPENAI_BASE_URL")
-        if elsewhere and not self._api_key and not os.environ.get("OPENAI_API_KEY"):
+        has_key = self._api_key or os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_API_KEY_FILE")
+        if elsewhere and not has_key:
             self._api_key = _NO_KEY
         return super()._new_client(http, timeout)
 

@@ -14,6 +14,7 @@ import msgspec
 
 from agui_gate.errors import ConfigurationError, ProviderAuth
 from agui_gate_adapters.common.failures import Api, Failure, log
+from agui_gate_adapters.common.key_files import find_key_file
 from agui_gate_adapters.common.openai_transport import ApiKey
 
 from .failures import API
@@ -114,14 +115,16 @@ def check_mode(mode: str, *, conversations: bool) -> None:
 
 
 def key_of(api_key: str | None, token_provider: TokenProvider | None, scope: str) -> ApiKey:
-    """Returns the key, or a function of tokens. Raises `ConfigurationError` if neither or both were given."""
+    """Returns the key, or a function of tokens. Raises `ConfigurationError` if neither or both were given, or its
+    file can't be read.
+    """
     if api_key and token_provider:
         raise ConfigurationError("azure: give api_key or token_provider, not both")
     if token_provider is not None and not callable(token_provider):
         raise ConfigurationError("azure: token_provider is a callable that returns a token; a token itself expires")
     if token_provider is not None:
         return _tokens(token_provider)
-    key = api_key or os.environ.get(KEY)
+    key = api_key or find_key_file(KEY) or os.environ.get(KEY)
     if not key:
         raise ConfigurationError(
             f"azure: set {KEY}, give api_key, or give token_provider for the scope {scope} "

@@ -17,7 +17,7 @@ from agui_gate.config.setting_values import READERS
 from agui_gate.config.settings import DEFAULT, PREFIX
 from agui_gate.errors import ConfigurationError
 
-CLIENT_NAMES = frozenset({"url", "token"})
+CLIENT_NAMES = frozenset({"url", "token", "token_file"})
 """Variables that `agui-gate approvals` and the page of frontend-demo read as clients of some server; no settings of
 this one. With `READERS` and `_SERVICE_LINK` they are all that an ``AGUI_GATE_*`` variable may be.
 """
@@ -52,7 +52,7 @@ def read_sources(
         secret = name.removesuffix("_file")
         if name not in READERS and secret in SECRETS:
             _check_alone(secret, source, sources)
-            values[secret] = _read_secret(secret, source, value)
+            values[secret] = read_secret(secret, source, value)
             sources[secret] = source if source.startswith(PREFIX) else f"{Path(str(value)).name}, named in {source}"
             continue
         if name not in READERS:
@@ -76,7 +76,7 @@ def _check_alone(name: str, source: str, sources: Mapping[str, str]) -> None:
         raise ConfigurationError(f"Set {name} itself or {name}_file, not both.")
 
 
-def _read_secret(name: str, source: str, path: object) -> str:
+def read_secret(name: str, source: str, path: object) -> str:
     """Returns what the file of a secret says: of tokens all of its lines, of others its one line. Raises
     `ConfigurationError`, without the path: somebody may have put the secret itself there.
     """
@@ -123,6 +123,7 @@ def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yields the ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for one in lower
     case, and for the tokens of a server under the name of a client's token.
     """
+    has_tokens = environ.get(f"{PREFIX}TOKENS") or environ.get(f"{PREFIX}TOKENS_FILE")
     for key, value in environ.items():
         name = _plain(key)
         if not key.upper().startswith(PREFIX) or _is_service_link(name, value):
@@ -131,10 +132,14 @@ def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             raise ConfigurationError(f"{key} is not a setting; did you mean {key.upper()}?")
         if name not in CLIENT_NAMES:
             yield key, value
-        elif name == "token" and ":" in value and not environ.get(f"{PREFIX}TOKENS"):
+        elif name != "url" and value and not has_tokens and ":" in _token(name, key, value):
             raise ConfigurationError(
-                "AGUI_GATE_TOKEN is the token that a client sends. A server accepts the tokens of AGUI_GATE_TOKENS."
+                f"{key} is the token that a client sends. A server accepts the tokens of AGUI_GATE_TOKENS."
             )
+
+
+def _token(name: str, key: str, value: str) -> str:
+    return value if name == "token" else read_secret("tokens", key, value)
 
 
 def _is_service_link(name: str, value: str) -> bool:

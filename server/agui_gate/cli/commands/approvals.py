@@ -1,6 +1,7 @@
 """`agui-gate approvals`: decide from a terminal what waits on a running server."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -11,12 +12,14 @@ from urllib.parse import quote
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from agui_gate.cli.program import FAILED, Failure, debug_option
 from agui_gate.cli.remote_server import Gone, Json, News, Outcome, Record, RemoteServer, Waiting
 from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.cli.terminal.prompts import REASON, can_ask, edited_arguments, read_line, show_arguments
+from agui_gate.config.sources import read_secret
 from agui_gate.errors import ConfigurationError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -61,7 +64,24 @@ Exit codes: 0 success; 1 the server refused, or the approved tool failed;
 url_option = click.option(
     "--url", envvar="AGUI_GATE_URL", default="http://127.0.0.1:8000", show_default=True, help="The server's address."
 )
-token_option = click.option("--token", envvar="AGUI_GATE_TOKEN", help="Your bearer token.  [env: AGUI_GATE_TOKEN]")
+
+
+def _find_token(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Returns the token that was typed, or that the environment has or names a file of. Raises `ConfigurationError`."""
+    path = os.environ.get("AGUI_GATE_TOKEN_FILE")
+    if not path or context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+        return value
+    if value:
+        raise ConfigurationError("Set AGUI_GATE_TOKEN or AGUI_GATE_TOKEN_FILE, not both.")
+    return read_secret("token", "AGUI_GATE_TOKEN_FILE", path)
+
+
+token_option = click.option(
+    "--token",
+    envvar="AGUI_GATE_TOKEN",
+    callback=_find_token,
+    help="Your bearer token.  [env: AGUI_GATE_TOKEN, or AGUI_GATE_TOKEN_FILE with its path]",
+)
 continue_option = click.option(
     "--continue/--no-continue",
     "go_on",

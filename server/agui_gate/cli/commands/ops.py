@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 import click
 
+from agui_gate.cli.commands.approvals import token_option
 from agui_gate.cli.interrupts import run as run_interruptible
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.remote_server import RemoteServer
@@ -91,7 +92,7 @@ def at_place(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]"),
         click.option("--url", envvar="AGUI_GATE_URL", help="Ask this server instead.  [env: AGUI_GATE_URL]"),
-        click.option("--token", envvar="AGUI_GATE_TOKEN", help="Your bearer token.  [env: AGUI_GATE_TOKEN]"),
+        token_option,
         click.option("--operator", metavar="NAME", help="Who you are, on a store.  [default: your user name]"),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         config_option,
