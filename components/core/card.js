@@ -195,11 +195,12 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
     submit() {
       if (!isOpen()) return false;
       const { ask, mode, reason } = state;
+      if (!may(ask, mode === "question" ? "approve" : /** @type {"edit"} */ (mode))) return false; // frozen, agreed in another tab, or gone
       if (mode === "reject") {
         decide(reason.trim() ? { approved: false, reason: reason.trim() } : { approved: false });
         return true;
       }
-      const values = mode === "edit" && !may(ask, "edit") ? null : read(); // somebody froze it, or agreed in another tab
+      const values = read();
       if (values === null) return false;
       if (mode === "question") decide({ approved: true, answer: values });
       else {

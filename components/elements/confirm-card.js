@@ -148,7 +148,8 @@ export class ConfirmCard extends GateElement {
 
   #take() {
     const ask = asAsk(this.ask);
-    if (!ask) this.#card = null;
+    if (!ask && this.notice && this.isAtWork) /** @type {Card} */ (this.#card).state.ask.people = { you: /** @type {any} */ ({ may: [] }) }; // gone: what was typed stays
+    else if (!ask) this.#card = null;
     else if (this.#card) this.#card.setAsk(ask);
     else {
       this.#card = createCard(ask, {
@@ -258,7 +259,7 @@ export class ConfirmCard extends GateElement {
     const { ask, mode, refused } = /** @type {Card} */ (this.#card).state;
     const earlier = earlierText(ask, strings);
     const people = peopleText(ask.people, strings);
-    const barred = whyBarred(ask, strings);
+    const barred = this.ask && whyBarred(ask, strings);
     const news = [
       people && html`<p class="card-people" part="people" dir="auto">${ICONS.people}<span>${shown(people)}</span></p>`,
       this.notice && sentence(this.notice),
@@ -350,12 +351,13 @@ export class ConfirmCard extends GateElement {
           ${this.#button(strings, "decline", { look: "danger", symbol: ICONS.cross, act: true })}
         </div>`;
     return html`${argumentTable(ask.arguments, { strings, rows, unit: unitsFor(ask.arguments, ask), schema: ask.schema })}${this.#grants(strings)}
-      <div class="card-actions" part="actions">${may(ask, "edit") ? this.#button(strings, "approveWithChanges", { look: "primary", symbol: ICONS.check }) : nothing}${this.#button(strings, "back", { act: true })}</div>`;
+      <div class="card-actions" part="actions">${may(ask, "edit") ? this.#button(strings, "approveWithChanges", { look: "primary", symbol: ICONS.check }) : NONE}${this.#button(strings, "back", { act: true })}</div>`;
   }
 
   /** @param {Strings} strings */
   #rejecting(strings) {
     const card = /** @type {Card} */ (this.#card);
+    const { ask } = card.state;
     /** @param {{target: HTMLInputElement}} event */
     const typed = ({ target }) => card.typeReason(target.value);
     return html`${this.#table(strings)}
@@ -363,7 +365,7 @@ export class ConfirmCard extends GateElement {
         <label for="reason">${fill(strings, "reason")}</label>
         <input type="text" id="reason" name="reason" autocomplete="off" maxlength="500" ?disabled=${this.#isOver} .value=${card.state.reason} @input=${typed}>
       </div>
-      <div class="card-actions" part="actions">${this.#button(strings, "reject", { look: "reject", symbol: ICONS.cross })}${this.#button(strings, "back", { act: true })}</div>`;
+      <div class="card-actions" part="actions">${may(ask, "reject") ? this.#button(strings, "reject", { look: "reject", symbol: ICONS.cross }) : NONE}${this.#button(strings, "back", { act: true })}</div>`;
   }
 
   /**

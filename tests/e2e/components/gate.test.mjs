@@ -284,9 +284,15 @@ test("an id that is not there, and a chat that is deleted, are told in the card"
   const asked = await ask(REFUND);
   const page = await open(gate(`<agui-confirm-card approval="apr_none"></agui-confirm-card>${card(asked)}<agui-inbox></agui-inbox>`));
   await page.getByText("This was deleted, or it is nothing that you may decide.").waitFor();
-  await page.locator("agui-confirm-card[approval]").getByRole("button", { name: "Approve" }).waitFor();
+  const typing = page.locator("agui-confirm-card[approval]").nth(1);
+  await typing.getByRole("button", { name: "Reject" }).click();
+  await typing.getByLabel(/Reason/).fill("too much");
   await remove(asked.thread_id);
-  await page.getByText(/Not decided, as/).first().waitFor();
+  await typing.getByText(/Not decided, as/).waitFor();
+  assert.equal(await typing.getByLabel(/Reason/).inputValue(), "too much");
+  assert.equal(await typing.getByRole("button", { name: "Reject" }).count(), 0);
+  await typing.getByLabel(/Reason/).press("Enter");
+  assert.equal(await typing.getAttribute("mode"), "reject", "what nobody can take isn't sent");
   await done(page);
 });
 
