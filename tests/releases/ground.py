@@ -138,6 +138,12 @@ class Ground:
         file = self.folder / name
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
+    async def until_told(self, *approvals: str) -> None:
+        """Waits until somebody was told that each of these was asked, and decided."""
+        async with asyncio.timeout(TIMEOUT):
+            while not set(approvals) <= self.told("asked") & self.told("decided"):
+                await self.servers[-1].ready()
+
     async def until_ran(self, order: str) -> None:
         """Waits until that order took effect."""
         async with asyncio.timeout(TIMEOUT):

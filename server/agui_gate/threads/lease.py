@@ -100,8 +100,10 @@ class Lease:
         except LeaseLost:
             self.lost = True
             raise
-        what: What = "approvals" if change.approvals else "ended" if change.status else "saved"
-        self._written(self.thread.principal, self.thread.id, what)
+        if change.approvals:
+            self._written(self.thread.principal, self.thread.id, "approvals")
+        if change.status or not change.approvals:  # a question is saved with the end of its run
+            self._written(self.thread.principal, self.thread.id, "ended" if change.status else "saved")
 
     async def move(
         self,
