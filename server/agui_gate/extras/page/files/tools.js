@@ -66,11 +66,13 @@ function syncCard(view, card, { ask, draft, earlier }, actions) {
   }
   const asked = JSON.stringify({ ...ask.asked, people: null }); // Anew when more becomes known about it, such as what may be edited.
   const current = card?.asked === asked ? card : { asked, ...createCard(ask, actions) };
+  const held = current !== card && card?.node.contains(document.activeElement);
   if (current !== card) {
     card?.node.remove();
     view.node.append(current.node);
   }
   current.update(ask, draft, earlier);
+  if (held) current.node.focus();
   view.line.hidden = true;
   return current;
 }
