@@ -190,8 +190,6 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.people.rules.MAX_REASON": (1000, "A few sentences for the model and the user."),
     "agui_gate.extras.people.grants.MAX_GRANT_HOURS": (8784, "A year. What is to stand for longer is a rule, and in the code."),
     "agui_gate.extras.people.grants.MAX_HOURS_BY_ROLE": (2208, "As long as a deputy: nobody tells the server that somebody with the role has left."),
-    "agui_gate.extras.people.givers.SEEN_SECONDS": (5.0, "As long as a stream may outlive its token; one read for each who is active in that time."),
-    "agui_gate.extras.people.givers.MOST_SEEN": (1000, "More than decide on one process in five seconds; some hundred KB."),
     "agui_gate.core.principals.MAX_CLAIM": (200, "Ids and names of methods are shorter; it is in each record and event."),
     "agui_gate.extras.people.grants.MAX_TIMES": (1000000, "More than a tool is called in a year."),
     "agui_gate.core.deputies.MAX_DAYS": (92, "A long leave. Roles are not asked for again meanwhile, so somebody has to say it anew."),

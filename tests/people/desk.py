@@ -49,10 +49,10 @@ class Desk:
         return Agent(name="support", model=Model(), tools=[refund, look])
 
     @asynccontextmanager
-    async def open(self, store: Any = "memory://", **more: Any) -> AsyncIterator["Desk"]:
+    async def open(self, store: Any = "memory://", bus: Any = None, **more: Any) -> AsyncIterator["Desk"]:
         """Within: it serves."""
-        agent = self.agent()
-        async with started(create_app(agent, store=store, auth=self.auth, settings=Settings(**more))) as self.app:
+        agent, set_to = self.agent(), Settings(**more)
+        async with started(create_app(agent, store=store, bus=bus, auth=self.auth, settings=set_to)) as self.app:
             yield self
 
     async def say(self, who: str, text: str, thread: str = "t", **more: Any) -> list[Json]:

@@ -107,7 +107,6 @@ class Race:
             await self.stores[0].deputies().remove(each.id, "ops")
         for desk in self.desks:
             desk.people.update(PEOPLE)
-            desk.app.state.guard.givers._seen.clear()  # in the next round their tokens are others, seconds later
 
     async def lose_token(self, who: str, approval_id: str) -> None:
         """From then on they are nobody."""

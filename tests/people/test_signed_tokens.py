@@ -40,9 +40,9 @@ class JwtDesk(Desk):
         self.settings = settings(path, **more)
 
     @asynccontextmanager
-    async def open(self, store: Any = "memory://", **more: Any) -> AsyncIterator["Desk"]:
+    async def open(self, store: Any = "memory://", bus: Any = None, **more: Any) -> AsyncIterator["Desk"]:
         """Within: it serves."""
-        async with started(create_app(self.agent(), store=store, settings=self.settings)) as self.app:
+        async with started(create_app(self.agent(), store=store, bus=bus, settings=self.settings)) as self.app:
             yield self
 
 

@@ -115,7 +115,10 @@ class GatedCalls:
         if verdict.to is State.CLAIMED:
             return await self._approve(verdict)
         output = result_texts.closed(verdict.to, verdict.decision.reason)
-        return await self._move(verdict.approval, verdict.to, verdict.decision, output)
+        move = self._lease.move(
+            verdict.approval.id, verdict.to, decision=verdict.decision, output=output, **verdict.terms
+        )
+        return await self._moved(verdict.approval, move)
 
     async def _approve(self, verdict: Verdict) -> Approval:
         with self._at_work():
@@ -141,7 +144,7 @@ class GatedCalls:
         """Returns the record as it is then, and whether we have claimed it and its tool is ours to run."""
         try:
             move = verdict.claim or (
-                lambda lease: lease.move(verdict.approval.id, verdict.to, decision=verdict.decision)
+                lambda lease: lease.move(verdict.approval.id, verdict.to, decision=verdict.decision, **verdict.terms)
             )
             claimed = await move(self._lease)
         except IllegalMove:

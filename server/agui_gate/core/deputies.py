@@ -46,6 +46,11 @@ class Deputy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     acts_for: str | None = None
     at: int = 0
 
+    @property
+    def given_with(self) -> tuple[str, str]:
+        """Who named them, and by which token: see `core.terms.Counts`."""
+        return self.absent, self.jti
+
     def stands_at(self, now: int) -> bool:
         """Returns whether they may decide at ``now``."""
         return self.since <= now < self.until

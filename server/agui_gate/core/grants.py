@@ -82,6 +82,11 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """When it ends."""
         return self.at + self.limits.duration
 
+    @property
+    def given_with(self) -> tuple[str, str]:
+        """Who gave it, and by which token: see `core.terms.Counts`."""
+        return self.giver, self.login.jti if self.login else ""
+
 
 class Use(msgspec.Struct, frozen=True):
     """The use of a grant by a claim, within the limits that the gate has now."""

@@ -14,7 +14,7 @@ A *person* is who counts as one where several have to agree. One person may have
 service account).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -149,10 +149,13 @@ def tenant_of(key: str) -> str:
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who makes a request: the principal, and how they logged in and from where."""
+    """Who makes a request: the principal, and how they logged in and from where. ``stands`` returns whether they are
+    that still, with the same rights (`http.auth.Admission.stands_now`); None where nobody can be asked.
+    """
 
     principal: Principal
     login: Login | None = None
+    stands: Callable[[], Awaitable[bool]] | None = None
 
     @property
     def asker(self) -> Asker:

@@ -5,18 +5,22 @@ has seen (`Terms`). The store reads them again, where nobody else can claim at t
 one is another by now (`TermsChanged`). Then the rule is asked again. So of two claims at once the second one sees the
 first, whatever the rule is.
 
+A yes counts no more once the login by which it was made does (`Counts`), and neither does a grant or a deputy. That
+is asked in the transaction as well, when it has its locks.
+
 What counts is a *claim*: a call that a person, a rule or a grant let go, whatever came of it. A tool that has failed
 may have spent all the same. Numbers outlive the thread of their call, so that deleting it gives nothing back.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
-from agui_gate.core.approvals import SEPARATOR, Approval
+from agui_gate.core.approvals import SEPARATOR, Approval, State
 from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.errors import MayNotDecide
 
 if TYPE_CHECKING:
     from agui_gate.core.grants import Grant, Use
@@ -52,12 +56,21 @@ class Seen(msgspec.Struct, frozen=True):
     total: float
 
 
+Counts = Callable[[str, str], bool]
+"""Returns whether a login still counts: of the principal of that id, by the token of that id ("": it has none)."""
+
+
+def every_login_counts(name: str, jti: str) -> bool:
+    """Says so of all, where nothing is known of tokens."""
+    return True
+
+
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What a claim depends on: ``seen`` are the sums because of which it is made. The call is counted with it.
 
     ``by_grant``: the grant by which it is made, instead of a person's yes. ``given``: the grant that comes with that
     yes (its time is set by the store). ``deputies``: ids of those who agreed as deputies and have to stand still.
-    ``is_counted``: whether it counts in the sums of rules.
+    ``is_counted``: whether it counts in the sums of rules. ``counts``: which logins do.
     """
 
     seen: tuple[Seen, ...] = ()
@@ -65,6 +78,18 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     given: "Grant | None" = None
     deputies: tuple[str, ...] = ()
     is_counted: bool = True
+    counts: Counts = every_login_counts
+
+
+def check_logins(terms: Terms, decided: Approval) -> None:
+    """Raises `MayNotDecide` if a call was decided, or agreed to, by a token that counts no more. Of who decides in the
+    server's own process, or by a fixed token, there is no id to go by.
+    """
+    said = () if decided.people is None or decided.state is State.REJECTED else decided.people.said
+    made = [yes.decision for yes in said if yes.of == decided.id]
+    for one in (*made, *(() if decided.decision is None else (decided.decision,))):
+        if one.login is not None and one.login.jti and not terms.counts(one.by, one.login.jti):
+            raise MayNotDecide(f"The token by which {one.by} decided is no longer valid. Reject it and ask again.")
 
 
 def place(whose: Whose, approval: Approval) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import structlog
+from msgspec import structs
 from starlette.exceptions import HTTPException
 from starlette.requests import Request, empty_send
 from starlette.types import Scope
@@ -154,6 +155,8 @@ class Guard:
         if by is None:
             return str.__str__(principal)  # the value, also of an enum
         if self.givers is not None:
+            if (admission := admission_of(request.scope)) is not None:
+                by = request.scope[CALLER] = structs.replace(by, stands=admission.stands_now)
             await self.givers.see(by.principal)
         if by.principal.roles:
             load("people.rights").check_route(request, by.principal)

@@ -1,6 +1,7 @@
 """Looks up the capabilities of a store (`stores/capabilities.py`)."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
@@ -66,5 +67,10 @@ def _having(store: Store, *methods: str) -> Any:
 
 def takes(method: Callable[..., Any], name: str) -> bool:
     """Returns whether a method takes an argument of that name: one of a class that was written before may not."""
-    parameters = signature(method).parameters
+    return _takes(getattr(method, "__func__", method), name)
+
+
+@lru_cache(maxsize=100)
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    parameters = signature(function).parameters
     return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())

@@ -7,7 +7,7 @@ away. All of it is asked before the claim, under the thread's lease. What is not
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,10 @@ from agui_gate.core.principals import By, Caller, Principal, on_behalf, tenant_o
 from agui_gate.core.terms import Terms
 from agui_gate.errors import AguiGateError, ApprovalRefused, ConfigurationError, MayNotDecide
 from agui_gate.extras.people.deputies import absent_of, as_deputy, deputies_of, stands
+from agui_gate.extras.people.givers import check_caller, counts_of
 from agui_gate.extras.people.rights import BREAK_GLASS
 from agui_gate.stores.base import Store
-from agui_gate.threads.lease import Lease
+from agui_gate.stores.lookup import takes
 from agui_gate.turns.tool_execution import call_function, is_cancelled
 
 DECISIONS = ("approve", "edit", "reject")
@@ -125,7 +126,9 @@ async def check_verdicts(
             said = verdict
             if verdict.approval.people is not None:
                 said = await check_verdict(verdict, tool_of, thread.by, now, thread.lease.store)
-            kept.append(await _held_to_rule(said, tool_of, thread))
+            held = await _held_to_rule(said, tool_of, thread)
+            await check_caller(thread.by)
+            kept.append(held)
         except AguiGateError as error:
             refused.append(Refused(verdict.approval, error, verdict.decision.way or "http"))
     return kept, refused
@@ -134,7 +137,7 @@ async def check_verdicts(
 async def _held_to_rule(verdict: Verdict, tool_of: ToolOf, thread: "LeasedThread") -> Verdict:
     """Returns the verdict as its gate's rule lets it be carried out. Raises `ApprovalRefused`."""
     tool = tool_of(verdict.approval) if verdict.to is State.CLAIMED else None  # a no needs no agent
-    deputies = _deputies_in(verdict) if verdict.to is State.CLAIMED else ()
+    deputies = _deputies_in(verdict)
     if verdict.grant is not None:
         from agui_gate.extras.people.grants import give
 
@@ -142,7 +145,10 @@ async def _held_to_rule(verdict: Verdict, tool_of: ToolOf, thread: "LeasedThread
             raise ApprovalRefused("Only who may approve by a right of their own can give a grant.")
         return await give(verdict, tool, thread)
     if tool is None or tool.gate is None or not tool.gate.has_rule:
-        return verdict if not deputies else msgspec.structs.replace(verdict, claim=_claim(verdict, deputies))
+        if verdict.approval.people is None or not takes(thread.lease.store.move, "terms"):
+            return verdict
+        terms = Terms(deputies=deputies, is_counted=False, counts=counts_of(thread.lease.store))
+        return msgspec.structs.replace(verdict, terms={"terms": terms})
     from agui_gate.extras.people.rules import hold
 
     meant = agreement.meant_by(verdict.approval, verdict.decision)
@@ -150,18 +156,17 @@ async def _held_to_rule(verdict: Verdict, tool_of: ToolOf, thread: "LeasedThread
 
 
 def _deputies_in(verdict: Verdict) -> tuple[str, ...]:
-    """Returns the deputies by whose yes a call would be claimed: they have to stand in the claim's transaction."""
+    """Returns the deputies by whom a call would be decided: they have to stand in the transaction that does so."""
     approval, decision = verdict.approval, verdict.decision
     said = () if approval.people is None else approval.people.said
-    if decision.break_glass or agreement.meant_by(approval, decision) != approval.effective_arguments:
+    if (
+        verdict.to is not State.CLAIMED
+        or decision.break_glass
+        or agreement.meant_by(approval, decision) != approval.effective_arguments
+    ):
         said = ()  # what was said before doesn't count
     found = (decision.deputy, *(yes.decision.deputy for yes in said if yes.of == approval.id))
     return tuple(dict.fromkeys(one for one in found if one))
-
-
-def _claim(verdict: Verdict, deputies: tuple[str, ...]) -> Callable[[Lease], Awaitable[Approval]]:
-    terms = Terms(deputies=deputies, is_counted=False)
-    return lambda lease: lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision, terms=terms)
 
 
 async def check_verdict(verdict: Verdict, tool_of: ToolOf, by: By, now: int, store: Store | None = None) -> Verdict:

@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.principals import Caller, checked_name, tenant_of
 from agui_gate.errors import Forbidden, InvalidRequest, NotFound
-from agui_gate.extras.people.givers import is_current
+from agui_gate.extras.people.givers import check_caller, is_current
 from agui_gate.extras.people.hand_to import hand_to
 from agui_gate.extras.people.rights import rights_of
 from agui_gate.http.auth import caller_of
@@ -81,6 +81,7 @@ class DeputyRoutes:
         if store is None:
             raise InvalidRequest("This store keeps no deputies.", well_formed=True)
         wanted = _read(await json_value(await self._server.body(request)), Named)
+        await check_caller(by)
         who = by.principal
         deputy = Deputy(
             id=f"dep_{secrets.token_hex(16)}",

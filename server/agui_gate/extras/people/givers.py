@@ -3,13 +3,14 @@
 The server sees in tokens alone what somebody may do. So when somebody makes a request, the grants that they gave and
 the deputies that they named are looked at before it is answered (`Givers.see`). Those end for which their token has no
 right any more. That is a revocation (`core/grants.py`, `core/deputies.py`): no claim on any replica is made by them
-from then on. Of two that see the same, or of one and a claim, the store lets one be first.
+from then on. Of two that see the same, or of one and a claim, the store lets one be first. Nothing of it is remembered
+between two requests: meanwhile they may have given something on another replica, with another token.
 
-What nobody sees in a request is asked at the claim (`is_current`): whether the giver's token was revoked, and whether
-they still have one where all are in the settings.
+What nobody sees in a request is asked in the claim's transaction (`Counts`): whether the giver's token was revoked, and
+whether they still have one where all are in the settings.
 """
 
-import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
@@ -17,8 +18,9 @@ import structlog
 
 from agui_gate.core.deputies import Deputy
 from agui_gate.core.grants import MAX_STANDING, Grant
-from agui_gate.core.principals import Principal, owner_key
-from agui_gate.errors import Unavailable
+from agui_gate.core.principals import By, Principal, owner_key
+from agui_gate.core.terms import Counts, every_login_counts
+from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.extra_loader import load
 from agui_gate.extras.people.rights import rights_of
 from agui_gate.http.bearer import Bearer, FileBearer
@@ -28,12 +30,6 @@ if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
     from agui_gate.http.auth import Auth
     from agui_gate.runs.engine import Engine
-
-SEEN_SECONDS = 5.0
-"""Seconds in which somebody with the same rights as before isn't looked up again: they may have given something on
-another replica meanwhile, with another token."""
-MOST_SEEN = 1_000
-"""Principals of whom a process remembers that they were looked up."""
 
 _DECIDES = frozenset({"user", "approver"})
 
@@ -45,31 +41,26 @@ class Givers:
 
     def __init__(self, engine: "Engine", auth: "Auth | None") -> None:
         self._engine, self._auth = engine, auth
-        self._seen: dict[tuple[str, str], tuple[Any, float]] = {}
         _GIVERS[engine.store] = ref(self)
 
     async def see(self, who: Principal) -> None:
         """Ends what somebody gave by a right that they don't have any more. Raises `Unavailable`: then that is not
         known, and the next request asks again.
         """
-        name, rights, now = (who.tenant, who.id), who.rights, time.monotonic()
-        before, until = self._seen.get(name, (None, 0.0))
-        if before == rights and now < until:
-            return
         await self._engine.start()
-        await _end_grants(self._engine.store, who)
-        await _end_deputies(self._engine.store, who)
-        self._seen.pop(name, None)
-        if len(self._seen) >= MOST_SEEN:
-            del self._seen[next(iter(self._seen))]
-        self._seen[name] = rights, now + SEEN_SECONDS
-
-    def counts(self, given: Grant | Deputy) -> bool:
-        """Returns whether the login still counts with which somebody gave that. What can't be known doesn't."""
-        if isinstance(given, Deputy):
-            name, jti = given.absent, given.jti
+        store: Any = self._engine.store
+        if hasattr(store, "given_by"):
+            grants, deputies = await store.given_by(who.tenant, who.id)
         else:
-            name, jti = given.giver, given.login.jti if given.login else ""
+            grants = await store.grants("giver", owner_key(who.tenant, who.id)) if hasattr(store, "grants") else ()
+            deputies = await store.deputies().find("absent", who.tenant, who.id) if hasattr(store, "deputies") else ()
+        await _end_grants(store, who, grants)
+        await _end_deputies(store, who, deputies)
+
+    def counts(self, name: str, jti: str) -> bool:
+        """Returns whether a login still counts: of the principal of that id, by the token of that id. What can't be
+        known doesn't.
+        """
         if isinstance(self._auth, Bearer | FileBearer):
             return name in self._auth.principals
         check = getattr(self._auth, "is_current", None)
@@ -94,11 +85,24 @@ def check_logins(engine: "Engine", settings: "Settings") -> None:
         engine.givers = Givers(engine, auth)  # type: ignore[attr-defined]  # it lives as long as that
 
 
-def is_current(store: Any, given: Grant | Deputy) -> bool:
-    """Returns whether the login still counts with which somebody gave that, as far as this server's settings say."""
+def counts_of(store: Any) -> Counts:
+    """Returns what says whether logins still count, as far as the settings of this store's server say."""
     found = _GIVERS.get(store)
     givers = None if found is None else found()
-    return givers is None or givers.counts(given)
+    return every_login_counts if givers is None else givers.counts
+
+
+def is_current(store: Any, given: Grant | Deputy) -> bool:
+    """Returns whether the login still counts with which somebody gave that."""
+    return counts_of(store)(*given.given_with)
+
+
+async def check_caller(by: By) -> None:
+    """Raises `Unauthorized` if who makes a request is nobody any more by its token, or has other rights than when it
+    came. What was asked for may have waited meanwhile, for its thread or for a function of the gate.
+    """
+    if by is not None and by.stands is not None and not await by.stands():
+        raise Unauthorized("Your token is no longer valid, or it has other rights by now.")
 
 
 def roles_of(given: Grant | Deputy) -> tuple[str, ...]:
@@ -120,18 +124,14 @@ def lost(given: Grant | Deputy, who: Principal) -> str:
     return ""
 
 
-async def _end_grants(store: Any, who: Principal) -> None:
-    """Ends the grants that somebody gave by a right that they have lost."""
-    if not hasattr(store, "grants"):
-        return
-    key = owner_key(who.tenant, who.id)
-    found = await store.grants("giver", key)
+async def _end_grants(store: Any, who: Principal, found: Sequence[Grant]) -> None:
+    """Ends those grants that somebody gave by a right that they have lost. ``found``: the first of theirs."""
     while ended := [(grant, why) for grant in found if (why := lost(grant, who))]:
         for grant, why in ended:
             await _end(store, grant, f"the giver {why}")
         if len(found) < MAX_STANDING:
             break
-        found = await store.grants("giver", key)
+        found = await store.grants("giver", owner_key(who.tenant, who.id))
 
 
 async def _end(store: Any, grant: Grant, why: str) -> None:
@@ -141,13 +141,11 @@ async def _end(store: Any, grant: Grant, why: str) -> None:
         log.warning("grant_ended", grant=grant.id, tool=grant.tool, why=why)
 
 
-async def _end_deputies(store: Any, who: Principal) -> None:
-    """Ends the deputies that somebody named by a right that they have lost. There are up to `MAX_OF_ONE`."""
-    if not hasattr(store, "deputies"):
-        return
-    deputies = store.deputies()
-    for one in await deputies.find("absent", who.tenant, who.id):
+async def _end_deputies(store: Any, who: Principal, found: Sequence[Deputy]) -> None:
+    """Ends those deputies that somebody named by a right that they have lost. There are up to `MAX_OF_ONE`."""
+    for one in found:
         if why := lost(one, who):
+            deputies = store.deputies()
             said = {"why": f"{who.id} {why}"} if takes(deputies.remove, "why") else {}
             if await deputies.remove(one.id, "", "", **said):
                 log.warning("deputy_ended", deputy=one.id, why=why)

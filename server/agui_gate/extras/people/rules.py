@@ -27,6 +27,7 @@ from agui_gate.core.terms import MAX_HOURS, WHOSE, Seen, Sum, Terms, Whose
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, RequestError, TermsChanged
 from agui_gate.extra_loader import load
+from agui_gate.extras.people.givers import counts_of
 from agui_gate.stores.lookup import takes
 from agui_gate.threads.lease import Lease
 from agui_gate.turns.gate_evaluation import PREDICATE_SECONDS
@@ -177,7 +178,9 @@ class Sums:
 
     def terms(self, **grant: Any) -> dict[str, Any]:
         """Returns what the claim depends on, as `Lease.move` takes it. ``grant``: see `Terms`."""
-        return {"terms": Terms(seen=tuple(self.seen), **grant)} if self._counts else {}
+        if not self._counts:
+            return {}
+        return {"terms": Terms(seen=tuple(self.seen), counts=counts_of(self._lease.store), **grant)}
 
 
 # --- asking a rule --------------------------------------------------------------------------------------------------

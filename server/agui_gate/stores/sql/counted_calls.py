@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from agui_gate.core.approvals import Approval
-from agui_gate.core.terms import MAX_COUNTED, MAX_HOURS, WHOSE, Numbers, Sum, Terms, numbers, place, total
+from agui_gate.core.terms import MAX_COUNTED, MAX_HOURS, WHOSE, Numbers, Sum, Terms, check_logins, numbers, place, total
 from agui_gate.errors import TermsChanged
 from agui_gate.stores.sql.operations import Statement, Steps
 from agui_gate.stores.sql.variant import Variant
@@ -43,14 +43,15 @@ class CountedCalls:
 
     def checked(self, terms: Terms, claimed: Approval, at: int) -> Steps[list[Statement]]:
         """Returns the statements that count a call which is claimed at that time, after a look at the ``terms``. A yes
-        that isn't the last one leaves it pending: of that, deputies alone are looked at. Raises `TermsChanged`,
-        `ApprovalRefused` where it is claimed by a grant that doesn't allow it, and `MayNotDecide` where a deputy agreed
-        who doesn't stand.
+        that isn't the last one leaves it pending: of that, deputies and logins alone are looked at. Raises
+        `TermsChanged`, `ApprovalRefused` where it is claimed by a grant that doesn't allow it, and `MayNotDecide` where
+        a deputy agreed who doesn't stand, or somebody whose login counts no more.
         """
         if terms.deputies:
             from agui_gate.stores.sql.deputies import check_standing
 
-            yield from check_standing(self._variant, terms.deputies, at)
+            yield from check_standing(self._variant, terms, at)
+        check_logins(terms, claimed)
         if not terms.is_counted or claimed.is_pending:
             return []
         yield [Statement(self._variant.alone, {"name": f"claims of {place('tenant', claimed)}"})]
@@ -70,7 +71,7 @@ class CountedCalls:
         from agui_gate.stores.sql import grants
 
         if terms.by_grant is not None:
-            counts += yield from grants.use(self._variant, terms.by_grant, claimed, at)
+            counts += yield from grants.use(self._variant, terms.by_grant, terms.counts, claimed, at)
         return counts if terms.given is None else [*counts, *grants.give(terms.given, at)]
 
 

@@ -4,7 +4,7 @@ Who names one takes the lock of the trail's chain without a thread, so they are 
 call as a deputy has locked the row of a thread before, and then the deputy's own.
 """
 
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -12,11 +12,14 @@ import msgspec
 
 from agui_gate.core import audit
 from agui_gate.core.deputies import MAX_OF_TENANT, Deputy, Side, check_named
+from agui_gate.core.grants import Grant
 from agui_gate.core.json_text import canonical
 from agui_gate.core.principals import owner_key
+from agui_gate.core.terms import Terms
 from agui_gate.errors import MayNotDecide
 from agui_gate.stores.outbox import Telling
-from agui_gate.stores.sql.operations import Kind, Operation, Statement, Steps
+from agui_gate.stores.sql import grants
+from agui_gate.stores.sql.operations import Kind, Last, Operation, Result, Statement, Steps
 from agui_gate.stores.sql.store_chain import LOCK, add
 from agui_gate.stores.sql.trail import TELL, Trail
 from agui_gate.stores.sql.variant import Variant
@@ -93,12 +96,22 @@ class Deputies:
         return True
 
 
-def check_standing(variant: Variant, deputy_ids: Collection[str], at: int) -> Steps[None]:
-    """Raises `MayNotDecide` unless all of these stand at that time, and goes on to the end of the transaction."""
-    for deputy_id in sorted(set(deputy_ids)):
+def check_standing(variant: Variant, terms: Terms, at: int) -> Steps[None]:
+    """Raises `MayNotDecide` unless all deputies of the ``terms`` stand at that time, and the logins count by which they
+    were named. Their rows stay locked to the end of the transaction.
+    """
+    for deputy_id in sorted(set(terms.deputies)):
         (found,) = yield [Statement(f"{_ONE}{variant.lock}", {"id": deputy_id})]
-        if not any(_decode(body).stands_at(at) for (body,) in found.rows):
+        named = [_decode(body) for (body,) in found.rows]
+        if not any(one.stands_at(at) and terms.counts(*one.given_with) for one in named):
             raise MayNotDecide("A deputy agreed whose time is over. Reject it and ask again.")
+
+
+def given_by(tenant: str, name: str) -> Steps[tuple[list[Grant], list[Deputy]]]:
+    """Returns what somebody has given and is not over: their grants, and the deputies that they have named."""
+    wanted = [grants.reading("giver", owner_key(tenant, name)), _reading("absent", tenant, name)]
+    given, named = yield Last(wanted)
+    return grants.decoded(given), _decoded(named, tenant)
 
 
 def _find(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
@@ -106,8 +119,15 @@ def _find(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
 
 
 def _read(side: Side, tenant: str, value: str) -> Steps[list[Deputy]]:
-    values = {"of_tenant": tenant, "value": value, "most": MAX_OF_TENANT}
-    (found,) = yield [Statement(_READ[side], values)]
+    (found,) = yield [_reading(side, tenant, value)]
+    return _decoded(found, tenant)
+
+
+def _reading(side: Side, tenant: str, value: str) -> Statement:
+    return Statement(_READ[side], {"of_tenant": tenant, "value": value, "most": MAX_OF_TENANT})
+
+
+def _decoded(found: Result, tenant: str) -> list[Deputy]:
     deputies = [one for (body,) in found.rows if (one := _decode(body)).tenant == tenant]
     return sorted(deputies, key=lambda one: (one.since, one.absent, one.id))
 

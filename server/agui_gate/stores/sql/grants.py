@@ -11,8 +11,9 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import Approval
 from agui_gate.core.grants import MAX_STANDING, Grant, Use, Whose, used
 from agui_gate.core.principals import owner_key, tenant_of
+from agui_gate.core.terms import Counts
 from agui_gate.errors import ApprovalRefused
-from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
 from agui_gate.stores.sql.store_chain import add
 from agui_gate.stores.sql.trail import Trail, head_of
 from agui_gate.stores.sql.variant import Variant
@@ -42,18 +43,30 @@ _decode = msgspec.json.Decoder(Grant).decode
 
 def standing(whose: Whose, value: str) -> Steps[Sequence[Grant]]:
     """Returns grants that have not ended, those that end last first."""
-    (found,) = yield Last([Statement(_READ[whose], {"value": value, "most": MAX_STANDING})])
+    (found,) = yield Last([reading(whose, value)])
+    return decoded(found)
+
+
+def reading(whose: Whose, value: str) -> Statement:
+    """Returns the statement that reads those grants."""
+    return Statement(_READ[whose], {"value": value, "most": MAX_STANDING})
+
+
+def decoded(found: Result) -> list[Grant]:
+    """Returns the grants that were read."""
     return [_decode(body) for (body,) in found.rows]
 
 
-def use(variant: Variant, wanted: Use, claimed: Approval, at: int) -> Steps[list[Statement]]:
-    """Returns the statement that counts the use of a grant by a call which is claimed at that time. Raises
-    `ApprovalRefused`.
+def use(variant: Variant, wanted: Use, counts: Counts, claimed: Approval, at: int) -> Steps[list[Statement]]:
+    """Returns the statement that counts the use of a grant by a call which is claimed at that time. ``counts``: which
+    logins do. Raises `ApprovalRefused`.
     """
     (found,) = yield [Statement(f"{_LOOK}{variant.lock}", {"id": wanted.grant_id})]
     grants = [_decode(body) for (body,) in found.rows]
     if not grants or (grants[0].owner, grants[0].tool) != (claimed.principal, claimed.tool):
         raise ApprovalRefused("This grant was revoked.")
+    if not counts(*grants[0].given_with):
+        raise ApprovalRefused("The token by which this grant was given is no longer valid.")
     after = used(grants[0], wanted.limits, claimed.effective_arguments, at)
     return [Statement(_USE, {"id": after.id, "body": _text(after)})]
 
