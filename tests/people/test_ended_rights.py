@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import jwt
+import msgspec
 import pytest
 
 from agui_gate import Gate, Grant, Principal, Ruling
@@ -201,6 +202,33 @@ async def test_a_deputy_who_is_withdrawn_while_they_say_no(alone: Replicas) -> N
         answer = await two.decide("dan", approval_id, approved=False)
     assert answer.status == 403, answer.body
     assert (await two.get("ada", f"/approvals/{approval_id}")).json()["state"] == "pending"
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_answer_in_a_run_whose_right_ends_is_refused_and_asked_about_again(
+    approved: bool, alone: Replicas
+) -> None:
+    """Tim and tom work on the threads of one team; tim's token is revoked when his answer is looked at already."""
+    one, two = await alone.open_with_tokens(approvers=["tim", "tom"])
+    for desk in (one, two):
+        desk.app.state.guard.auth._rules = msgspec.structs.replace(desk.app.state.guard.auth._rules, acts_for="team")
+    tom, tim = (bearer(token(sub=who, jti=who, team="desk")) for who in ("tom", "tim"))
+    approval_id = await one.ask(tom)
+    store = two.app.state.engine.store
+    move = store.move
+
+    async def revoked(*given: Any, **more: Any) -> Any:
+        alone.revoked.write_text("tim\n")
+        return await move(*given, **more)
+
+    answer = [{"interruptId": approval_id, "status": "resolved", "payload": {"approved": approved}}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "move", revoked)
+        events = await two.say(tim, "", resume=answer, messages=[], runId="second")
+    (refused,) = [event["value"] for event in events if event.get("name") == "agui-gate:answer_refused"]
+    assert refused["message"].startswith("The token by which tim decided is no longer valid.")
+    assert events[-1]["outcome"]["interrupts"][0]["id"] == approval_id
+    assert one.ran == two.ran == []
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(0.99, 200), (1.0, 401)])

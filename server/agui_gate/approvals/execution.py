@@ -18,13 +18,13 @@ import structlog
 
 from agui_gate import log_events
 from agui_gate.agents.agent import Agent
-from agui_gate.approvals.answer_validation import Verdict
+from agui_gate.approvals.answer_validation import Refused, Verdict
 from agui_gate.approvals.expiry import with_result
 from agui_gate.concurrency import PATIENCE, to_the_end, undisturbed
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
+from agui_gate.errors import AguiGateError, ApprovalRefused, Frozen, IllegalMove, MayNotDecide, NotSaved
 from agui_gate.extra_loader import load
 from agui_gate.threads.lease import Lease
 from agui_gate.turns.tool_execution import ToolStart
@@ -39,6 +39,8 @@ RunCall = Callable[[Approval, ToolStart], Awaitable[Output]]
 
 Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
 """Records what came of a claimed approval, patiently: `SaveRetrier.keep`."""
+
+REFUSALS = (ApprovalRefused, Frozen, MayNotDecide)
 
 MayRepeat = Callable[[Approval], bool]
 """Returns whether a call that was interrupted may run again."""
@@ -56,14 +58,17 @@ class GatedCalls:
         """True while a call is between its claim and the record of its outcome."""
         return self._working > 0
 
-    async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
-        """Decides and runs, approved calls in parallel: see `decide`. What they raise is in an `ExceptionGroup`.
+    async def carry_out(self, verdicts: Sequence[Verdict]) -> list[Refused]:
+        """Decides and runs, approved calls in parallel: see `decide`. Returns what can't be decided so after all, as it
+        is frozen by the time of the claim, or a right has ended. What else they raise is in an `ExceptionGroup`.
 
         None is cut off because another could not be decided: all of them have ended then.
         """
         ended = await asyncio.gather(*map(self.decide, verdicts), return_exceptions=True)
-        if errors := [error for error in ended if isinstance(error, Exception)]:
+        if errors := [error for error in ended if isinstance(error, Exception) and not isinstance(error, REFUSALS)]:
             raise ExceptionGroup("not all answers were carried out", errors)
+        both = zip(verdicts, ended, strict=True)
+        return [Refused(verdict.approval, error, "resume") for verdict, error in both if isinstance(error, REFUSALS)]
 
     async def close(
         self, approvals: Sequence[Approval], to: State, output: Output | None = None, decision: Decision | None = None

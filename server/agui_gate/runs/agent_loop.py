@@ -16,7 +16,7 @@ from agui_gate.agents.agent import Agent
 from agui_gate.agents.team import EXTRA, Member, Team
 from agui_gate.agents.tool import Tool
 from agui_gate.approvals import answer_validation
-from agui_gate.approvals.answer_validation import Refused, Verdict, validate_answers
+from agui_gate.approvals.answer_validation import Verdict, validate_answers
 from agui_gate.approvals.execution import GatedCalls, HeldCalls, held_calls_of
 from agui_gate.approvals.outcomes import OutcomeEvents
 from agui_gate.approvals.questions import ApprovalPrompter
@@ -25,7 +25,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import Output
-from agui_gate.errors import AguiGateError, Frozen, LimitReached
+from agui_gate.errors import AguiGateError, LimitReached
 from agui_gate.extra_loader import find, load
 from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.threads.reconciliation import Intake
@@ -178,11 +178,7 @@ class AgentLoop:
             self.showing.refused([*refused, *validated.refused])
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
-        try:
-            await self.gated_calls.carry_out(verdicts)
-        except* Frozen as frozen:
-            found = [one for one in frozen.exceptions if isinstance(one, Frozen)]
-            self.showing.refused(Refused(one.approval, one, "resume") for one in found)
+        self.showing.refused(await self.gated_calls.carry_out(verdicts))
 
     async def tell_expired(self, *, of_tasks: bool = True) -> bool:
         """Tells what has expired since the run began; whether anything has. The store's clock says that.
