@@ -1,9 +1,9 @@
 """Sends requests through the `openai` SDK, to OpenAI and to servers that implement its APIs."""
 
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.errors import ProviderAuth
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import httpx2
     import openai
 
-    from .wire import Wire
+    from .wire import Body, Wire
 
 
 # Requests that differ from the first one in their body alone.
@@ -55,8 +55,10 @@ class Repeater:
         if self._wire is not None:
             self._head = self._wire.head(request.method, request.url, self._headers)
 
-    async def send(self, content: "bytes | Pieces") -> "httpx2.Response":
-        """Sends a request and returns the reply of any status, its body unread. Raises what the HTTP library raises."""
+    async def send(self, content: "bytes | Pieces") -> "httpx2.Response | Body":
+        """Sends a request and returns the reply of any status, its body unread; where nothing else of it matters, the
+        body alone. Raises what the HTTP library raises.
+        """
         if self._wire is None:
             return await self._http.send(self._request(content), stream=True)
         if self._http.cookies:
@@ -66,7 +68,10 @@ class Repeater:
             if trace := TRACE_HEADERS.get():
                 more = "".join([f"{name}: {value}\r\n" for name, value in trace.items()])
                 head = type(head)(head.host, head.port, head.tls, head.lines + more.encode())
-            response = await self._wire.send(head, content, self._timeout)
+            answer = await self._wire.send(head, content, self._timeout)
+            if isinstance(answer, AsyncIterator):
+                return answer
+            response = answer
         if not response.is_success or "set-cookie" in response.headers:
             await self._heed(response)
         return response
@@ -149,17 +154,17 @@ class OpenAITransport(Transport):
             self._repeaters[client] = Repeater(http)
         return client
 
-    async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
+    async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response | Body":
         """Posts a client's first turn through the SDK, and later ones like it. Raises what the SDK raises."""
         repeater = self._repeaters.get(client)
         if repeater is None:
             return await super()._post(client, content, headers)
         if not repeater.knows:
             response = await super()._post(client, content, headers)
-            repeater.learn(response)
+            repeater.learn(cast("httpx2.Response", response))
             return response
         response = await repeater.send(content)
-        if not response.is_success:
+        if not isinstance(response, AsyncIterator) and not response.is_success:
             raise await self._refusal(response)
         return response
 

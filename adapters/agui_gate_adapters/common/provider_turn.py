@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 import msgspec
@@ -18,6 +18,8 @@ from .transport import body_of_wire, broken, read
 
 if TYPE_CHECKING:
     import httpx2
+
+    from .wire import Body as Wired
 
 
 # Characters that were cut in two by a server that counts in UTF-16.
@@ -113,7 +115,7 @@ class Splitter(Protocol):
 class Opened(NamedTuple):
     """A reply whose body is unread, the machine that will read it, and what splits it, if not as server-sent events."""
 
-    response: "httpx2.Response"
+    response: "httpx2.Response | Wired"
     machine: Machine
     splitter: Splitter | None = None
 
@@ -160,13 +162,13 @@ async def run_turn(
 class _Answer:
     """One answer while it is read. ``chunks`` are the bytes of its body as they come."""
 
-    __slots__ = ("_halves", "_machine", "_reply", "_splitter", "chunks")
+    __slots__ = ("_body", "_halves", "_machine", "_reply", "_splitter", "chunks")
 
-    def __init__(self, response: "httpx2.Response", machine: Machine, splitter: Splitter | None) -> None:
+    def __init__(self, response: "httpx2.Response | Wired", machine: Machine, splitter: Splitter | None) -> None:
         self._machine, self._splitter, self._halves = machine, splitter or SSESplitter(), Halves()
-        body = body_of_wire(response)
+        self._body = body = body_of_wire(response)
         self._reply = response if body is None else body  # of a `Wire`'s reply nothing but the body is kept
-        self.chunks = read(response) if body is None else body
+        self.chunks = read(cast("httpx2.Response", response)) if body is None else body
 
     @property
     def is_over(self) -> bool:
@@ -205,6 +207,8 @@ class _Answer:
         interrupted.
         """
         if self._machine.done:
+            if self._body is not None and self._body.leave_rest():
+                return  # nothing to wait for, as nearly always
             with anyio.move_on_after(_DRAIN_SECONDS, shield=True):
                 await self._drain()
             if self._reply.is_closed:
@@ -244,7 +248,7 @@ async def _prepared(
 class Sender(Protocol):
     """An object that sends a request: a `Transport`, or an `Address` of an `Http`."""
 
-    async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
+    async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response | Wired":
         """Posts a streaming request and returns the reply, its body unread. Raises `Failure`."""
         ...
 
@@ -256,8 +260,8 @@ class Written(NamedTuple):
     tools: list[str]
 
 
-async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response":
-    """Sends the body that ``make`` makes of ``request``; returns the reply, its body unread.
+async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response | Wired":
+    """Sends the body that ``make`` makes of ``request``; returns the reply, its body unread: see `Wire.send`.
 
     ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says
     what of the request it is about.

@@ -165,7 +165,7 @@ class Transport(ABC):
         options = client_options(self._timeout)
         return self._new_client(self._sdk().DefaultAsyncHttpxClient(**options), options["timeout"])
 
-    async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
+    async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response | Body":
         """Posts a streaming request and returns the reply, its body unread. Raises `Failure`.
 
         ``tools`` are the names of the request's tools, in its order: a refusal of one can then be said by its name.
@@ -181,6 +181,8 @@ class Transport(ABC):
             response = await self._post(client, content, headers)
         except Exception as error:
             raise self.failure(error, tools) from error
+        if isinstance(response, AsyncIterator):
+            return response
         kind = response.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             await response.aclose()
@@ -190,8 +192,8 @@ class Transport(ABC):
             )
         return response
 
-    async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
-        """Posts a turn through the SDK. Raises what the SDK raises."""
+    async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response | Body":
+        """Posts a turn through the SDK. Raises what the SDK raises. A `Body` alone is that of an event stream."""
         import httpx2
 
         reply = await client.post(
@@ -263,11 +265,13 @@ class Transport(ABC):
         certificates()
 
 
-def body_of_wire(response: "httpx2.Response") -> "Body | None":
+def body_of_wire(response: "httpx2.Response | Body") -> "Body | None":
     """Returns the body of a reply that a `Wire` gave, to be read without the reply. None of others', and if encoded.
 
     httpx2 would add three generators to each read, and the reply takes more memory than all that reads it.
     """
+    if isinstance(response, AsyncIterator):
+        return response
     is_plain = "wire" in response.extensions and _is_plain(response)
     return cast("Body", response.stream) if is_plain and isinstance(response.stream, AsyncIterator) else None
 

@@ -38,6 +38,8 @@ Timeouts = Mapping[str, float | None]
 """Seconds for ``connect``, ``read``, ``write`` and ``pool``; None is without end."""
 
 
+Headers = list[tuple[bytes, bytes]]
+
 Origin = tuple[str, int, bool]
 """A host, a port, and whether it speaks TLS."""
 
@@ -81,7 +83,8 @@ class Wire(httpx2.AsyncBaseTransport):
             raise httpx2.LocalProtocolError("a body without a length")
         head = self.head(request.method, request.url, request.headers.raw)
         stream = cast("httpx2.AsyncByteStream", request.stream)
-        return await self._send(head, head.lines + b"\r\n", stream, request.extensions.get("timeout", {}))
+        timeouts = request.extensions.get("timeout", {})
+        return self._response(*await self._send(head, head.lines + b"\r\n", stream, timeouts))
 
     @staticmethod
     def head(method: str, url: httpx2.URL, headers: Iterable[tuple[bytes, bytes]]) -> Head:
@@ -98,13 +101,17 @@ class Wire(httpx2.AsyncBaseTransport):
         tls = url.scheme == "https"
         return Head(url.raw_host.decode("ascii"), url.port or (443 if tls else 80), tls, b"\r\n".join([*lines, b""]))
 
-    async def send(self, head: Head, content: bytes | Pieces, timeouts: Timeouts) -> httpx2.Response:
-        """Sends a head that was used before, with another body; else as `handle_async_request`."""
-        return await self._send(head, b"%bContent-Length: %d\r\n\r\n" % (head.lines, len(content)), content, timeouts)
+    async def send(self, head: Head, content: bytes | Pieces, timeouts: Timeouts) -> "httpx2.Response | Body":
+        """Sends a head that was used before, with another body; else as `handle_async_request`. Of an event stream with
+        which nothing has to be done but to read it, it returns the body alone.
+        """
+        lines = b"%bContent-Length: %d\r\n\r\n" % (head.lines, len(content))
+        status, headers, body = await self._send(head, lines, content, timeouts)
+        return body if _is_plain_stream(status, headers) else self._response(status, headers, body)
 
     async def _send(
         self, head: Head, lines: bytes, content: bytes | AsyncIterable[bytes], timeouts: Timeouts
-    ) -> httpx2.Response:
+    ) -> "tuple[int, Headers, Body]":
         if self._slots.locked():
             await self._wait_for_slot(timeouts.get("pool"))
         else:
@@ -117,12 +124,11 @@ class Wire(httpx2.AsyncBaseTransport):
             self._leave(connection, reusable=False)
             raise
         headers, connection.headers = connection.headers, []
-        return httpx2.Response(
-            connection.status,
-            headers=headers,
-            stream=Body(self, connection, timeouts.get("read")),
-            extensions={"http_version": b"HTTP/1.1", "wire": self},
-        )
+        return connection.status, headers, Body(self, connection, timeouts.get("read"))
+
+    def _response(self, status: int, headers: "Headers", body: "Body") -> httpx2.Response:
+        extensions = {"http_version": b"HTTP/1.1", "wire": self}
+        return httpx2.Response(status, headers=headers, stream=body, extensions=extensions)
 
     async def aclose(self) -> None:
         """Close all connections, also those in use."""
@@ -184,6 +190,8 @@ class Body(httpx2.AsyncByteStream):
     ``seconds`` is how long the provider may be silent. Closing it before its end closes the connection.
     """
 
+    __slots__ = ("_connection", "_seconds", "_wire")
+
     def __init__(self, wire: Wire, connection: "_Connection", seconds: float | None) -> None:
         self._wire = wire
         self._connection: _Connection | None = connection
@@ -210,6 +218,16 @@ class Body(httpx2.AsyncByteStream):
     def is_closed(self) -> bool:
         """True once nothing of it is to come, whether it was read to its end or not."""
         return self._connection is None
+
+    def leave_rest(self) -> bool:
+        """Gives the connection back if all of the body has come, read or not. Returns whether it did."""
+        connection = self._connection
+        if connection is None or not connection.ended:
+            return connection is None
+        while connection.body:
+            connection.take()
+        self._leave(reusable=True)
+        return True
 
     async def aclose(self) -> None:
         """Gives the connection back if the body was read to its end, and closes it if not."""
@@ -248,7 +266,7 @@ class _Connection(asyncio.Protocol):
     async def ask(self, head: bytes, content: bytes | AsyncIterable[bytes], timeouts: Timeouts) -> None:
         """Sends a request and waits for the answer's headers."""
         self._parser = httptools.HttpResponseParser(self)
-        self.status, self.headers = 0, list[tuple[bytes, bytes]]()
+        self.status, self.headers = 0, Headers()
         self.ended = self._interim = self._until_close = False
         self.failure: httpx2.TransportError | None = None
         self._kept, self._busy, self._overhead = False, True, 0
@@ -416,6 +434,14 @@ class _Connection(asyncio.Protocol):
         elif not self.ended:
             self.ended = True
             self._kept = self._parser.should_keep_alive()
+
+
+def _is_plain_stream(status: int, headers: Headers) -> bool:
+    """Returns whether an answer is a success and an event stream, not encoded and without a cookie."""
+    found = {name.lower(): value for name, value in headers}
+    is_stream = found.get(b"content-type", b"").partition(b";")[0].strip().lower() == b"text/event-stream"
+    is_encoded = found.get(b"content-encoding", b"identity") != b"identity"
+    return 200 <= status < 300 and is_stream and not is_encoded and b"set-cookie" not in found
 
 
 def _or_unlimited(limit: int | None) -> int:
