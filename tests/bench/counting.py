@@ -20,6 +20,7 @@ import msgspec
 from agui_gate import concurrency
 from agui_gate.approvals import outbox
 from agui_gate.runs import heartbeat
+from agui_gate.stores.sqlite import store
 from agui_gate_adapters.common import transport as adapter_transport
 from tests.bench import provider
 
@@ -67,7 +68,7 @@ def counting() -> Iterator[Counted]:
     """Within: everything is counted."""
     loop = asyncio.get_running_loop()
     counted, codes = Counted(), Counter[CodeType]()
-    hand_back = loop.call_soon_threadsafe
+    hand_back, resolve = loop.call_soon_threadsafe, store._resolve
 
     within: list[FrameType] = []  # the SDK's frame that was called first, while it is open
 
@@ -85,12 +86,17 @@ def counting() -> Iterator[Counted]:
         return asyncio.Task(work, loop=loop, **more)
 
     def handed_back(*args: Any, **more: Any) -> Any:
-        counted.jobs += 1
+        counted.jobs += args[0] is not resolved
         return hand_back(*args, **more)
+
+    def resolved(outcomes: Any) -> None:
+        counted.jobs += 1
+        resolve(outcomes)
 
     loop.set_task_factory(begin)
     heavy = patch.object(concurrency, "_thread", _Here)
-    with heavy, patch.object(loop, "call_soon_threadsafe", handed_back):
+    stored = patch.object(store, "_resolve", resolved)
+    with heavy, stored, patch.object(loop, "call_soon_threadsafe", handed_back):
         sys.setprofile(note)
         try:
             yield counted

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -377,6 +378,20 @@ async def test_a_run_costs_two_hops(store: SQLiteStore, monkeypatch: pytest.Monk
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a"), status="finished"), "r1")
     assert hops == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others wake the loop by call_soon_threadsafe")
+async def test_the_loop_is_woken_without_pythons_lock(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = store._worker
+    assert worker is not None
+    assert worker._bell is not None
+    bell = worker._bell
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.get_running_loop(), "call_soon_threadsafe", None)
+        await store.check()
+    await store.aclose()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(bell)
 
 
 async def test_reading_a_long_thread_is_linear(store: SQLiteStore) -> None:

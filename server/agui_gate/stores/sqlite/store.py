@@ -9,6 +9,7 @@ of its leases.
 import asyncio
 import os
 import sqlite3
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -100,6 +101,8 @@ class SQLiteStore(SQLStore):
         closed = worker.submit(self._close)
         worker.stop()
         await asyncio.wait([closed], timeout=CLOSE_S)
+        if closed.done():
+            worker.leave()
 
     def now(self) -> int:
         """See `StoreLifecycle`."""
@@ -255,11 +258,19 @@ class Worker:
     Cheaper than a pool (one queue, one wake-up of the loop per job), which matters at two jobs a run. ``together``
     makes changes that wait one behind the other in one step; if it raises, each is made alone. It is a daemon: a
     process that forgets to close its store can still exit.
+
+    The event loop that makes it is woken by a descriptor of its own, where the system has such. To write there lets go
+    of Python's lock. uvloop's `call_soon_threadsafe` keeps it, so the loop's thread would wake up, and wait once more.
     """
 
     def __init__(self, name: str, together: Callable[[Sequence[_Change]], Sequence[Any]]) -> None:
         self._jobs: SimpleQueue[_Item | None] = SimpleQueue()
         self._together = together
+        self._loop = asyncio.get_running_loop()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if sys.platform == "linux" else None
+        self._handed_back: deque[Sequence[_Outcome]] = deque()
+        if self._bell is not None:
+            self._loop.add_reader(self._bell, self._take_back, self._bell)
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -272,6 +283,27 @@ class Worker:
     def stop(self) -> None:
         """Ends the thread after what is queued already."""
         self._jobs.put(None)
+
+    def leave(self) -> None:
+        """Gives back what it has of its event loop, after all that was queued is done."""
+        bell, self._bell = self._bell, None
+        if bell is not None:
+            with suppress(RuntimeError):  # its loop is closed
+                self._loop.remove_reader(bell)
+            os.close(bell)
+
+    def _take_back(self, bell: int) -> None:
+        os.eventfd_read(bell)
+        while self._handed_back:
+            _resolve(self._handed_back.popleft())
+
+    def _hand_back(self, loop: asyncio.AbstractEventLoop, outcomes: Sequence[_Outcome]) -> None:
+        if self._bell is not None and loop is self._loop:
+            self._handed_back.append(outcomes)
+            os.eventfd_write(self._bell, 1)
+            return
+        with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve, outcomes)
 
     def _work(self) -> None:
         with suppress(AttributeError, OSError):  # to be woken is no reason to take the core from who has Python's lock
@@ -289,8 +321,7 @@ class Worker:
             while waiting and _goes_with(first, waiting[0]):
                 group.append(waiting.popleft())
             for outcomes in self._done(group):
-                with suppress(RuntimeError):  # its loop is closed: nobody waits any more
-                    loop.call_soon_threadsafe(_resolve, outcomes)
+                self._hand_back(loop, outcomes)
             del first, group, outcomes
 
     def _done(self, group: Sequence[_Item]) -> Iterator[list[_Outcome]]:
