@@ -10,6 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
@@ -189,3 +191,13 @@ async def test_the_log_names_an_origin_that_is_refused_once() -> None:
     told = [line["origin"] for line in lines if line["event"] == "origin_refused"]
     assert told[:3] == ["https://a.example", "https://b.example", "https://c.example"]
     assert len(told) == 100
+
+
+async def test_what_an_answer_differs_by_is_said_to_all() -> None:
+    """A cache must not give one page's answer to another, also if it was asked by no page."""
+    app = app_of(cors_origins=["https://a.example"])
+    plain = await request(app, "GET", "/healthz")
+    page = await request(app, "GET", "/healthz", headers={"origin": "https://a.example"})
+    assert plain.headers["vary"] == page.headers["vary"] == "Origin"
+    app.router.routes.insert(0, Route("/page", lambda _: Response(headers={"vary": "accept"})))
+    assert (await request(app, "GET", "/page")).headers["vary"] == "accept, Origin"

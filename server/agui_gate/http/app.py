@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from agui_gate.agents.agent import Agent
 from agui_gate.agents.tool import Gate
@@ -27,7 +23,7 @@ from agui_gate.extension import Extension
 from agui_gate.extra_loader import PACKAGE as EXTRAS
 from agui_gate.extra_loader import load
 from agui_gate.http import exception_handlers as handlers
-from agui_gate.http.auth import Auth, Guard
+from agui_gate.http.auth import Auth, Guard, Origins
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import Streams
@@ -197,24 +193,10 @@ def _name_neighbours(engine: Engine) -> None:
         )
 
 
-class _Origins(CORSMiddleware):
-    """Starlette's, and says which origin it refuses: a browser tells only its own console."""
-
-    def __init__(self, app: ASGIApp, /, guard: Guard, **options: Any) -> None:
-        super().__init__(app, **options)
-        self._guard = guard
-
-    def preflight_response(self, request_headers: Headers) -> Response:
-        """Answers a browser that asks before it sends a page's request."""
-        if not self.is_allowed_origin(request_headers["origin"]):
-            self._guard.log_refused(request_headers["origin"])
-        return super().preflight_response(request_headers)
-
-
 def _cors(guard: Guard, origins: Sequence[str]) -> Middleware:
     """Browsers on other origins: those that are configured, and on an open (loopback-only) server loopback ones."""
     return Middleware(
-        _Origins,
+        Origins,
         guard=guard,
         allow_origins=origins,
         allow_origin_regex=LOOPBACK_ORIGIN if guard.loopback_only else None,

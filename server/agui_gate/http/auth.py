@@ -17,15 +17,18 @@ from urllib.parse import urlsplit
 
 import structlog
 from msgspec import structs
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request, empty_send
-from starlette.types import Scope
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agui_gate.concurrency import NoSlot
 from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.extra_loader import load
-from agui_gate.http.request_body import check_declared
+from agui_gate.http.request_body import check_declared, headers_of
 
 if TYPE_CHECKING:
     from agui_gate.core.principals import By
@@ -116,7 +119,7 @@ class Guard:
 
         Raises `UnsupportedMediaType` for a change that a browser would send for any page without asking first.
         """
-        origin = request.headers.get("origin")
+        origin = request.headers["origin"] if b"origin" in headers_of(request) else None
         if self.auth is None:
             from agui_gate.http.local_requests import check_local
 
@@ -186,6 +189,37 @@ class Guard:
             return urlsplit(origin).netloc == request.headers.get("host")
         except ValueError:
             return False
+
+
+class Origins(CORSMiddleware):
+    """Starlette's, and says which origin it refuses: a browser tells only its own console."""
+
+    def __init__(self, app: ASGIApp, /, guard: Guard, **options: Any) -> None:
+        super().__init__(app, **options)
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Goes a short way with a request that no page of another origin has sent: only ``Vary`` is added."""
+        if scope["type"] != "http" or b"origin" in dict(scope["headers"]):
+            await super().__call__(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message["headers"] = [*message.get("headers", ())]
+                if b"vary" in dict(headers):
+                    MutableHeaders(raw=headers).add_vary_header("Origin")
+                else:
+                    headers.append((b"vary", b"Origin"))
+            await send(message)
+
+        await self.app(scope, receive, sending)
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Answers a browser that asks before it sends a page's request."""
+        if not self.is_allowed_origin(request_headers["origin"]):
+            self._guard.log_refused(request_headers["origin"])
+        return super().preflight_response(request_headers)
 
 
 class Admission:

@@ -37,6 +37,13 @@ MAX_CONTAINERS = 100_000
 T = TypeVar("T")
 
 
+def headers_of(request: Request) -> dict[bytes, bytes]:
+    """Returns a request's headers by their names in small letters, of each name the first. Starlette's `Headers` goes
+    through all of them for each name.
+    """
+    return dict(reversed(request.scope["headers"]))
+
+
 async def json_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     """Returns the body's bytes. Raises `UnsupportedMediaType` (415), or `TooLarge` (413) as soon as it is known,
     without reading on.
@@ -44,16 +51,19 @@ async def json_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     Raises `InvalidRequest` if it was cut off, or takes too long.
     """
     seconds = getattr(request.app.state, "body_seconds", BODY_SECONDS) if "app" in request.scope else BODY_SECONDS
-    declared = request.headers.get("content-type")
+    headers = headers_of(request)
+    declared, announced = headers.get(b"content-type"), headers.get(b"content-length", b"")
     if declared is not None and not is_json(declared):
         raise UnsupportedMediaType("Send application/json.")
-    announced = request.headers.get("content-length", "")
     # The number of digits first: a length of thousands of digits is no number that may be parsed.
-    if announced.isascii() and announced.isdigit() and (len(announced) > 19 or int(announced) > limit):
+    if announced.isdigit() and (len(announced) > 19 or int(announced) > limit):
         raise TooLarge(f"The body may have at most {limit:,} bytes.")
     try:
-        async with asyncio.timeout(seconds) as bound:
-            body = await _read(request, limit, bound)
+        if _is_here(request):
+            body = await _read(request, limit, None)
+        else:
+            async with asyncio.timeout(seconds) as bound:
+                body = await _read(request, limit, bound)
     except TimeoutError:
         raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds.") from None
     except ClientDisconnect:
@@ -63,27 +73,34 @@ async def json_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     return body
 
 
-async def _read(request: Request, limit: int, bound: asyncio.Timeout) -> bytes:
+def _is_here(request: Request) -> bool:
+    """Returns whether all of the body has come, where the server is one that we know: so nothing has to be waited
+    for.
+    """
+    return getattr(getattr(request.receive, "__self__", None), "more_body", True) is False
+
+
+async def _read(request: Request, limit: int, bound: asyncio.Timeout | None) -> bytes:
     chunks: list[bytes] = []
     size = earned = 0
-    end = bound.when() or 0.0
+    end = (bound and bound.when()) or 0.0
     async for chunk in request.stream():
         size += len(chunk)
         if size > limit:
             raise TooLarge(f"The body may have at most {limit:,} bytes.")
-        if size // SLOWEST > earned:  # not for each chunk: most bodies come in one
+        if bound is not None and size // SLOWEST > earned:  # not for each chunk: most bodies come in one
             earned = size // SLOWEST
             bound.reschedule(end + earned)
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def is_json(declared: str) -> bool:
+def is_json(declared: bytes) -> bool:
     """Returns whether a Content-Type is one of JSON."""
-    if declared == "application/json":  # as nearly all are
+    if declared == b"application/json":  # as nearly all are
         return True
-    kind = declared.partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    kind = declared.partition(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
 
 
 def check_declared(request: Request, *, preflighted: bool) -> None:
@@ -91,9 +108,9 @@ def check_declared(request: Request, *, preflighted: bool) -> None:
     without asking the server first. ``preflighted``: it must have asked, as every page's origin is allowed. A POST
     without a body shows that by declaring JSON all the same, or by a bearer token, which no browser adds by itself.
     """
-    headers = request.headers
-    if is_json(headers.get("content-type", "")):
+    if is_json(headers_of(request).get(b"content-type", b"")):
         return
+    headers = request.headers
     by_token = headers.get("authorization", "").lower().startswith("bearer ")
     if _has_body(headers) or (preflighted and request.method == "POST" and not by_token):
         raise UnsupportedMediaType("Send application/json: add the header Content-Type: application/json.")

@@ -10,14 +10,14 @@ from agui_gate.agents.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.errors import Gone, InvalidRequest, NotFound
 from agui_gate.http.auth import caller_of
-from agui_gate.http.request_body import json_body, run_input
+from agui_gate.http.request_body import headers_of, json_body, run_input
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.runs.engine import Engine
 from agui_gate.runs.live_run import LiveRun
 
-LEAVING = "agui-gate-leaving"
+LEAVING = b"agui-gate-leaving"
 """The header by which a client says what it means when it closes a run's stream: ``continue``, or ``cancel``."""
 
 _CURSOR = re.compile(r"(?:(.+):)?([0-9]{1,15})")
@@ -37,7 +37,7 @@ def knows_us(request: Request) -> bool:
     """Returns whether the client was written for this server: it says how it leaves
     (docs/http-api.md#disconnecting).
     """
-    return request.headers.get(LEAVING, "").strip().lower() == "continue"
+    return headers_of(request).get(LEAVING, b"").strip().lower() == b"continue"
 
 
 async def stream(live: LiveRun) -> EventStream:
@@ -53,9 +53,9 @@ async def begun_before(
 
     Raises `InvalidRequest` for what is no id of ours, and `Gone` for what is no longer kept.
     """
-    cursors = {cursor for cursor in request.headers.getlist("last-event-id") if cursor}
-    if not cursors:
+    if b"last-event-id" not in headers_of(request):
         return None
+    cursors = {cursor for cursor in request.headers.getlist("last-event-id") if cursor}
     cursor = cursors.pop()
     named = _EVENT_ID.fullmatch(cursor)
     if named is None or cursors:
