@@ -251,7 +251,7 @@ async def stop_tasks(tasks: Collection["asyncio.Task[Any]"]) -> None:
             task.cancel()
         done, left = await asyncio.wait(left, timeout=PATIENCE)
         for task in done:
-            _see(task)
+            forget(task)
 
 
 async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
@@ -269,13 +269,13 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
             raise RuntimeError("It was cancelled, and not by who waits for it.")
         return task.result()
     finally:
-        task.add_done_callback(_see)  # also of one that failed in the moment in which the caller was cancelled
+        task.add_done_callback(forget)  # also of one that failed in the moment in which the caller was cancelled
         if not task.done():
             task.cancel()
             await asyncio.wait([task], timeout=LEAVE_SECONDS)
 
 
-def _see(task: "asyncio.Task[Any]") -> None:
-    """Looks at its error, which asyncio would report otherwise: nobody is left who cares."""
-    if not task.cancelled():
-        task.exception()
+def forget(future: "asyncio.Future[Any]") -> None:
+    """Looks at the error of what is done, which asyncio would report otherwise: nobody is left who cares."""
+    if not future.cancelled():
+        future.exception()

@@ -2,6 +2,7 @@
 table themselves.
 """
 
+import asyncio
 import re
 from typing import Any
 
@@ -54,7 +55,7 @@ async def test_one_is_matched_as_any_other(method: str, path: str, status: int) 
 
 
 async def test_a_store_that_is_away_is_asked_patiently_once_and_then_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "READY_SECONDS", 0.05)
+    monkeypatch.setattr(routes, "READY_SECONDS", 0.1)
     asked, is_away = 0, True
 
     async def check() -> None:
@@ -72,6 +73,29 @@ async def test_a_store_that_is_away_is_asked_patiently_once_and_then_at_once(mon
         assert asked == 1
         is_away = False
         assert [(await request(served, "GET", "/readyz")).status for _ in range(2)] == [200, 200]
+
+
+async def test_a_store_that_takes_long_keeps_no_probe_waiting_and_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As SQLite does while it is locked: for five seconds, on the thread that all operations need."""
+    monkeypatch.setattr(routes, "READY_SECONDS", 0.05)
+    asked, answers = 0, asyncio.Event()
+
+    async def check() -> None:
+        nonlocal asked
+        asked += 1
+        await answers.wait()
+
+    async with started(app()) as served:
+        monkeypatch.setattr(served.state.engine.store, "check", check)
+        async with asyncio.timeout(10):
+            answers_of = [await request(served, "GET", "/readyz") for _ in range(3)]
+        assert [(answer.status, answer.json()["error"]["code"]) for answer in answers_of] == [(503, "unavailable")] * 3
+        assert "it takes longer than 0.05 s" in answers_of[0].json()["error"]["message"]
+        assert asked == 1
+        answers.set()
+        assert (await request(served, "GET", "/readyz")).status == 200
 
 
 async def test_one_is_found_below_a_mount_too() -> None:

@@ -3,6 +3,7 @@
 Each that touches a thread or an approval asks the guard for its principal first.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, NoMatchFound, Route
 from starlette.types import Receive, Scope, Send
 
+from agui_gate.concurrency import forget
+from agui_gate.errors import Unavailable
 from agui_gate.extra_loader import find
 from agui_gate.http.runs import RunRoutes
 from agui_gate.http.server import HttpServer
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from agui_gate.http.threads import ThreadRoutes
 
 READY_SECONDS = 1.0
-"""Seconds for which a check that failed is tried again, before the server says that it isn't ready."""
+"""Seconds that a probe waits at most. For half of them a check that failed is tried again."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -110,6 +113,7 @@ class HealthRoutes:
 
     def __init__(self, server: HttpServer) -> None:
         self._engine, self._is_away = server.engine, False
+        self._check: asyncio.Task[None] | None = None
 
     async def healthy(self, request: Request) -> Response:
         """`GET /healthz`: the process answers."""
@@ -117,12 +121,20 @@ class HealthRoutes:
 
     async def ready(self, request: Request) -> Response:
         """`GET /readyz`: new runs are taken, and the store can be read and written, now or in a moment. Raises
-        `Unavailable` (503): at once, where the store was away before.
+        `Unavailable` (503): at once, where the store was away before. One check is made at a time: a store that is
+        locked takes seconds to say so, and no probe waits for longer than `READY_SECONDS`.
         """
         await self._engine.start()
         self._engine.check_open()
-        seconds, self._is_away = 0.0 if self._is_away else READY_SECONDS, True
-        await patiently(self._engine.store.check, seconds)
+        if self._check is None or self._check.done():
+            seconds = 0.0 if self._is_away else READY_SECONDS / 2
+            self._check = asyncio.create_task(patiently(self._engine.store.check, seconds))
+        self._is_away = True
+        await asyncio.wait([check := self._check], timeout=READY_SECONDS)
+        if not check.done():
+            check.add_done_callback(forget)
+            raise Unavailable(f"The store is not available: it takes longer than {READY_SECONDS:g} s.")
+        check.result()
         self._is_away = False
         return JSONResponse({"status": "ready"})
 

@@ -18,6 +18,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from agui_gate.concurrency import forget
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
 from agui_gate.stores.clock import Clock, StoreClock, wall_clock
@@ -157,7 +158,7 @@ class SQLiteStore(SQLStore):
 
     def _later(self, operation: Operation[None]) -> None:
         if self._worker is not None:
-            self._submit(_Change("write", operation)).add_done_callback(_forget)
+            self._submit(_Change("write", operation)).add_done_callback(forget)  # the lease then lapses by itself
 
     @property
     def _holder(self) -> str:
@@ -367,12 +368,6 @@ def _resolve(outcomes: Sequence[_Outcome]) -> None:
             future.set_result(result)
         else:
             future.set_exception(error)
-
-
-def _forget(future: asyncio.Future[None]) -> None:
-    """Takes note of a failure nobody waits for: the lease then lapses by itself."""
-    if not future.cancelled():
-        future.exception()
 
 
 # The machine: its clock, and the processes that use the file. None of these begins or ends a transaction.
