@@ -243,6 +243,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.metrics.state.FRESH_SECONDS": (5.0, "Less than the interval of most scrapers, so that each sees news; ten times as long delays alerts by a minute."),
     "agui_gate.extras.metrics.state.READ_SECONDS": (5.0, "Reading takes milliseconds. Over ten seconds the scrape itself is given up, and nothing would say that the store is down."),
     "agui_gate.extras.usage.meter.STEP_SECONDS": (10.0, "As for threads."),
+    "agui_gate.extras.retention_job.MAX_BROKEN": (100, "Each is an alarm by itself. More of them say nothing new."),
     "agui_gate.extras.retention_job.STEP_SECONDS": (10.0, "Small steps, so that nobody waits for a deletion. Ten times as seldom falls behind a busy server."),
     "agui_gate.extras.teams.tasks.MAX_DEPTH": (8, "Agents may name each other in circles. Real teams have two or three levels."),
     "agui_gate.extras.shared_state.part.MAX_BACK": (8192, "It is kept with each change for ever. Where it is longer, the page's older state is put aside instead."),

@@ -47,8 +47,22 @@ async def test_a_step_now_and_then_from_where_the_last_one_ended() -> None:
     assert [log["event"] for log in logs] == ["forgotten", "nothing_forgotten"], "what is away is told once"
 
 
+async def test_a_chain_that_somebody_changed_is_named_once() -> None:
+    now = 1.0
+    store = Steps(*(Swept(0, 0, BEGINNING, broken) for broken in (["7", "8"], ["8", "9"], ["9"])))
+    sweeper = RetentionJob(store, Ages(trail=DAY_MS), lambda: now)
+    with capture_logs() as logs:
+        for _ in range(3):
+            await sweeper.tick()
+            now += STEP_SECONDS
+    assert [(log["event"], log["thread"]) for log in logs] == [("trail_not_pruned", name) for name in "789"]
+
+
 def test_where_nothing_is_to_be_forgotten_there_is_no_job() -> None:
     assert Limits(retention_threads_days=30).ages == Ages(threads=30 * DAY_MS)
     assert Limits(retention_records_days=2).ages == Ages(records=2 * DAY_MS)
+    assert Limits(retention_trail_days=3).ages == Ages(trail=3 * DAY_MS)
+    assert Limits(retention_trail_days=0).ages is None
+    assert Limits(retention_trail_days=0, retention_records_days=2).ages == Ages(records=2 * DAY_MS, trail=None)
     engines = [Engine([], MemoryStore(), limits=limits) for limits in (Limits(), Limits(retention_records_days=2))]
     assert [[type(one) for one in engine.extensions.all] for engine in engines] == [[], [RetentionJob]]

@@ -367,6 +367,24 @@ async def _forgotten(store: Used, clock: Clock) -> None:
     clock.advance(10_000)
     await store.sweep(Ages(threads=1000, records=1000), BEGINNING, 1)
     await store.sweep(Ages(threads=1000, records=1000))
+    await prune(store, clock)
+
+
+async def prune(store: Used, clock: Clock) -> None:
+    """Old events: of no thread, of one that is there, and of one that is gone."""
+    await store.operators.freeze(Freeze(tool="old"), Act("olga", ""), lift=False)
+    await store.operators.freeze(Freeze(tool="old"), Act("olga", ""), lift=True)
+    for name in ("kept", "gone"):
+        await ask(store, gated(name, thread_id=name), thread_id=name)
+        await store.move(name, State.CANCELLED)
+        clock.advance(100_000)
+        if name == "gone":
+            thread = await store.lease_thread("alice", name, "support", f"{DECIDES}{name}")
+            await store.delete_thread(thread, f"{DECIDES}{name}")
+            clock.advance(100_000)
+        place = BEGINNING
+        for _ in range(3):
+            place = (await store.sweep(Ages(trail=1000), place)).place
 
 
 async def ask_long(store: Used, output: Output) -> None:

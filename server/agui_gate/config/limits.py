@@ -38,7 +38,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``state_bytes``: the shared state of a thread, as JSON.
     * ``principal_runs``: how many runs of one principal are in flight.
     * ``limits``: what owners and tenants may have at once (`extras/quotas.py`).
-    * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
+    * ``retention_threads_days``, ``retention_records_days``, ``retention_trail_days``: after how long it forgets;
+      0: never, None: see the setting.
     """
 
     turn_bytes: int = 4 * 1024 * 1024
@@ -55,6 +56,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     retention_threads_days: int = 0
     retention_records_days: int = 0
+    retention_trail_days: int | None = None
 
     @classmethod
     def from_settings(cls, settings: "Settings") -> Self:
@@ -64,13 +66,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ages(self) -> "Ages | None":
         """The ages from which on the store forgets threads and records. None: it forgets nothing."""
-        if not (self.retention_threads_days or self.retention_records_days):
+        trail = self.retention_trail_days
+        if not (self.retention_threads_days or self.retention_records_days or trail):
             return None
         from agui_gate.stores.retention import DAY_MS, Ages
 
-        return Ages(
-            threads=self.retention_threads_days * DAY_MS or None, records=self.retention_records_days * DAY_MS or None
-        )
+        days = {"threads": self.retention_threads_days, "records": self.retention_records_days}
+        days |= {} if trail is None else {"trail": trail}
+        return Ages(**{name: number * DAY_MS or None for name, number in days.items()})
 
     @property
     def readable_bytes(self) -> int:

@@ -311,6 +311,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "principal_threads": _number(1, 100_000_000),
     "retention_threads_days": _number(0, 36_500),
     "retention_records_days": _number(0, 36_500),
+    "retention_trail_days": _number(0, 36_500),
     "retention_usage_days": _number(0, 36_500),
     "max_connections": _number(0, 1_000_000),
     "header_bytes": _number(1024, 1 << 24),

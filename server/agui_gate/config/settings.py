@@ -142,6 +142,10 @@ class Settings:
     """
     retention_records_days: int = DEFAULTS.retention_records_days
     """Days after which the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
+    retention_trail_days: int | None = DEFAULTS.retention_trail_days
+    """Days after which events of the audit trail are deleted, whether their thread is there or not. Never what is
+    needed ([audit.md](audit.md#how-long-it-is-kept)). 0: never. Not set: with the records of a deleted thread.
+    """
     retention_usage_days: int = 0
     """Days after which usage is deleted, where it is kept ([usage.md](usage.md)). 0: never."""
     max_connections: int = 0
@@ -236,7 +240,7 @@ class Settings:
             return str(value).lower()
         if isinstance(value, float):
             return f"{value:g}"
-        return without_password(value) if name in ("store", "bus") else str(value)
+        return without_password(value) if name in ("store", "bus") else "" if value is None else str(value)
 
 
 def load_settings(

@@ -37,7 +37,7 @@ from agui_gate.errors import AguiGateError
 
 Told = Literal["asked", "shown", "approved", "agreed", "refused", "replaced", "deleted", "restored", "revoked"]
 Moved = Literal["claimed", "passed", "given_back", "done", "failed", "unknown", "rejected", "superseded", "cancelled"]
-Done = Literal["settled", "stopped", "handed_on", "frozen", "lifted", "erased"]
+Done = Literal["settled", "stopped", "handed_on", "frozen", "lifted", "erased", "pruned"]
 Named = Literal["break_glass", "handed_to", "deputy_named", "deputy_removed"]
 Kind = Literal[Told, Moved, Done, Named, "expired", "escalated", "keyed"]
 """``approved``: a person said yes; in the same step it is ``claimed``. ``agreed``: one said yes, and more have to.
@@ -46,7 +46,8 @@ Kind = Literal[Told, Moved, Done, Named, "expired", "escalated", "keyed"]
 ``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
 in which it was not settled. ``revoked``: the grant that came with its yes was revoked. ``escalated``: more people may
 decide it from then on. ``keyed``: from there on events are signed by another key. ``erased``: a name in it, or in the
-whole store, was replaced by a pseudonym. Each of the others is the move to that state.
+whole store, was replaced by a pseudonym. ``pruned``: older events went (`core/audit_anchors.py`). Each of the others is
+the move to that state.
 
 ``break_glass``: somebody decided it in an emergency, which the next event says. ``handed_to``: a colleague was named
 who is to decide it. ``deputy_named``, ``deputy_removed``: somebody decides, or no longer, in the place of who is away;

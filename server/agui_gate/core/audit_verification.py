@@ -11,6 +11,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.audit import STORE_CHAIN, Event, Head, Kind, as_erased, digest, event_hash
+from agui_gate.core.audit_anchors import Anchors, read_pruned, seal_of
 from agui_gate.core.json_text import parse_object
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
@@ -45,29 +46,38 @@ def unsigned_hash(event: Event) -> str | None:
 class Chains:
     """Checks chains, whose events come thread by thread and in order. ``heads`` were kept elsewhere, at any time.
 
-    Keeps one event, and the heads.
+    Keeps one event, the heads, and the gaps of one chain. A gap is none where events were pruned, and an event that
+    comes later in the chain says so.
     """
 
     def __init__(self, heads: Iterable[Head] = (), hash_of: HashOf = unsigned_hash) -> None:
         self._heads = {(head.tenant, head.thread, head.seq): head.hash for head in heads if head.seq}
+        self.anchors = Anchors(self._heads)
+        self._gaps: list[Head] = []
         self._last = Head("")
-        self._hash_of = hash_of
+        self.hash_of = hash_of
         self._is_signed = self._any_signed = False
         self._keyed_at: int | None = None
         self.erased = 0
         """Events in which names were replaced since."""
 
     def check(self, event: Event) -> list[Break]:
-        """Returns what is wrong with the next event. The chain is then followed from it on."""
+        """Returns what is wrong with the next event, and, where it is the first of a chain, with the end of the one
+        before. The chain is then followed from it on.
+        """
+        before: list[Break] = []
         if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
+            before = self.end_chain()
             self._last, self._is_signed = Head(event.thread, tenant=event.tenant), False
         found: list[Why] = []
-        if event.seq != self._last.seq + 1:
-            found = ["missing" if event.seq > self._last.seq else "added"]
+        if event.seq > self._last.seq + 1:
+            self._gaps.append(Head(event.thread, event.seq - 1, event.prev, event.tenant))
+        elif event.seq != self._last.seq + 1:
+            found = ["added"]
         elif event.prev != self._last.hash:
             found = ["changed"]
         said = as_erased(event) if event.erased else event
-        meant = self._hash_of(said)
+        meant = self.hash_of(said)
         if said.hash != meant:
             found = ["no_key" if meant is None else "changed"]
         self.erased += bool(event.erased)
@@ -76,7 +86,16 @@ class Chains:
         if kept != event.hash:
             found = [*found, "not_the_head"]
         self._last = event.head
-        return [Break(event.thread, event.seq, why, event.tenant) for why in found]
+        if event.kind == "pruned" and (since := self.anchors.add(event)) is not None:
+            self._keyed_at = since if self._keyed_at is None else min(since, self._keyed_at)
+        return before + [Break(event.thread, event.seq, why, event.tenant) for why in found]
+
+    def end_chain(self) -> list[Break]:
+        """Returns the gaps of the last chain of which no event says that they were pruned."""
+        gaps, self._gaps = self._gaps, []
+        pruned = self.anchors.end_chain()
+        through = max((gap.seq for gap in gaps if pruned.get(gap.seq) == gap.hash), default=0)
+        return [Break(gap.thread, gap.seq + 1, "missing", gap.tenant) for gap in gaps if gap.seq > through]
 
     def _unsigned(self, event: Event, *, vouched: bool) -> list[Why]:
         """Returns whether an event isn't signed that comes after one that is, in its chain or by the time from which on
@@ -91,10 +110,15 @@ class Chains:
         return ["unsigned"] if was_signed or (self._keyed_at is not None and event.at > self._keyed_at) else []
 
     def missing(self) -> list[Break]:
-        """Returns what is missing after the last event: the heads that were kept, and whose events were not there; and
-        the event since which others are signed.
+        """Returns what is missing after the last event: the heads that were kept, and whose events were neither there
+        nor pruned; and the event since which others are signed.
         """
-        lost = [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]
+        lost = [
+            Break(thread, seq, "not_the_head", tenant)
+            for (tenant, thread, seq), kept in self._heads.items()
+            if not self.anchors.have(Head(thread, seq, kept, tenant))
+        ]
+        lost = self.end_chain() + lost
         keyless = self._any_signed and self._keyed_at is None
         return [*lost, *([Break(str(STORE_CHAIN), 1, "no_keyed")] if keyless else [])]
 
@@ -123,10 +147,15 @@ class Account(msgspec.Struct):
     seal: object = None
     replaced: bool = False
     claimed: bool = False
+    is_pruned: bool = False
+    anchor: object = None
+    """Of a call whose events were pruned: the seal of its record as it was then (`seal_of`); None where it changed."""
 
     def apply(self, event: Event) -> None:
         """Takes its next event."""
         self.seq, body = event.seq, parse_object(event.body) or {}
+        if "record" in body or event.kind == "erased":
+            self.anchor = None
         self.seal = body.get("record", self.seal)
         self.replaced, self.claimed = (
             self.replaced or event.kind == "replaced",
@@ -147,6 +176,10 @@ class Account(msgspec.Struct):
 
     def contradictions(self, approval: Approval, seal: Seal | None, was: str = "") -> list[Differs]:
         """Returns the parts of the record that say otherwise. ``was``: the id under which it was asked at first."""
+        if self.is_pruned and self.arguments is None:
+            kept = self.anchor is None or self.anchor == seal_of(approval)
+            later = self.anchor is not None or None in (seal, self.seal) or (seal and self.seal == seal(approval))
+            return [] if kept and later and self.replaced == approval.replaced else ["record"]
         decision, output = approval.decision, approval.output
         said = ("", "") if decision is None else (decision.by, decision.way or "")
         equal: dict[Differs, bool] = {
@@ -173,12 +206,26 @@ class Ledger:
 
     def apply(self, event: Event) -> None:
         """Takes the next event."""
+        if event.kind == "pruned":
+            self._prune(event)
+            return
         if event.kind == "restored" and (again := (parse_object(event.body) or {}).get("again")):
             self._was[str(again)] = self._was.get(event.approval_id, event.approval_id)
         self._accounts.setdefault(event.approval_id, Account(event.seq)).apply(event)
         seals = (parse_object(event.body) or {}).get("records") if event.kind == "handed_on" else None
         for name, seal in seals.items() if isinstance(seals, dict) else ():
             self._accounts.setdefault(str(name), Account(event.seq)).seal = seal
+        if event.kind == "handed_on":  # it changed all of them
+            for account in self._accounts.values():
+                account.anchor = None
+
+    def _prune(self, event: Event) -> None:
+        """Takes what an anchor says of the records whose events were pruned."""
+        pruned = read_pruned(event)
+        for name, seal in pruned.records.items():
+            account = self._accounts.setdefault(name, Account(event.seq))
+            account.is_pruned, account.anchor = True, seal
+            account.replaced = account.replaced or name in pruned.replaced
 
     def differences(self, approvals: Iterable[Approval]) -> list[tuple[str, int, Differs]]:
         """Returns each approval of which ledger and trail differ, its last event, and in what."""
@@ -192,5 +239,9 @@ class Ledger:
                 was = self._was.get(approval.id, "")
                 found += ((approval.id, account.seq, why) for why in account.contradictions(approval, self._seal, was))
         # One without a question was asked before there was a trail.
-        left = ((name, account) for name, account in open_accounts.items() if account.arguments is not None)
+        left = (
+            (name, account)
+            for name, account in open_accounts.items()
+            if account.arguments is not None or account.is_pruned
+        )
         return found + [(name, account.seq, "no_record") for name, account in left]

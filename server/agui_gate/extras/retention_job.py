@@ -11,6 +11,8 @@ from agui_gate.stores.retention import BEGINNING, FORGET, Ages, RetentionStore
 
 STEP_SECONDS = 10.0
 """Seconds from one step to the next."""
+MAX_BROKEN = 100
+"""Chains of the trail that were changed by somebody else, and are named in the log, each once."""
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -24,6 +26,7 @@ class RetentionJob(Extension):
         self._most = FORGET
         self._due = 0.0
         self._failing = False
+        self._broken: set[str] = set()
 
     async def tick(self) -> None:
         """Makes a step, if it is time. A store that is away is tried again later; that is told once, not every time."""
@@ -39,6 +42,9 @@ class RetentionJob(Extension):
                 log.warning("nothing_forgotten", error=error.message)
             self._failing = True
             return
+        for thread in sorted({*swept.broken} - self._broken)[: MAX_BROKEN - len(self._broken)]:
+            self._broken.add(thread)
+            log.error("trail_not_pruned", thread=thread, fix="agui-gate audit verify")
         self._place, self._failing, self._most = swept.place, False, min(FORGET, 2 * most)
         if swept.threads or swept.records:
             log.info("forgotten", threads=swept.threads, records=swept.records)

@@ -1,18 +1,21 @@
 """Forgets what is old enough in a store, and counts what it holds.
 
-Two things age, each by a setting of its own:
+Three things age, each by a setting of its own:
 
 * *Threads* that nobody changed for so long go, with their journals and approvals, as if they were deleted. What a
   person still has to answer keeps its thread as long as that is so. So does a call that a page still has to run, one
   of which it isn't known what comes of it, and a state that only another version knows. So does a run. An approval
   that is settled ages with its thread: the conversation would not be legal without it.
-* *Records* of threads that are gone: tombstones, and audit trails. A trail goes as a whole, when its last event is old
-  enough, as a chain without its beginning can't be checked. Of a thread that is there it stays.
+* *Records* of threads that are gone: tombstones, and, where the trail has no age of its own, audit trails. A trail goes
+  as a whole, when its last event is old enough.
+* The *trail*: where it has an age, old events go also of threads that are there, and of what belongs to no thread
+  (`stores/sql/trail_retention.py`). What is left can be verified as before.
 
 It is done in small steps, each of which looks at 200 rows of a kind at most, in the order of their keys, and goes on
 where the one before has ended. So it costs little, needs no index, and several processes may do it at once.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -24,10 +27,13 @@ FORGET = 20
 
 
 class Ages(msgspec.Struct, frozen=True, kw_only=True):
-    """The ages, in ms, at which threads, and records of threads that are gone, are forgotten. None: never."""
+    """The ages, in ms, at which threads, records of threads that are gone, and the trail are forgotten. None: never.
+    ``trail``: UNSET for that of the ``records``, where the thread is gone, and never elsewhere.
+    """
 
     threads: int | None = None
     records: int | None = None
+    trail: int | None | msgspec.UnsetType = msgspec.UNSET
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -45,12 +51,14 @@ class Swept(msgspec.Struct, frozen=True):
     """The result of one step: how many threads and records (events and tombstones) went, and where the next one goes
     on.
 
-    At the end that is the `BEGINNING` again.
+    At the end that is the `BEGINNING` again. ``broken``: the keys of threads of which old events stay, since events or
+    records were changed by somebody else.
     """
 
     threads: int
     records: int
     place: Place
+    broken: Sequence[str] = ()
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from agui_gate.protocol.cards import record
 from agui_gate.stores.audit import AuditStore, Part
 
 PAGE = 500
+_ALWAYS = ("events", "chains", "broken")
 EVERY_SECONDS = 2.0
 """Seconds after which a command that takes long says again how far it is, on a terminal."""
 
@@ -83,14 +84,16 @@ def verify(
     checked = run_interruptible(_verify(load_settings(config, options={"store": store}), heads))
     if as_json:
         said = msgspec.to_builtins(checked)
-        click.echo(json.dumps({name: value for name, value in said.items() if name != "erased" or value}))
+        click.echo(json.dumps({name: value for name, value in said.items() if name in _ALWAYS or value}))
     else:
         for broken in checked.broken:
             where = f"thread {broken.thread_id or broken.thread} (key {broken.thread}), event {broken.seq}"
             click.echo(fit(f"{where}: {broken.why}", sys.stdout))
         erased = f", {checked.erased:,} without the names of erased people" if checked.erased else ""
+        pruned = f", {checked.pruned:,} deleted by their age" if checked.pruned else ""
+        pruned += f" (with {checked.pruned_heads:,} heads)" if checked.pruned_heads else ""
         state = "broken" if checked.broken else "whole"
-        click.echo(f"{checked.events:,} events in {checked.chains:,} chains{erased}: {state}.")
+        click.echo(f"{checked.events:,} events in {checked.chains:,} chains{erased}{pruned}: {state}.")
     if checked.broken:
         ctx.exit(FAILED)
 

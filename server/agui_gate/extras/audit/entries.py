@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import SEPARATOR, Approval, Decision
-from agui_gate.core.audit import digest
+from agui_gate.core.audit import Event, digest
+from agui_gate.core.audit_anchors import read_pruned
 from agui_gate.core.audit_verification import KINDS
 from agui_gate.core.json_text import parse, parse_object
 from agui_gate.core.principals import tenant_of
@@ -179,7 +180,7 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
         "edited": body.get("edited", []),
         "editor": record.people.editor if record and record.people else "",
         "why": body.get("why", ""),
-        "about": {name: body[name] for name in ("tool", "agent", "tenant") if body.get(name) and not event.approval_id},
+        "about": _about(event, body),
         "arguments": call.get("arguments"),
         "effective_arguments": _effective(body, record, call),
         "schema": (record.schema_digest if record else None) or body.get("schema"),
@@ -193,6 +194,15 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
         "key_id": event.key_id,
     }
     return entry | {"text": sentence(entry)}
+
+
+def _about(event: Event, body: Mapping[str, Any]) -> Entry:
+    """Returns what an event is about that is about no call."""
+    if event.kind == "pruned":
+        pruned = read_pruned(event)
+        threads = {"threads": len(pruned.chains)} if pruned.chains else {"through": pruned.through}
+        return threads | {"events": pruned.count or sum(cut.count for cut in pruned.chains.values())}
+    return {name: body[name] for name in ("tool", "agent", "tenant") if body.get(name) and not event.approval_id}
 
 
 def _place(kind: str, body: Mapping[str, Any], decision: Decision | None) -> Entry:

@@ -25,7 +25,8 @@ import msgspec
 
 from agui_gate.config.sources import read_regular
 from agui_gate.core.approvals import Approval
-from agui_gate.core.audit import Event, Happened, Head, chained, digest, event_hash
+from agui_gate.core.audit import Event, Happened, Head, chained, event_hash
+from agui_gate.core.audit_anchors import sealed
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import Store
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 SHORTEST = 32
 """Characters of a key at least."""
-
-_LEFT_OUT = frozenset({"output", "replaced", "was"})
 
 
 class Keys:
@@ -85,18 +84,6 @@ class Keys:
 def key_id(secret: bytes) -> str:
     """Returns the id of a key, which says nothing of it."""
     return sha256(b"agui-gate audit key\n" + secret).hexdigest()[:12]
-
-
-def sealed(record: Approval) -> str:
-    """Returns the digest of a record. Left out is ``replaced``, of which there is an event, and ``was``, which follows
-    from the ids. Of the output there is the digest of its text, and what else it says.
-    """
-    told: dict[str, Any] = msgspec.to_builtins(record)
-    kept = {name: value for name, value in told.items() if name not in _LEFT_OUT}
-    if record.output is not None:
-        output = msgspec.to_builtins(record.output)
-        kept["output"] = output | {"content": digest(record.output.content)}
-    return digest(canonical(kept))
 
 
 def _with_seal(one: Happened, seal: dict[str, Any]) -> Happened:

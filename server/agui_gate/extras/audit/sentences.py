@@ -106,6 +106,12 @@ def _frozen(entry: Entry) -> str:
     return (f"Gated calls {what} {verb}" if what else f"All gated calls {verb}") + by + _because(entry)
 
 
+def _pruned(entry: Entry) -> str:
+    about = entry["about"]
+    where = f"up to number {about['through']:,}" if "through" in about else f"of {about['threads']:,} deleted threads"
+    return f"Old events were deleted by their age: {about['events']:,}, {where}."
+
+
 _SENTENCES: dict[str, Callable[[Entry], str]] = {
     "asked": _asked,
     "shown": _shown,
@@ -143,5 +149,6 @@ _SENTENCES: dict[str, Callable[[Entry], str]] = {
         if entry["approval_id"]
         else f"{entry['by']} erased a person, who is {entry['owner']} from here on."
     ),
+    "pruned": _pruned,
     "keyed": lambda entry: f"From here on, events are signed by key {entry['key_id']}.",
 }

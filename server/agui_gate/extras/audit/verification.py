@@ -11,10 +11,11 @@ import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Head
+from agui_gate.core.audit_anchors import sealed
 from agui_gate.core.audit_verification import Break, Chains, Ledger, unsigned_hash
 from agui_gate.core.transcript import TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.extras.audit.keys import Keys, sealed
+from agui_gate.extras.audit.keys import Keys
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.cursor import Place as After
 from agui_gate.stores.cursor import to_cursor
@@ -33,11 +34,15 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct):
-    """The findings of a verification. ``erased``: events in which names were replaced by pseudonyms."""
+    """The findings of a verification. ``erased``: events in which names were replaced by pseudonyms. ``pruned``: events
+    that were deleted by their age, as the trail says. ``pruned_heads``: heads of such, which can't be checked any more.
+    """
 
     events: int = 0
     chains: int = 0
     erased: int = 0
+    pruned: int = 0
+    pruned_heads: int = 0
     broken: list[Place] = []
 
 
@@ -126,6 +131,7 @@ class _Verification:
             for one in await self._store.read_ledger(None)
         ]
         self._checked.broken += [_place(broken, None) for broken in self._chains.missing()]
+        self._checked.pruned, self._checked.pruned_heads = self._chains.anchors.events, self._chains.anchors.heads
         if await self._store.trail.strays():
             self._checked.broken.append(Place("", "", "", 0, "rows of the trail were given to another tenant"))
         return self._checked
@@ -135,6 +141,7 @@ class _Verification:
         last = self._last
         if last is None:
             return
+        self._checked.broken += [_place(broken, last) for broken in self._chains.end_chain()]
         records = await self._store.read_ledger(last.thread)
         found = [(name, seq, _DIFFERS[why]) for name, seq, why in self._ledger.differences(records)]
         if records and self._seal is not None:

@@ -34,7 +34,7 @@ READ = "SELECT version, oldest_reader FROM agui_schema"
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 _TRAIL = "approval_events"
-"""The table that is only added to. Whoever sets `AGUI_GATE_RETENTION_RECORDS_DAYS` needs DELETE on it."""
+"""The table that is only added to. Who deletes old events (`AGUI_GATE_RETENTION_…`) needs DELETE on it."""
 _LACKING = (
     "SELECT name FROM unnest(:tables) AS name WHERE NOT ("  # noqa: S608 our names
     + " AND ".join(

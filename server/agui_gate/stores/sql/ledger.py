@@ -49,8 +49,11 @@ DUE = (
 """The next to expire, whosever they are."""
 _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
 
-BEGAN = "SELECT min(at) FROM approval_events WHERE tenant = :tenant"
-"""The SQL that reads when the trail began: in an upgraded store, some were asked before."""
+BEGAN = (
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM approval_events WHERE tenant = :tenant AND thread = 0 AND kind = 'pruned') "
+    "THEN 0 ELSE (SELECT min(at) FROM approval_events WHERE tenant = :tenant) END"
+)
+"""The SQL that reads when the trail began: in an upgraded store, some were asked before. 0 once events were pruned."""
 _AGREED = (
     "SELECT kind, body FROM approval_events "  # noqa: S608 our names
     f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id "

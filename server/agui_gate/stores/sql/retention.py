@@ -8,7 +8,6 @@ import msgspec
 
 from agui_gate.core import journal as core_journal
 from agui_gate.core.approvals import UNFINISHED, State
-from agui_gate.core.audit import STORE_CHAIN
 from agui_gate.errors import Unreadable
 from agui_gate.stores.base import Bounds
 from agui_gate.stores.lease import lapsed
@@ -17,6 +16,8 @@ from agui_gate.stores.sql.deletions import Deletions
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.sql.trail_retention import Pruning
 from agui_gate.stores.sql.variant import Variant
 
 LOOK = 200
@@ -28,10 +29,6 @@ _SETTLED = ", ".join(repr(state.value) for state in State if state not in UNFINI
 _THREADS = (
     "SELECT key, updated_at, run_key, run_status, lease_owner, lease_until, bytes FROM threads "
     "WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit"
-)
-_CHAINS = (
-    "SELECT thread, max(at) AS last FROM approval_events WHERE tenant = :tenant AND thread > :after "
-    "GROUP BY thread ORDER BY thread LIMIT :limit"
 )
 _TOMBSTONES = "SELECT id, deleted_at FROM tombstones WHERE tenant = :tenant AND id > :after ORDER BY id LIMIT :limit"
 _IDLE = (
@@ -94,7 +91,6 @@ class _Seen(msgspec.Struct, array_like=True):
 
 
 _decode_threads = msgspec.json.Decoder(list[_Seen]).decode
-_decode_chains = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _decode_tombstones = msgspec.json.Decoder(list[tuple[str, int]]).decode
 
 
@@ -104,7 +100,13 @@ class Retention:
     counted = _COUNTED
 
     def __init__(
-        self, variant: Variant, ledger: Ledger, journal: Journal, deletions: Deletions, bounds: Bounds
+        self,
+        variant: Variant,
+        ledger: Ledger,
+        journal: Journal,
+        trail: Trail,
+        deletions: Deletions,
+        bounds: Bounds,
     ) -> None:
         self._variant = variant
         self._ledger = ledger
@@ -113,23 +115,26 @@ class Retention:
         self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
         self._whole = (journal.reading(_READABLE), ledger.reading(f"thread = {_READABLE}", listed=True))
         self._threads = f"SELECT {variant.arrays(_Seen.__struct_fields__)}, :now, :ticks FROM ({_THREADS}) AS found"  # noqa: S608 ours
-        self._chains = f"SELECT {variant.arrays(['thread', 'last'])}, :now FROM ({_CHAINS}) AS found"  # noqa: S608 our names
+        self._pruning = Pruning(ledger, trail)
         self._tombstones = f"SELECT {variant.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
         self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{variant.lock}"  # noqa: S608 our names
 
     def sweep(self, ages: Ages, place: Place | None, most: int | None) -> Steps[Swept]:
-        """Takes one step: of ``most`` threads, of chains, of tombstones. See `RetentionStore` for what None means."""
+        """Takes one step: of ``most`` threads, of tombstones, of chains. See `RetentionStore` for what None means."""
         place, most = place or BEGINNING, FORGET if most is None else most
         threads = records = 0
         if ages.threads is not None:
             threads, thread = yield from self._sweep_threads(ages.threads, place.thread, most)
             place = msgspec.structs.replace(place, thread=thread)
         if ages.records is not None:
-            events, chain = yield from self._sweep_chains(ages.records, place.chain)
-            tombstones, tombstone = yield from self._sweep_tombstones(ages.records, place.tombstone)
-            records = events + tombstones
-            place = msgspec.structs.replace(place, chain=chain, tombstone=tombstone)
-        return Swept(threads, records, place)
+            records, tombstone = yield from self._sweep_tombstones(ages.records, place.tombstone)
+            place = msgspec.structs.replace(place, tombstone=tombstone)
+        age, gone_age = (None, ages.records) if ages.trail is msgspec.UNSET else (ages.trail, ages.trail)
+        if gone_age is None:
+            return Swept(threads, records, place)
+        pruned = yield from self._pruning.sweep(age, gone_age, place.chain)
+        place = msgspec.structs.replace(place, chain=pruned.place)
+        return Swept(threads, records + pruned.events, place, pruned.broken)
 
     def _sweep_threads(self, age: int, after: int, most: int) -> Steps[tuple[int, int]]:
         (found,) = yield Last([Statement(self._threads, {"after": after, "limit": LOOK})])
@@ -170,18 +175,6 @@ class Retention:
 
     def _is_read(self, thread: _Seen) -> bool:
         return thread.run_status != "finished" and thread.bytes <= min(READ, self._largest)
-
-    def _sweep_chains(self, age: int, after: int) -> Steps[tuple[int, int]]:
-        (found,) = yield Last([Statement(self._chains, {"after": after, "limit": LOOK})])
-        ((body, now),) = found.rows
-        seen = _decode_chains(body)
-        old = [thread for thread, last in seen if last <= now - age and thread != STORE_CHAIN]
-        text = (
-            f"DELETE FROM approval_events WHERE tenant = :tenant AND {self._variant.among('thread', 'old')} "  # noqa: S608 ours
-            "AND NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND key = approval_events.thread)"
-        )
-        gone = yield from self._delete(text, old)
-        return gone, seen[-1][0] if len(seen) == LOOK else -1
 
     def _sweep_tombstones(self, age: int, after: str) -> Steps[tuple[int, str]]:
         (found,) = yield Last([Statement(self._tombstones, {"after": after, "limit": LOOK})])

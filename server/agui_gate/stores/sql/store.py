@@ -107,7 +107,7 @@ class Operations:
         """Forgets what is old."""
         from agui_gate.stores.sql.retention import Retention
 
-        return Retention(self._variant, self.ledger, self.journal, self.deletions, self._bounds)
+        return Retention(self._variant, self.ledger, self.journal, self.trail, self.deletions, self._bounds)
 
     @cached_property
     def threads(self) -> "Threads":

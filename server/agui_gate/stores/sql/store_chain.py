@@ -14,8 +14,8 @@ LOCK = "operators"
 """The name of its lock (`Variant.alone`)."""
 
 _KEYED = (
-    "SELECT 1 FROM approval_events WHERE tenant = :tenant AND thread = :chain AND kind = 'keyed' "
-    "AND key_id = :key_id LIMIT 1"
+    "SELECT 1 FROM approval_events WHERE tenant = :tenant AND thread = :chain AND ((kind = 'keyed' "
+    "AND key_id = :key_id) OR (kind = 'pruned' AND body LIKE :named)) LIMIT 1"
 )
 
 
@@ -32,7 +32,7 @@ def begin_keys(variant: Variant, trail: Trail) -> Steps[None]:
         return
     key_id = trail.keys.current
     lock = Statement(variant.alone, {"name": LOCK})
-    _, found = yield [lock, Statement(_KEYED, {"chain": STORE_CHAIN, "key_id": key_id})]
+    _, found = yield [lock, Statement(_KEYED, {"chain": STORE_CHAIN, "key_id": key_id, "named": f'%"{key_id}":%'})]
     if not found.rows:
         body = canonical({"key": key_id})
         yield from add(variant, trail, Happened(kind="keyed", principal="", thread_id="", approval_id="", body=body))
