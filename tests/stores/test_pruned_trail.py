@@ -19,6 +19,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.extras.audit.entries import END, view
 from agui_gate.extras.audit.keys import Keys, keyed
 from agui_gate.extras.audit.verification import Checked, verify
+from agui_gate.extras.retention_job import RetentionJob
 from agui_gate.protocol.cards import record
 from agui_gate.stores.audit import Part
 from agui_gate.stores.capabilities import FullStore
@@ -302,7 +303,7 @@ async def test_what_went_is_nowhere_in_the_file(tmp_path: Path, clock: Clock) ->
     await store.take_notices("x", told=told, limit=0)
     clock.advance(DAY_MS)
     assert "plan-7" in {event.thread_id for event in await trail(store)}
-    await prune(store, Ages(records=DAY_MS, trail=DAY_MS))
+    await RetentionJob(store, Ages(records=DAY_MS, trail=DAY_MS)).tick()
     found = content(tmp_path)
     await store.aclose()
     assert found.count(b"plan-") == 0

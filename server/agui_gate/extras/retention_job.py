@@ -8,6 +8,8 @@ import structlog
 from agui_gate.errors import AguiGateError
 from agui_gate.extension import Extension
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, RetentionStore
+from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite.write_ahead_log import emptied
 
 STEP_SECONDS = 10.0
 """Seconds from one step to the next."""
@@ -25,11 +27,13 @@ class RetentionJob(Extension):
         self._place = BEGINNING
         self._most = FORGET
         self._due = 0.0
-        self._failing = False
+        self._failing = self._log_is_old = False
         self._broken: set[str] = set()
 
     async def tick(self) -> None:
-        """Makes a step, if it is time. A store that is away is tried again later; that is told once, not every time."""
+        """Makes a step, if it is time. A store that is away is tried again later; that is told once, not every time.
+        What went of the trail is nowhere in the file of a store that has one, as soon as nobody else reads its log.
+        """
         now = self._clock()
         if now < self._due:
             return
@@ -37,6 +41,9 @@ class RetentionJob(Extension):
         most, self._most = self._most, max(1, self._most // 2)  # where this takes too long, the next one does less
         try:
             swept = await self._store.sweep(self._ages, self._place, most)
+            self._log_is_old |= bool(swept.records)
+            if self._log_is_old and isinstance(self._store, SQLiteStore):
+                self._log_is_old = not await self._store._run(emptied)
         except AguiGateError as error:
             if not self._failing:
                 log.warning("nothing_forgotten", error=error.message)

@@ -32,7 +32,6 @@ from agui_gate.stores.sqlite.variant import SQLiteVariant
 
 if TYPE_CHECKING:
     from agui_gate.stores.epochs import Epoch
-    from agui_gate.stores.retention import Ages, Place, Swept
 
 T = TypeVar("T")
 
@@ -77,7 +76,6 @@ class SQLiteStore(SQLStore):
         self._db: Database | None = None  # the worker thread's alone
         self._file: OpenFile | None = None
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
-        self._log_is_old = False
         self.neighbours = ()
 
     async def start(self) -> None:
@@ -151,16 +149,6 @@ class SQLiteStore(SQLStore):
             return found
 
         return await self._run(job) if run_keys else {}
-
-    async def sweep(self, ages: "Ages", place: "Place | None" = None, most: int | None = None) -> "Swept":
-        """See `RetentionStore`. What goes of the trail is nowhere in the file any more, nor in its write-ahead log."""
-        swept = await super().sweep(ages, place, most)
-        self._log_is_old |= bool(swept.records)
-        if self._log_is_old:
-            from agui_gate.stores.sqlite.write_ahead_log import emptied
-
-            self._log_is_old = not await self._run(emptied)
-        return swept
 
     # --- the driver
 
