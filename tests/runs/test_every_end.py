@@ -101,7 +101,7 @@ class Place:
             await asyncio.sleep(0)
             return "seen"
 
-        self.model, self.store, self.version = Slow(), Stumbling(), version
+        self.model, self.store, self.version, self.raw = Slow(), Stumbling(), version, ""
         self.agent = Agent(name="a", model=self.model, tools=[refund, look], **agent)
         self.engine = Engine([self.agent], self.store, deployment)
 
@@ -118,6 +118,7 @@ class Place:
         raw = ""
         while data := await reader.read():
             raw += data.decode()
+        self.raw = raw
         assert_conforms(raw, input=body, departs=DEPARTURES)
         end: Json = json.loads(raw.rstrip().rsplit("data: ", 1)[1])
         return end
@@ -229,6 +230,21 @@ async def test_a_store_that_goes_away_anywhere(
             await after(steps, live, hinder)
             end = await at.judged(live, body)
             assert end["type"] == "RUN_FINISHED" or end["code"] in ("unavailable", "abort")
+
+
+@pytest.mark.parametrize(("deployment", "version"), DIALECTS)
+async def test_a_question_is_shown_only_once_it_is_saved(
+    deployment: Deployment, version: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither as a card or interrupt nor in a snapshot: who answered it then would be told that there is none."""
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
+    monkeypatch.setattr(run, "END_SECONDS", 0)
+    for is_away in (False, True):
+        async with place(deployment, version) as at:
+            live, body = await at.begin("t", SCENES["a gated call"], user("go", "u1"))
+            await after(0, live, partial(setattr, at.store, "away", is_away))
+            end = await at.judged(live, body)
+            assert (end["type"] == "RUN_ERROR", "apr_" not in at.raw) == (is_away, is_away)
 
 
 @pytest.mark.parametrize("stop", ["stop", "lose", "away"])

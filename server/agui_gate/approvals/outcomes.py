@@ -114,14 +114,22 @@ class OutcomeEvents:
         See docs/clients.md#answers-as-tool-messages.
         """
         if self._dialect.snapshot_due:
-            self._dialect.snapshot_due = False
-            self._scope.show_messages()
+            self.show(self._scope.messages())
 
     async def restate(self) -> None:
         """Restates as `show_if_due` does, with the messages prepared beforehand where that is heavy."""
         if self._dialect.snapshot_due:
-            await self._scope.thread.prepare_messages()
-            self.show_if_due()
+            self.show(await self.snapshot())
+
+    async def snapshot(self) -> ev.MessagesSnapshot:
+        """Returns the whole conversation as it is now, to be shown once all of it is saved."""
+        await self._scope.thread.prepare_messages()
+        return self._scope.messages()
+
+    def show(self, snapshot: ev.MessagesSnapshot) -> None:
+        """Sends the whole conversation."""
+        self._dialect.snapshot_due = False
+        self._scope.seq.other(snapshot)
 
     def at_end(self) -> None:
         """Does `show_if_due` before the run's end, where it is needed then."""

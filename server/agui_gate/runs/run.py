@@ -374,14 +374,17 @@ class RunSteps:
         interrupting = bool(pending) and dialect.interrupts(waits_for_page=bool(client))
         if interrupting:
             self._thread.parts.asks(self._seq.other)
-            self._dialect.snapshot_due = True
-            await self._showing.restate()
-        self._showing.at_end()
+        is_due = interrupting or self._dialect.snapshot_due_at_end
+        snapshot = (
+            await self._showing.snapshot() if is_due else None
+        )  # of before the cards, which are shown by themselves
         put = asker.put_cards(pending) if dialect.style == "card" else []
         outcome = asker.interrupts(pending) if interrupting else None
         if put or interrupting:
             self._showing.asked(pending)
         await self._save_end("waiting")
+        if snapshot is not None:
+            self._showing.show(snapshot)
         asker.show_cards(put)
         self._scope.at_rest()
         self._seq.finish(outcome, self._conversing.usage)

@@ -106,11 +106,11 @@ class RunContext:
         """Returns the lane of what is said of a call."""
         return self.lane(self.thread.journal.task_of(call_id))
 
-    def show_messages(self) -> None:
-        """Shows the whole conversation, as MESSAGES_SNAPSHOT."""
+    def messages(self) -> ev.MessagesSnapshot:
+        """Returns the whole conversation as it is now, for its client."""
         told = self.thread.messages()
         self.lost(told.lost)
-        self.seq.other(ev.MessagesSnapshot(told.messages))
+        return ev.MessagesSnapshot(told.messages)
 
     def result(self, call: CallPart, output: Output) -> None:
         """Records and shows the output of a call that needed no approval. A call of the client's is given up."""
