@@ -160,7 +160,7 @@ replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a pr
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest
 
 # What has a target of its own; what is about the sources and the papers runs once, in `make check`.
-APART = browsers crash e2e interop live llama peers replicas
+APART = browsers crash e2e interop live llama peers replicas runbook
 SOURCES = $(foreach name,citations conforming docs habits over_replicas requirements structure words,tests/test_$(name).py)
 TESTS = $(foreach path,$(APART:%=tests/%) $(SOURCES),--ignore=$(path))
 
@@ -213,7 +213,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
 e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed
-	@$(PYTEST) --numprocesses=$$(($(WORKERS) < 3 ? $(WORKERS) : 3)) $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
+	@$(PYTEST) --numprocesses=$$(($(WORKERS) < 3 ? $(WORKERS) : 3)) $(if $(E2E),tests/e2e) tests/interop tests/crash tests/runbook $(ARGS)
 
 .PHONY: gallery
 gallery: .node components/dist/made.json tests/e2e/node_modules/.stamp ## Pictures of each element in each state (tests/e2e/shots/gallery)

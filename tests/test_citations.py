@@ -17,6 +17,8 @@ ADDRESS: str = PROJECT["urls"]["Homepage"]
 FILES = tuple(str(path.relative_to(ROOT)).replace("\\", "/") for path in tracked_files())
 HERE = Repository(ROOT, FILES)
 CITING = [name for name in FILES if name.startswith(FOLDERS) or ("/" not in name and name.endswith(".md"))]
+ALERTS = ("examples/metrics/alerts.yml", "examples/metrics/alerts_test.yml")
+"""What is read apart from the repository."""
 PAGES = [name for name in CITING if name.endswith(".md")]
 
 
@@ -36,7 +38,11 @@ def test_the_readme_works_on_a_package_index() -> None:
 def test_the_project_has_one_address() -> None:
     assert all(address.startswith(ADDRESS) for address in PROJECT["urls"].values())
     inside = re.compile(r"https://(?:raw\.)?github(?:usercontent)?\.com/agui-gate/[\w-]*")
-    elsewhere = {name for name in CITING if inside.search(HERE.text(name))} - {"README.md", "tests/test_citations.py"}
+    elsewhere = {name for name in CITING if inside.search(HERE.text(name))} - {
+        "README.md",
+        "tests/test_citations.py",
+        *ALERTS,
+    }
     assert elsewhere == set(), "pages link to each other by their paths"
 
 

@@ -13,6 +13,7 @@ from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
 from agui_gate.http.routes import ExtraRoutes
 from tests.product.inprocess import Parrot
+from tests.runbook import page as runbook
 from tests.test_structure import MODULES, tracked_files
 from tools import pages, sentences, site
 
@@ -38,8 +39,9 @@ def test_a_table_that_is_not_up_to_date_is_found() -> None:
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:
     menu = (pages.DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    assert sorted(re.findall(r"[\w.-]+\.md", menu)) == sorted(
-        [path.name for path in pages.DOCS.glob("*.md")] + [f"python.{module}.md" for module in site.MODULES]
+    there = [path for folder in (pages.DOCS, runbook.FOLDER) for path in folder.glob("*.md")]
+    assert sorted(re.findall(r"[\w./-]+\.md", menu)) == sorted(
+        [str(path.relative_to(pages.DOCS)) for path in there] + [f"python.{module}.md" for module in site.MODULES]
     )
 
 
@@ -76,9 +78,34 @@ def test_a_long_sentence_is_found(tmp_path: Path) -> None:
 
 
 def test_the_runbook_says_what_to_do_about_each_alert() -> None:
-    alerts = re.findall(r"- alert: (\w+)", (pages.DOCS.parent / "examples/metrics/alerts.yml").read_text())
+    rules = (pages.DOCS.parent / "examples/metrics/alerts.yml").read_text()
+    alerts = re.findall(r"- alert: (\w+)", rules)
     assert len(alerts) > 5
-    assert re.findall(r"^\| `(AguiGate\w+)` \|", (pages.DOCS / "runbook.md").read_text(), re.MULTILINE) == alerts
+    rows = dict(re.findall(r"^\| `(AguiGate\w+)` \| (.+) \|$", runbook.text_of("README"), re.MULTILINE))
+    assert list(rows) == alerts
+    urls = re.findall(r'runbook_url: "https://\S+/blob/main/docs/runbook/(\S+)"', rules)
+    assert len(urls) == len(alerts)
+    for alert, url in zip(alerts, urls, strict=True):
+        assert url == "README.md#alerts" or f"({url})" in rows[alert], "the same page as in the table"
+        assert (runbook.FOLDER / url.partition("#")[0]).is_file()
+
+
+def test_each_page_of_the_runbook_has_the_same_parts_and_is_followed_by_a_test() -> None:
+    tests = "".join(path.read_text() for path in Path(runbook.__file__).parent.glob("test_*.py"))
+    names = sorted(path.stem for path in runbook.FOLDER.glob("*.md") if path.stem != "README")
+    assert len(names) == 13
+    for name in names:
+        parts = re.findall(r"^## (.+)$", runbook.text_of(name), re.MULTILINE)
+        assert tuple(parts[: len(runbook.SECTIONS)]) == runbook.SECTIONS, name
+        assert parts[len(runbook.SECTIONS) :] in ([], ["Before it happens"]), name
+        assert f'place.page("{name}"' in tests, name
+        assert f"({name}.md)" in runbook.text_of("README"), name
+
+
+def test_what_the_server_says_names_pages_of_the_runbook_that_are_there() -> None:
+    named = {found for path in MODULES for found in re.findall(r"docs/runbook/([\w.-]+\.md)", path.read_text())}
+    assert len(named) > 3
+    assert [name for name in named if not (runbook.FOLDER / name).is_file()] == []
 
 
 def test_every_setting_is_described() -> None:

@@ -46,6 +46,7 @@ async def test_a_decision_is_one_line(lines: list[dict[str, Any]]) -> None:
         await p.decide(rejected, {**NO, "reason": SECRET})
     first, second = told(lines, "decided")
     assert (first.pop("run").startswith("run_"), first.pop("client_run").startswith("run-")) == (True, True)
+    assert first.pop("call").startswith("call_")
     assert first == {
         "event": "decided",
         "log_level": "info",

@@ -27,8 +27,8 @@ def name_of(principal: str) -> str:
 def _of(record: Approval) -> dict[str, str]:
     """Returns the ids by which a call is found in the log: its own, and of the run in which it was made."""
     ids = {"approval": record.id, "tool": record.tool, "thread": record.thread_id, "run": record.run_key}
-    ids |= {"client_run": record.run_id, "principal": name_of(record.principal), "trace": record.trace[3:35]}
-    return {name: value for name, value in ids.items() if value}
+    ids |= {"call": record.call_id, "client_run": record.run_id, "principal": name_of(record.principal)}
+    return {name: value for name, value in {**ids, "trace": record.trace[3:35]}.items() if value}
 
 
 def _by(record: Approval, by: str | None) -> str | None:

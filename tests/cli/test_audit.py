@@ -379,3 +379,24 @@ def test_one_head_that_was_kept(gate: Path, cli: Cli, events: list[dict[str, Any
     assert cli("audit", "verify", *STORE).exit_code == 0
     assert "it is missing" in cli("audit", "verify", *STORE, "--head", head).stdout
     assert cli("audit", "verify", *STORE, "--head", "4").exit_code == 2
+
+
+def test_a_log_is_held_against_a_store_that_is_older(gate: Path, cli: Cli) -> None:
+    lines = [
+        "timestamp=2026-11-01T01:00:00Z level=info event=decided approved state=done approval=a0 tool=refund",
+        "timestamp=2026-11-04T01:00:00Z level=info event=decided approved=false state=rejected approval=a1 tool=refund",
+        'timestamp=2026-11-05T01:00:00Z level=info event=decided approved state=done approval=a8 why="a b" thread=t8',
+        '{"timestamp": "2026-11-06T01:00:00Z", "event": "outcome_unknown", "approval": "a9", "call": "c9"}',
+        "Traceback of another one",
+        "{no JSON",
+    ]
+    (gate.parent / "log").write_text("\n".join(lines))
+    told = cli("audit", "compare", "log", *STORE)
+    assert told.exit_code == 1
+    rows = [line.split() for line in told.stdout.splitlines()[1:]]
+    assert [(row[2], row[-3]) for row in rows] == [("a8", "done"), ("a9", "unknown")], "what ended is as it is"
+    later = cli("audit", "compare", "log", "--since", "2026-11-06", "--json", *STORE)
+    (one,) = map(json.loads, later.stdout.splitlines())
+    assert (one["logged"]["approval"], one["logged"]["call"], one["here"]) == ("a9", "c9", "")
+    none = cli("audit", "compare", "log", "--since", "2026-11-07", *STORE)
+    assert (none.exit_code, none.stdout) == (0, "The store has all that the log says was decided.\n")

@@ -268,7 +268,7 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     assert "can be written; 1 thread (0.0 MB), 9 approvals (1 pending), " in result.stdout
     assert (
         "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them has ended\n"
-        "  → If a server runs on this store, it settles them within ten seconds. Otherwise start one.\n"
+        "  → If a server runs here, it settles them within ten seconds. Otherwise start one: docs/runbook/claimed.md.\n"
     ) in result.stdout
     which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))
     assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check whether they took" in result.stdout

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import json
 import os
-import re
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -402,6 +401,8 @@ PLANTED = ("alice", "s3cr3t", "apr_", "planted", "refund of 50")
 LOG = """timestamp=2026-11-27T01:00:00Z level=info event=decided approved state=done tool=refund by=alice thread=planted
 Traceback planted
 timestamp=2026-11-27T01:00:01Z level=warning event=provider_failed why="planted words" code=rate_limited status=429
+{"level": "info", "event": "decided", "approved": false, "tool": "refund", "by": "alice", "timestamp": "1"}
+{"planted": 1}
 """
 
 
@@ -419,8 +420,9 @@ def test_the_bundle_names_nobody(cli: Cli, tmp_path: Path) -> None:
     assert found["versions"]["agui-gate"]
     assert (found["store"]["waiting"]["pending"]["number"], found["store"]["waiting"]["unknown"]["number"]) == (1, 1)
     assert found["log"] == [
-        "timestamp=2026-11-27T01:00:00Z level=info event=decided state=done tool=refund",
+        "timestamp=2026-11-27T01:00:00Z level=info event=decided approved=true state=done tool=refund",
         "timestamp=2026-11-27T01:00:01Z level=warning event=provider_failed code=rate_limited status=429",
+        "level=info event=decided approved=false tool=refund timestamp=1",
     ]
     again = cli("support-bundle", "bundle.json", "--store", "memory://")
     assert (again.exit_code, "exists" in again.output) == (2, True)
@@ -435,8 +437,8 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(
     monkeypatch.setattr(os, "fsync", full)
     told = cli("support-bundle", "bundle.json", "--store", "sqlite:///none.db")
     assert told.exit_code == 1
-    assert re.fullmatch(
-        r"error: bundle\.json can't be written: No space left on device\. Nothing is left of it\.\n", told.stderr
+    assert told.stderr == (
+        "error: bundle.json can't be written: No space left on device. Nothing is left of it. Name a file elsewhere.\n"
     )
     assert os.listdir(tmp_path) == []
 

@@ -28,7 +28,7 @@ MAY_HAVE_RUN = Output(
 
 ANOTHER_PAST = (
     "{} What was decided since then may be missing in it. Stop all servers, run agui-gate migrate --restored, and "
-    "start them again."
+    "start them again: docs/runbook/restore.md."
 )
 """The reason for not working with a store that is a restored one, or another one's copy; it says first which."""
 

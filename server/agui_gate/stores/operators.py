@@ -147,7 +147,7 @@ class Operators(Protocol):
         ...
 
     async def call(self, approval_id: str) -> OwnedCall | None:
-        """Returns one call, whosever it is."""
+        """Returns one call, whosever it is, also by the id that it had before a backup was restored."""
         ...
 
     async def ask_to_stop(self, principal: str, thread_id: str, act: Act, run_key: str) -> str | None:

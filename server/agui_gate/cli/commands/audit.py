@@ -3,8 +3,9 @@
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,9 +13,10 @@ import click
 import msgspec
 
 from agui_gate.cli.interrupts import run as run_interruptible
+from agui_gate.cli.log_lines import read_lines
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.store_access import opened
-from agui_gate.cli.terminal.console import dim, short, table
+from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings, load_settings
 from agui_gate.core.audit import Event, Head
@@ -43,13 +45,15 @@ Examples:
   agui-gate audit verify
   agui-gate audit heads > heads-monday.jsonl
   agui-gate audit verify --heads heads-monday.jsonl
+  agui-gate audit compare server.log                       what ran since, after a backup was restored
   agui-gate audit export --since 2026-11-01 > events.jsonl
   agui-gate audit export --principal alice | jq 'select(.kind == "approved")'
 
 Events don't contain arguments or results, only their SHA-256 digests and the names of edited arguments. Reasons are
 encrypted in them; `ls --json` and `show` decrypt them.
 
-Exit codes: 0 all chains are intact; 1 a chain is broken, or the store is not available; 2 usage error.
+Exit codes: 0 all chains are intact; 1 a chain is broken, a log tells of more, or the store is not available; 2 usage
+error.
 """
 
 store_option = click.option("--store", metavar="URL", help="The store to read.  [default: from the settings]")
@@ -96,6 +100,50 @@ def verify(
         click.echo(f"{checked.events:,} events in {checked.chains:,} chains{erased}{pruned}: {state}.")
     if checked.broken:
         ctx.exit(FAILED)
+
+
+@command.command("compare", short_help="Tell what a log says was decided and the store lacks.")
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.File("r", errors="replace"))
+@click.option("--since", default="", metavar="TIME", help="Only lines from this time on, as the log has it (UTC).")
+@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
+@store_option
+@config_option
+@debug_option
+@click.pass_context
+def compare(
+    ctx: click.Context, logs: Sequence[IO[str]], since: str, as_json: bool, store: str | None, config: Path | None
+) -> None:
+    """Tell which calls a server's log says were decided and the store lacks, or doesn't know what came of.
+
+    For a store that was restored: what was carried out since the backup. "not there": the call is not in the store at
+    all. Of one that is pending or unknown, `agui-gate ops show ID` has the arguments and the idempotency key.
+    """
+    settings = load_settings(config, options={"store": store})
+    found = run_interruptible(_compare(settings, chain.from_iterable(logs), since))
+    if as_json:
+        for one in found:
+            click.echo(msgspec.json.encode(one))
+    elif not found:
+        click.echo("The store has all that the log says was decided.")
+    else:
+        head = ("TIME (UTC)", "APPROVAL", "TOOL", "OWNER", "THREAD", "IN THE LOG", "IN THE STORE")
+        click.echo(table([_difference_row(one) for one in found], head))
+    if found:
+        ctx.exit(FAILED)
+
+
+async def _compare(settings: Settings, lines: Iterable[str], since: str) -> list[Any]:
+    comparison = load("audit.comparison")
+    logged = comparison.read_decisions(read_lines(lines), since)
+    async with opened(settings, any_past=True) as store:
+        found: list[Any] = await comparison.compare(store, logged)
+    return found
+
+
+def _difference_row(one: Any) -> Sequence[str]:
+    said = one.logged
+    names = (whole(one.approval or said.approval), short(said.tool, 40), whole(said.owner), whole(said.thread))
+    return (said.at[:19].replace("T", " "), *names, short(said.state, 20), one.here or "not there")
 
 
 @command.command("export", short_help="Print events as JSON lines, chain by chain.")

@@ -282,25 +282,25 @@ async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) 
     except AguiGateError as error:
         fix = f"Correct {named}, or what it points at."
         if isinstance(error, Unavailable):
-            fix = "Make it available again; the servers go on by themselves. docs/runbook.md says more."
+            fix = "Make it available again; the servers go on by themselves. docs/runbook/store.md says more."
         yield Finding("store", False, error.message, fix)
         return
     yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
         detail = f"{_named(len(left.found), left.found)}. The process that ran them has ended"
-        fix = "If a server runs on this store, it settles them within ten seconds. Otherwise start one."
+        fix = "If a server runs here, it settles them within ten seconds. Otherwise start one: docs/runbook/claimed.md."
         yield Finding("approved, and not running", True, detail, fix)
     if unknown[0]:
         fix = (
             "Check whether they took effect before anybody tries again. `agui-gate ops approvals --state unknown` "
-            "lists them, and `agui-gate ops settle` says what was found out."
+            "lists them, and `agui-gate ops settle` says what was found out: docs/runbook/unknown.md."
         )
         yield Finding("interrupted while they ran", True, _named(*unknown), fix)
     if notices.since is not None and (late := (now - notices.since) // 1000) >= LATE_SECONDS:
         fix = "Start a server on this store. If one runs, its log says `not_told_yet`, and why."
         yield Finding("notices", True, f"{notices.number:,} are not delivered, the oldest for {late:,} s", fix)
     if frozen:
-        fix = "`agui-gate freeze --list` shows what is frozen; --lift ends it."
+        fix = "`agui-gate freeze --list` shows what is frozen; --lift ends it: docs/runbook/freeze.md."
         yield Finding("frozen", True, f"{len(frozen)}: nobody can approve these calls", fix)
 
 

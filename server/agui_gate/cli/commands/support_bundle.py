@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import re
 import sqlite3
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import msgspec
 from agui_gate.adapter import Finding
 from agui_gate.cli.commands.doctor import find_all
 from agui_gate.cli.interrupts import run
+from agui_gate.cli.log_lines import read_lines
 from agui_gate.cli.program import Failure, config_option, debug_option
 from agui_gate.cli.store_access import opened
 from agui_gate.cli.terminal.layout import fit
@@ -50,10 +50,11 @@ MAX_LOG = 256 * 1024
 """Bytes of the end of the log that are read."""
 MOST_LINES = 500
 """Lines of the log."""
-WORDS = ("timestamp", "level", "event", "agent", "tool", "state", "way", "approved", "code", "status", "outcome")
+WORDS = (
+    *("timestamp", "level", "event", "release", "agent", "tool", "state", "way", "approved", "code", "status"),
+    "outcome",
+)
 """What is kept of a line of the log."""
-
-_PAIR = re.compile(r"(\w+)=(\"(?:[^\"\\]|\\.)*\"|\S*)")
 
 
 @click.command("support-bundle", help=HELP)
@@ -125,13 +126,9 @@ def last_lines(file: Path) -> list[str]:
             text = opened_file.read(MAX_LOG).decode("utf-8", "replace")
     except OSError as error:
         raise ConfigurationError(f"The log {file} can't be read: {error.strerror}.") from None
-    kept = [" ".join(f"{name}={value}" for name, value in _PAIR.findall(line) if name in WORDS) for line in _ours(text)]
+    said = read_lines(text.splitlines())
+    kept = [" ".join(f"{name}={value}" for name, value in line.items() if name in WORDS) for line in said]
     return [masked(line) for line in kept[-MOST_LINES:]]
-
-
-def _ours(text: str) -> list[str]:
-    """Returns the lines that the server has written as one line, and neither tracebacks nor others'."""
-    return [line for line in text.splitlines() if line.startswith("timestamp=") and " event=" in line]
 
 
 def _write(file: Path, content: bytes) -> int:
@@ -148,5 +145,7 @@ def _write(file: Path, content: bytes) -> int:
         if made is not None:
             with suppress(OSError):
                 os.unlink(made)
-        raise Failure(f"{file} can't be written: {error.strerror}. Nothing is left of it.") from None
+        raise Failure(
+            f"{file} can't be written: {error.strerror}. Nothing is left of it. Name a file elsewhere."
+        ) from None
     return len(content)

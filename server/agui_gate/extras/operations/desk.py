@@ -211,7 +211,7 @@ class Desk:
         thread, run_key = await self._leased(call.principal, call.thread_id, call.agent)
         try:
             to = State.DONE if done else State.FAILED
-            await self._all.settle(approval_id, to, _found_out(done, result), act, run_key)
+            await self._all.settle(call.id, to, _found_out(done, result), act, run_key)
         finally:
             await self._give_back(thread, run_key)
         ids = {"approval": call.id, "tool": call.tool, "thread": call.thread_id, "principal": name_of(call.principal)}

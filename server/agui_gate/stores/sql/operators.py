@@ -80,7 +80,7 @@ _WHICH: dict[WhichCalls, str] = {
 }
 _THREAD_AT = "SELECT principal, archived, updated_at, key FROM threads WHERE tenant = :tenant AND key = :key"
 _CALL_AT = "SELECT principal, seq FROM approvals WHERE tenant = :tenant AND seq = :key"
-_ONE = f"SELECT {_CALL} FROM approvals WHERE tenant = :tenant AND id = :id"  # noqa: S608 our names
+_ONE = f"SELECT {_CALL} FROM approvals WHERE tenant = :tenant AND (id = :id OR (was = :id AND was <> ''))"  # noqa: S608 ours
 
 
 def _with_leases(calls: str) -> str:

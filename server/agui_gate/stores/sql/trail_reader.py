@@ -29,6 +29,7 @@ _NEWEST = "ORDER BY at DESC, thread DESC, seq DESC LIMIT :most"
 _TOMBSTONE = Tombstone.__struct_fields__
 _OF_CALL = (
     "thread = coalesce((SELECT thread FROM approvals WHERE tenant = :tenant AND id = :approval_id), "
+    "(SELECT thread FROM approvals WHERE tenant = :tenant AND was = :approval_id AND was <> ''), "
     "(SELECT thread FROM approval_events WHERE tenant = :tenant "
     "AND principal = (SELECT principal FROM tombstones WHERE tenant = :tenant AND id = :approval_id) "
     "AND thread_id = (SELECT thread_id FROM tombstones WHERE tenant = :tenant AND id = :approval_id) "

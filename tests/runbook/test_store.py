@@ -1,0 +1,96 @@
+"""A store that has no room left, or can't be written."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import shows
+from tests.runbook.place import Place
+from tests.support.servers import Postgres
+
+pytestmark = shows("T8")
+
+SIZE = 4 * 1024 * 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk of its own. Who may not mount one can't try this; in CI that is a failure."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        assert os.environ.get("CI") != "true", "nothing can be mounted"
+        pytest.skip("nothing can be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(file: Path) -> None:
+    """Leaves no room on its disk."""
+    with file.open("wb", buffering=0) as out:
+        try:
+            while out.write(b"x" * 4096):
+                pass
+        except OSError:
+            return
+
+
+def test_a_disk_that_is_full(place: Place, disk: Path) -> None:
+    place.env["AGUI_GATE_STORE"] = f"sqlite:///{disk}/gate.db"
+    server = place.start()
+    page = place.page("store", SERVER=server.url, FOLDER=str(disk), OLD_FILE=str(disk / "old.log"))
+    index = place.page("README", STORE_OF_THE_SERVER=place.env["AGUI_GATE_STORE"])
+    waits = server.ask("ann", "t1", "refund R1")
+    held = server.ask("ann", "t2", "wait W1")
+    deciding = server.aside(server.decide, "ann", held)
+    server.until(lambda: len(place.effects()) == 1, "at work")
+
+    index.run("First", 1)
+    index.run("First", 2)
+    fill(disk / "old.log")
+    server.until(lambda: server.ready() == 503, "away")
+    refused = server.decide("ann", waits)
+    assert (refused.status_code, "the disk is full" in refused.text) == (503, True)
+    place.open_door()
+    server.until_logged("result_not_saved")
+    assert "the disk is full" in page.run("Look", 1, code=1)
+    assert "old.log" in page.run("Look", 2)
+    told = index.run("First", 3, BUNDLE=str(disk / "bundle.json"), code=1)
+    assert "bundle.json can't be written: No space left on device. Nothing is left of it." in told
+    assert not [name for name in os.listdir(disk) if "bundle" in name]
+    index.run("First", 3, BUNDLE=str(place.folder / "bundle.json"))
+    assert "the disk is full" in (place.folder / "bundle.json").read_text()
+
+    index.end()
+    page.run("Cure")
+    server.until(lambda: server.ready() == 200, "ready")
+    server.until(lambda: server.record("ann", held)["state"] == "done", "saved")
+    deciding.result()
+    page.run("Verify")
+    assert server.decide("ann", waits).json()["state"] == "done"
+    assert [effect["order"] for effect in place.effects()] == ["W1", "R1"], "each ran once"
+    page.end()
+
+
+def test_a_database_that_is_read_only(place: Place, postgres: Postgres, database: str) -> None:
+    name = database.rpartition("/")[2]
+    place.env["AGUI_GATE_STORE"] = database
+    server = place.start()
+    page = place.page("store", SERVER=server.url)
+    waits = server.ask("ann", "t1", "refund R1")
+    postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    server.until(lambda: server.ready() == 503, "away")
+    assert server.decide("ann", waits).status_code == 503
+    assert "read-only" in page.run("Look", 1, code=1)
+    assert place.effects() == []
+    postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = off")
+    postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    server.until(lambda: server.ready() == 200, "ready")
+    page.run("Verify")
+    assert server.decide("ann", waits).json()["state"] == "done"
+    assert len(place.effects()) == 1
