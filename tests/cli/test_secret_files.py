@@ -14,6 +14,8 @@ from typing import Any, cast
 import httpx2
 import pytest
 from standardwebhooks import Webhook as StandardWebhook
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
@@ -30,6 +32,7 @@ from agui_gate.extras.notices.endpoints import read_endpoints
 from agui_gate.extras.people import key_set
 from agui_gate.extras.people.key_set import File, read_ids
 from agui_gate.extras.usage.prices import Prices
+from agui_gate.http.bearer import Bearer
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Store
 from agui_gate.stores.sqlite import SQLiteStore
@@ -293,13 +296,65 @@ def test_a_hangup_is_for_settings_of_files_and_says_what_counts_later(tmp_path: 
     config.write_text("")
     app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
     files = SettingsFiles(Plan(None, config, {}), cast(Ready, SimpleNamespace(app=app, settings=Settings())))
-    write(tokens, "alice:one-token-of-alice")
+    write(tokens, "alice:one-token-of-alice\n")
     config.write_text(f"tokens_file = {str(tokens)!r}\n")
     with capture_logs() as lines:
         files.read_again()
     assert [(line["event"], line["changed"], line["means"]) for line in lines] == [
         ("settings_read", "tokens", "These count at the next start: tokens.")
     ], "a server that began without auth is open still"
+
+
+@pytest.mark.parametrize("text", ["alice:one-token-of-alice\nbob:half-a-tok", "alice:half-a-tok"])
+def test_the_beginning_of_a_token_is_no_token(tmp_path: Path, text: str) -> None:
+    """A file that is read while it is written: its last line has no end."""
+    tokens, config = tmp_path / "tokens", tmp_path / "gate.toml"
+    write(tokens, "alice:one-token-of-alice")
+    config.write_text(f"tokens_file = {str(tokens)!r}\n")
+    settings = load_settings(config, environ={})
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=settings)
+    files = SettingsFiles(Plan(None, config, {}), cast(Ready, SimpleNamespace(app=app, settings=settings)))
+    with capture_logs() as lines:
+        files.read_again()
+        write(tokens, text)
+        files.read_again()
+        write(tokens, f"{text}en-of-bob\n")
+        files.read_again()
+        write(tokens, f"{text}en-of-bob")  # nothing new in it
+        files.read_again()
+    assert [line.get("changed", line["event"]) for line in lines] == [
+        *("nothing", "settings_not_read", "tokens", "nothing")
+    ]
+    assert "the file may be half written" in lines[1]["why"]
+
+
+def test_one_of_two_applications_that_can_t_take_it_leaves_both_as_they_were(tmp_path: Path) -> None:
+    class Refusing(Bearer):
+        def prepare_keys(self, place: str) -> Callable[[], None]:
+            raise ConfigurationError("There are no such keys.")
+
+    class Renewed(Bearer):
+        renewed = 0
+
+        def prepare_keys(self, place: str) -> Callable[[], None]:
+            return self.renew
+
+        def renew(self) -> None:
+            self.renewed += 1
+
+    config = tmp_path / "gate.toml"
+    config.write_text("tokens = 'alice:new-token-of-alice'\n")
+    checks = [Renewed({"alice": "old-token-of-alice"}), Refusing({"alice": "old-token-of-alice"})]
+    apps = [
+        create_app(Agent(name="a", model=Parrot()), store="memory://", auth=check, settings=Settings())
+        for check in checks
+    ]
+    both = Starlette(routes=[Mount(f"/{number}", app) for number, app in enumerate(apps)])
+    files = SettingsFiles(Plan(None, config, {}), cast(Ready, SimpleNamespace(app=both, settings=Settings())))
+    with capture_logs() as lines:
+        files.read_again()
+    assert [line["event"] for line in lines] == ["settings_not_read"]
+    assert (checks[0].renewed, {token for _, token in checks[0]._known}) == (0, {b"old-token-of-alice"})  # type: ignore[attr-defined]
 
 
 def test_a_server_that_nohup_started_reads_them_again_too() -> None:

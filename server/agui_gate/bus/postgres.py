@@ -102,7 +102,7 @@ class PostgresWire:
     """
 
     def __init__(self, url: str, kept_seconds: float) -> None:
-        self._conninfo = parameters(url, "bus")
+        self.url, self._conninfo = url, parameters(url, "bus")
         self._kept_seconds = kept_seconds
         self._send, self._read = Line(self._conninfo, _GIVEN), Line(self._conninfo, _GIVEN)
         self._ear: Ear | None = None
@@ -135,6 +135,18 @@ class PostgresWire:
                 "The bus receives no notifications of PostgreSQL, as behind a pooler: give it (AGUI_GATE_BUS) a URL "
                 "that leads to PostgreSQL itself."
             ) from None
+
+    def prepare_login(self, url: str) -> Callable[[], None]:
+        """See `SharedBus`."""
+        conninfo = parameters(url, "bus")
+
+        def change() -> None:
+            self.url = url
+            self._conninfo = self._send.conninfo = self._read.conninfo = conninfo
+            if self._ear is not None:
+                self._ear.conninfo = conninfo
+
+        return change
 
     async def aclose(self) -> None:
         """See `Wire`."""

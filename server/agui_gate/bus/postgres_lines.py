@@ -39,7 +39,7 @@ class Line:
     """A connection, made when it is needed and again when it broke, for one question at a time."""
 
     def __init__(self, conninfo: str, given: Given) -> None:
-        self._conninfo, self._given = conninfo, given
+        self.conninfo, self._given = conninfo, given
         self._lock = asyncio.Lock()
         self._connection: Connection | None = None
 
@@ -51,7 +51,7 @@ class Line:
         async with self._lock:
             connection = self._connection
             if connection is None or not connection.is_alive():
-                connection = self._connection = await _connected(self._conninfo)
+                connection = self._connection = await _connected(self.conninfo)
             try:
                 return await connection.ask_or_hang_up(*(connection.bound(each, self._given) for each in statements))
             except Broken:
@@ -75,7 +75,7 @@ class Ear:
     def __init__(
         self, conninfo: str, channels: list[str], hear: Callable[[str], None], again: Callable[[], None]
     ) -> None:
-        self._conninfo, self._hear, self._again = conninfo, hear, again
+        self.conninfo, self._hear, self._again = conninfo, hear, again
         self._listen = [*(b"LISTEN %b" % channel.encode() for channel in channels), readiness.HERE]
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
@@ -95,7 +95,7 @@ class Ear:
             self._connection = None
 
     async def _connected(self) -> Connection:
-        connection = await _connected(self._conninfo)
+        connection = await _connected(self.conninfo)
         try:
             await _answer(connection, *self._listen)
         except BaseException:

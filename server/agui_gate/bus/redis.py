@@ -67,9 +67,9 @@ class RedisWire:
     """
 
     def __init__(self, url: str, kept_seconds: float) -> None:
-        self._where = without_secrets(url)
+        self.url, self._where = url, without_secrets(url)
         self._ended = max(ENDED_SECONDS, math.ceil(kept_seconds))
-        self._client = client_of(url, self._where)
+        self._client, self._login = client_of(url, self._where)
         self._hearing: asyncio.Task[None] | None = None
 
     async def start(self, address: str, hear: Hear, again: Again) -> None:
@@ -85,6 +85,15 @@ class RedisWire:
         except (RedisError, OSError) as error:
             await self.aclose()
             raise Unusable(refusal(self._where, error)) from None
+
+    def prepare_login(self, url: str) -> Callable[[], None]:
+        """See `SharedBus`."""
+        _, login = client_of(url, self._where)
+
+        def change() -> None:
+            self.url, self._login.words = url, login.words
+
+        return change
 
     async def aclose(self) -> None:
         """See `Wire`."""

@@ -16,8 +16,25 @@ SOCKET_SECONDS = 5.0
 """Seconds that the server may take for an answer, or to be connected to."""
 
 
-def client_of(url: str, where: str) -> Any:
-    """Returns a client with connections of its own, which opens none yet. Raises `Unusable`."""
+class Login:
+    """The user and the password by which connections are opened, as redis-py asks for them; without any there are no
+    ``words``.
+    """
+
+    def __init__(self, *words: str | None) -> None:
+        self.words = tuple(word for word in words if word)
+
+    def get_credentials(self) -> tuple[str, ...]:
+        """Returns them as they are now."""
+        return self.words
+
+    async def get_credentials_async(self) -> tuple[str, ...]:
+        """Returns them as they are now."""
+        return self.words
+
+
+def client_of(url: str, where: str) -> tuple[Any, Login]:
+    """Returns a client with connections of its own, which opens none yet, and by what it will. Raises `Unusable`."""
     try:
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
@@ -36,6 +53,9 @@ def client_of(url: str, where: str) -> Any:
             socket_connect_timeout=SOCKET_SECONDS,
             client_name="agui-gate",
         )
+        options = pool.connection_kwargs
+        login = Login(options.pop("username", None), options.pop("password", None))
+        options["credential_provider"] = login
         connection: Any = pool.make_connection()  # type: ignore[no-untyped-call]  # it opens nothing
         if where.startswith("rediss:"):
             connection.ssl_context.get()  # reads the files that are named
@@ -44,7 +64,7 @@ def client_of(url: str, where: str) -> Any:
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise Unusable(f"A file that the URL of the bus {where} names can't be used ({why}).") from None
-    return Redis.from_pool(pool)
+    return Redis.from_pool(pool), login
 
 
 def without_secrets(url: str) -> str:

@@ -35,6 +35,12 @@ _LINKED_PORT = re.compile(r"(tcp|udp|sctp)://")
 """
 
 
+class Unended(str):
+    """A text, or the source of one, of a file that doesn't end its last line: it may be half written."""
+
+    __slots__ = ()
+
+
 def read_sources(
     config: Path | None, environ: Mapping[str, str], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -53,7 +59,8 @@ def read_sources(
         if name not in READERS and secret in SECRETS:
             _check_alone(secret, source, sources)
             values[secret] = read_secret(secret, source, value)
-            sources[secret] = source if source.startswith(PREFIX) else f"{Path(str(value)).name}, named in {source}"
+            named = source if source.startswith(PREFIX) else f"{Path(str(value)).name}, named in {source}"
+            sources[secret] = Unended(named) if isinstance(values[secret], Unended) else named
             continue
         if name not in READERS:
             raise ConfigurationError(_unknown(name, source))
@@ -91,7 +98,7 @@ def read_secret(name: str, source: str, path: object) -> str:
     if not lines or len(text) > MAX_SECRET:
         raise ConfigurationError(f"{called} is {'too long' if lines else 'empty'}.")
     if name == "tokens":
-        return ",".join(lines)
+        return ",".join(lines) if text.endswith("\n") else Unended(",".join(lines))
     if len(lines) > 1:
         raise ConfigurationError(f"{called} has {len(lines)} lines. It needs one.")
     return lines[0]

@@ -9,10 +9,10 @@ doesn't within `ASK_SECONDS`, what is kept has to do, and nobody can join: then 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agui_gate.bus.base import Hear, Published, Publisher, Reader, Signal, Tell
 from agui_gate.bus.memory import KEPT_BYTES, MemoryBus
@@ -92,6 +92,20 @@ class SharedBus:
         self._sender.start()
         self._follower.start()
         self._started = True
+
+    @property
+    def url(self) -> str:
+        """The URL of what carries it; "" where that has none."""
+        url: str = getattr(self._wire, "url", "")
+        return url
+
+    def prepare_login(self, url: str) -> Callable[[], None]:
+        """Returns what has connections opened by the user and the password of that URL, of the same place. Those that
+        are open stay. Raises `Unusable`.
+        """
+        wire: Any = self._wire
+        change: Callable[[], None] = wire.prepare_login(url)
+        return change
 
     async def aclose(self) -> None:
         """See `Bus`."""

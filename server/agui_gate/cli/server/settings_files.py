@@ -2,8 +2,9 @@
 
 What counts at once are the tokens, the level of the log, the keys of the audit trail, the secrets of webhooks, and the
 keys by which an issuer signs tokens: they are fetched again. A key that isn't named any more counts no more.
+Connections to the store and to the bus that are opened later have the new user and password; those that are open stay.
 Anything else that has changed counts at the next start, which the log says. A file that can't be read, or says what
-can't be, changes nothing.
+can't be, changes nothing, in no application of the process: all is read and checked before anything is changed.
 """
 
 import asyncio
@@ -13,10 +14,11 @@ from typing import Any
 
 import structlog
 
+from agui_gate.cli.server.logins import prepare_logins
 from agui_gate.cli.server.plan import Plan, Ready
 from agui_gate.cli.target import states_of
-from agui_gate.config.settings import load_settings, names
-from agui_gate.config.sources import is_of_file
+from agui_gate.config.settings import Settings, load_settings, names
+from agui_gate.config.sources import Unended, is_of_file
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.extra_loader import load
 from agui_gate.http.bearer import OfSettings
@@ -42,26 +44,27 @@ class SettingsFiles:
 
     def read_again(self) -> None:
         """Reads them again, and logs one line about it. Raises nothing."""
+        states, old = states_of(self._app), self._settings
         try:
-            new, old = load_settings(self._plan.config, options=self._plan.options), self._settings
-            if old.tokens and not new.tokens:
-                raise ConfigurationError("There are no tokens any more, so nobody would be let in.")
+            new = load_settings(self._plan.config, options=self._plan.options)
+            _check_tokens(old, new)
             keys = load("audit.keys").read_keys(new) if new.audit_key or new.audit_key_file else None
             endpoints = load("notices.endpoints").read_endpoints(new.webhooks) if new.webhooks else ()
-            auths: list[Any] = [state.guard.auth for state in states_of(self._app)]
+            auths: list[Any] = [state.guard.auth for state in states]
             checks = [one for one in auths if isinstance(one, OfSettings)]
-            for check in checks:
-                if hasattr(check, "renew_keys"):
-                    check.renew_keys(new.jwt_jwks)
+            changes = [one.prepare_keys(new.jwt_jwks) for one in checks if hasattr(one, "prepare_keys")]
+            logins, at_once = prepare_logins(states, old, new)
         except ConfigurationError as error:
             log.error("settings_not_read", why=error.message, means="All settings stay as they were.")
             return
+        for change in (*changes, *logins):  # nothing is refused from here on
+            change()
+        at_once |= AT_ONCE
         changed = [name for name in names() if getattr(new, name) != getattr(old, name)]
-        at_once = AT_ONCE
         if "tokens" in changed:
             for check in checks:
                 check.replace(new.tokens)
-            at_once = AT_ONCE if checks else AT_ONCE - {"tokens"}  # it began without any, or asks the application
+            at_once -= set() if checks else {"tokens"}  # it began without any, or asks the application
         if "log_level" in changed:
             logging.getLogger().setLevel(logging.getLevelNamesMapping()[new.log_level.upper()])
         if self._replace_keys(keys):
@@ -97,6 +100,23 @@ class SettingsFiles:
         return bool(signed) and keys is not None
 
 
+def _check_tokens(old: Settings, new: Settings) -> None:
+    """Raises `ConfigurationError` for tokens that let nobody in, and for new ones of a file that may be half written:
+    the beginning of a token would be a token.
+    """
+    if old.tokens and not new.tokens:
+        raise ConfigurationError("There are no tokens any more, so nobody would be let in.")
+    if isinstance(new.source("tokens"), Unended) and _pairs(new) - _pairs(old):
+        raise ConfigurationError(
+            "There are new tokens, and the file may be half written: its last line has no end. Put a line end there."
+        )
+
+
+def _pairs(settings: Settings) -> set[tuple[str, str]]:
+    every = ((name, (one,) if isinstance(one, str) else one) for name, one in settings.tokens.items())
+    return {(name, token) for name, some in every for token in some}
+
+
 async def _replace_keys(stores: list[Any], keys: Any, before: "asyncio.Task[None] | None") -> None:
     """Replaces them, if they are others, behind those that are being replaced; and logs one line about it."""
     if before is not None:
@@ -104,10 +124,13 @@ async def _replace_keys(stores: list[Any], keys: Any, before: "asyncio.Task[None
     others = [store for store in stores if store.trail.keys.ids != keys.ids]
     if not others:
         return
+    kept = [store.trail.keys for store in others]
     try:
         for store in others:
             await load("audit.keys").replace_keys(store, keys)
     except AguiGateError as error:
+        for store, of_before in zip(others, kept, strict=True):  # all of them, or none
+            store.trail.keys = of_before
         log.error("settings_not_read", why=error.message, means="The audit trail is signed by the keys of before.")
         return
     log.warning("settings_read", changed="audit_key", means=f"The audit trail is signed by the key {keys.current}.")

@@ -14,7 +14,7 @@ A token is taken if all of this is so, and else it is nobody's:
 Whatever goes wrong while one is read means no. Only keys that can't be had are our failure (503).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,12 +71,15 @@ class SignedTokens(OfSettings):
         """See `OfSettings`."""
         self._fixed = Bearer(tokens)
 
-    def renew_keys(self, place: str) -> None:
-        """Has the issuer's keys read again with the next token, from there. Raises `ConfigurationError`."""
-        if place == self._place:
-            self._keys.renew()
-        else:
-            self._keys, self._place = key_set(place), place
+    def prepare_keys(self, place: str) -> Callable[[], None]:
+        """Returns what has the issuer's keys read with the next token, from there. Raises `ConfigurationError`."""
+        keys = self._keys if place == self._place else key_set(place)
+
+        def change() -> None:
+            self._keys, self._place = keys, place
+            keys.renew()
+
+        return change
 
     def is_current(self, name: str, jti: str) -> bool:
         """Returns whether what somebody did still counts, with the token of that id: it was not revoked since. Where

@@ -56,6 +56,10 @@ class Link:
         self._pool = Pool(conninfo)
         self._background: set[asyncio.Future[Any]] = set()
 
+    def log_in_by(self, conninfo: str) -> None:
+        """Opens its connections by that from now on; those that are open stay."""
+        self._pool.conninfo = conninfo
+
     async def run(self, kind: Kind, operation: Operation[T]) -> T:
         """Runs an operation. Raises what it raises, `Unavailable`, and `OutcomeUnknown` if nobody knows what it did.
 

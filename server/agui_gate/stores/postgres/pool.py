@@ -30,6 +30,7 @@ class Pool:
 
     def __init__(self, conninfo: str, size: int = SIZE) -> None:
         pool = self
+        self.conninfo = conninfo  # read whenever one is opened: the password may be another one by then
 
         class Reported(Connection):
             """One of which those who wait learn why it can't be opened."""
@@ -38,7 +39,7 @@ class Pool:
             async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
                 pool._begun += 1
                 number = pool._begun
-                opening = asyncio.ensure_future(super().connect(conninfo, **kwargs))
+                opening = asyncio.ensure_future(super().connect(pool.conninfo, **kwargs))
                 pool._opening.add(opening)
                 try:
                     return await opening

@@ -5,7 +5,7 @@ The operations are those of every store in SQL (`stores/sql`). Each batch of sta
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -71,6 +71,19 @@ class PostgresStore(SQLStore):
     def now(self) -> int:
         """See `StoreLifecycle`."""
         return self._clock()
+
+    def prepare_login(self, url: str) -> Callable[[], None]:
+        """Returns what has connections opened by the user and the password of that URL, of the same database. Those
+        that are open stay. Raises `Unusable`.
+        """
+        conninfo = parameters(url)
+
+        def change() -> None:
+            self._parameters, self.bus_url = conninfo, url
+            if self._link is not None:
+                self._link.log_in_by(conninfo)
+
+        return change
 
     async def aclose(self) -> None:
         """Gives our leases back and closes. Safe to call twice."""
