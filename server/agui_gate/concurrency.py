@@ -233,9 +233,21 @@ async def undisturbed(future: "asyncio.Future[T]") -> T:
     """Awaits ``future``. Cancelling the caller leaves it alone.
 
     So does `asyncio.shield`. But from Python 3.14 on it reports what ``future`` raises after that as an error of the
-    event loop, and who began the work has seen to that already.
+    event loop, and who began the work has seen to that already. `asyncio.wait` does it for many, and takes five times
+    as long.
     """
-    await asyncio.wait([future])
+    if not future.done():
+        waiter = asyncio.get_running_loop().create_future()
+
+        def wake(_: object) -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        future.add_done_callback(wake)
+        try:
+            await waiter
+        finally:
+            future.remove_done_callback(wake)
     return future.result()
 
 

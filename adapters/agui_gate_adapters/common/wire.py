@@ -145,7 +145,7 @@ class Wire(httpx2.AsyncBaseTransport):
 
     def _reused(self, origin: Origin) -> "_Connection | None":
         for connection in reversed(self._idle):
-            if connection.origin == origin and connection.usable:
+            if connection.origin == origin and connection.is_sound and not connection.has_news():
                 self._idle.remove(connection)
                 return connection
         return None
@@ -172,7 +172,7 @@ class Wire(httpx2.AsyncBaseTransport):
         self._slots.release()
         if connection is None:
             return
-        if reusable and connection.usable and len(self._idle) < self._most_idle:
+        if reusable and connection.is_sound and len(self._idle) < self._most_idle:
             connection.rest(self._idle_seconds)
             self._idle.append(connection)
         else:
@@ -325,14 +325,14 @@ class _Connection(asyncio.Protocol):
         return data
 
     @property
-    def usable(self) -> bool:
-        """Whether it can be used for another exchange."""
-        return (
-            self._kept and self._sent and not self._lost and not self._transport.is_closing() and not self._has_news()
-        )
+    def is_sound(self) -> bool:
+        """Whether it can be used for another exchange, as far as the event loop has told."""
+        return self._kept and self._sent and not self._lost and not self._transport.is_closing()
 
-    def _has_news(self) -> bool:
-        """Whether the socket has what the event loop hasn't told yet: nearly always, that the provider closed it."""
+    def has_news(self) -> bool:
+        """Returns whether the socket has what the event loop hasn't told yet: nearly always, that the provider closed
+        it.
+        """
         news = select.poll()
         news.register(self._transport.get_extra_info("socket"), select.POLLIN)
         return bool(news.poll(0))

@@ -6,6 +6,7 @@ specification (`request_shapes.py`). Only what doesn't fit them is read member b
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from agui_gate.protocol.request_shapes import InputShape, PlainInputShape
 from agui_gate.protocol.run_input import MAX_DEPTH, Message, RunInput, check_depth, check_message, check_run
 
 _exactly, _plainly = msgspec.json.Decoder(InputShape), msgspec.json.Decoder(PlainInputShape)
+_members = attrgetter(*RunInput.__struct_fields__)
 
 SHOWN = 40
 """Characters of a declared version that are told."""
@@ -72,7 +74,7 @@ def clean(body: bytes) -> RunInput | None:
                 _look_into(message, place)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return RunInput(*[getattr(sent, field) for field in RunInput.__struct_fields__])
+    return RunInput(*_members(sent))
 
 
 def _read(sent: Any) -> RunInput:
