@@ -7,7 +7,7 @@ schema. What was agreed to with one tool must not run another that happens to ha
 MCP server, or the same one after it changed what its arguments mean.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from agui_gate.threads.lease import Lease
     from agui_gate.threads.leased_thread import LeasedThread
 
-NO_TERMS: Mapping[str, Any] = {}
-
 WhyNot = Callable[[Approval], AguiGateError | None]
 """Returns the reason for which an approved call can't be carried out now, or None: see `why_not`."""
 
@@ -45,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
     decision: Decision
     claim: "Callable[[Lease], Awaitable[Approval]] | None" = None
     grant: str | None = None
-    terms: Mapping[str, Any] = NO_TERMS
+    terms: dict[str, Any] = {}
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -240,8 +240,7 @@ class RunSteps:
             self._give_up_on_client()
             if waited:  # tasks whose questions were closed for that are closed, too
                 await self._conversing.supersede(waited)
-        if self._dialect.snapshot_due:
-            await self._showing.restate()
+        await self._showing.restate()
         return intake.keep is not None
 
     async def _take(self) -> Intake:

@@ -234,6 +234,10 @@ class DeputyStore(Protocol):
         """Returns those of a tenant whose time is not over, the first to begin first."""
         ...
 
+    async def given_by(self, tenant: str, name: str) -> tuple[Sequence[Grant], Sequence[Deputy]]:
+        """Returns what the principal of that id has given and is not over, at once: as `grants` and `find` do."""
+        ...
+
 
 class DeputizingStore(Protocol):
     """Keeps deputies. Without it, nobody can name one. `move` raises `MayNotDecide` if one of those of its ``terms``
@@ -242,14 +246,6 @@ class DeputizingStore(Protocol):
 
     def deputies(self) -> DeputyStore:
         """Returns the deputies of this store, which has to be open while they are used."""
-        ...
-
-
-class GivenStore(GrantingStore, DeputizingStore, Protocol):
-    """Reads all that somebody gave at once. Without it, that is read in two steps."""
-
-    async def given_by(self, tenant: str, name: str) -> tuple[Sequence[Grant], Sequence[Deputy]]:
-        """Returns what the principal of that id has given and is not over: as `grants` and `DeputyStore.find` do."""
         ...
 
 
@@ -271,9 +267,10 @@ class FullStore(
     PeopleStore,
     FreezingStore,
     BacklogStore,
+    GrantingStore,
     OperatedStore,
     DeliveringStore,
-    GivenStore,
+    DeputizingStore,
     TrailStore,
     Protocol,
 ):

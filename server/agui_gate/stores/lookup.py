@@ -65,12 +65,10 @@ def _having(store: Store, *methods: str) -> Any:
     return store if all(hasattr(store, name) for name in methods) else None
 
 
+_parameters = lru_cache(maxsize=100)(lambda function: signature(function).parameters)
+
+
 def takes(method: Callable[..., Any], name: str) -> bool:
     """Returns whether a method takes an argument of that name: one of a class that was written before may not."""
-    return _takes(getattr(method, "__func__", method), name)
-
-
-@lru_cache(maxsize=100)
-def _takes(function: Callable[..., Any], name: str) -> bool:
-    parameters = signature(function).parameters
+    parameters = _parameters(getattr(method, "__func__", method))
     return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())

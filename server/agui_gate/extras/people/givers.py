@@ -49,13 +49,14 @@ class Givers:
         """
         await self._engine.start()
         store: Any = self._engine.store
-        if hasattr(store, "given_by"):
-            grants, deputies = await store.given_by(who.tenant, who.id)
+        named: Any = store.deputies() if hasattr(store, "deputies") else None
+        if hasattr(named, "given_by"):
+            grants, deputies = await named.given_by(who.tenant, who.id)
         else:
             grants = await store.grants("giver", owner_key(who.tenant, who.id)) if hasattr(store, "grants") else ()
-            deputies = await store.deputies().find("absent", who.tenant, who.id) if hasattr(store, "deputies") else ()
+            deputies = () if named is None else await named.find("absent", who.tenant, who.id)
         await _end_grants(store, who, grants)
-        await _end_deputies(store, who, deputies)
+        await _end_deputies(named, who, deputies)
 
     def counts(self, name: str, jti: str) -> bool:
         """Returns whether a login still counts: of the principal of that id, by the token of that id. What can't be
@@ -141,11 +142,10 @@ async def _end(store: Any, grant: Grant, why: str) -> None:
         log.warning("grant_ended", grant=grant.id, tool=grant.tool, why=why)
 
 
-async def _end_deputies(store: Any, who: Principal, found: Sequence[Deputy]) -> None:
+async def _end_deputies(deputies: Any, who: Principal, found: Sequence[Deputy]) -> None:
     """Ends those deputies that somebody named by a right that they have lost. There are up to `MAX_OF_ONE`."""
     for one in found:
         if why := lost(one, who):
-            deputies = store.deputies()
             said = {"why": f"{who.id} {why}"} if takes(deputies.remove, "why") else {}
             if await deputies.remove(one.id, "", "", **said):
                 log.warning("deputy_ended", deputy=one.id, why=why)

@@ -72,6 +72,10 @@ class Deputies:
         """See `DeputyStore`."""
         return await self._do("read", partial(_find, side, tenant, value))
 
+    async def given_by(self, tenant: str, name: str) -> tuple[Sequence[Grant], Sequence[Deputy]]:
+        """See `DeputyStore`."""
+        return await self._do("read", partial(_given_by, tenant, name))
+
     def _add(self, wanted: Deputy, way: str) -> Steps[Deputy]:
         yield [Statement(self._variant.alone, {"name": LOCK})]
         known = yield from _read("tenant", wanted.tenant, "")
@@ -107,8 +111,7 @@ def check_standing(variant: Variant, terms: Terms, at: int) -> Steps[None]:
             raise MayNotDecide("A deputy agreed whose time is over. Reject it and ask again.")
 
 
-def given_by(tenant: str, name: str) -> Steps[tuple[list[Grant], list[Deputy]]]:
-    """Returns what somebody has given and is not over: their grants, and the deputies that they have named."""
+def _given_by(tenant: str, name: str) -> Steps[tuple[list[Grant], list[Deputy]]]:
     wanted = [grants.reading("giver", owner_key(tenant, name)), _reading("absent", tenant, name)]
     given, named = yield Last(wanted)
     return grants.decoded(given), _decoded(named, tenant)

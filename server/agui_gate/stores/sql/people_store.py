@@ -11,7 +11,6 @@ from agui_gate.core.approvals import Approval
 from agui_gate.stores.sql.operations import Kind, Operation
 
 if TYPE_CHECKING:
-    from agui_gate.core.deputies import Deputy
     from agui_gate.core.freezes import Freeze
     from agui_gate.core.grants import Grant, Whose
     from agui_gate.core.terms import Numbers, Sum
@@ -58,12 +57,6 @@ class PeopleOperations(ABC):
         from agui_gate.stores.sql.grants import standing
 
         return await self._do("read", lambda: standing(whose, value))
-
-    async def given_by(self, tenant: str, name: str) -> "tuple[Sequence[Grant], Sequence[Deputy]]":
-        """See `GivenStore`."""
-        from agui_gate.stores.sql.deputies import given_by
-
-        return await self._do("read", lambda: given_by(tenant, name))
 
     async def revoke_grant(self, grant_id: str, by: str, *, why: str = "") -> bool:
         """See `GrantingStore`."""
