@@ -66,14 +66,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ages(self) -> "Ages | None":
         """The ages from which on the store forgets threads and records. None: it forgets nothing."""
-        trail = self.retention_trail_days
-        if not (self.retention_threads_days or self.retention_records_days or trail):
+        if not (self.retention_threads_days or self.retention_records_days or self.retention_trail_days):
             return None
-        from agui_gate.stores.retention import DAY_MS, Ages
+        from agui_gate.stores.retention import ages_of
 
-        days = {"threads": self.retention_threads_days, "records": self.retention_records_days}
-        days |= {} if trail is None else {"trail": trail}
-        return Ages(**{name: number * DAY_MS or None for name, number in days.items()})
+        return ages_of(self.retention_threads_days, self.retention_records_days, self.retention_trail_days)
 
     @property
     def readable_bytes(self) -> int:

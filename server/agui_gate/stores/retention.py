@@ -36,6 +36,12 @@ class Ages(msgspec.Struct, frozen=True, kw_only=True):
     trail: int | None | msgspec.UnsetType = msgspec.UNSET
 
 
+def ages_of(threads: int, records: int, trail: int | None) -> Ages:
+    """Returns the ages that settings say, in days; 0 for never. ``trail``: None where it is not set."""
+    of_trail = msgspec.UNSET if trail is None else trail * DAY_MS or None
+    return Ages(threads=threads * DAY_MS or None, records=records * DAY_MS or None, trail=of_trail)
+
+
 class Place(msgspec.Struct, frozen=True):
     """The place that the looking has got to: after this thread, this chain (of events), this tombstone."""
 

@@ -27,8 +27,6 @@ class PostgresVariant:
 
     beside = f"SELECT pg_advisory_xact_lock_shared(hashtextextended('{FREEZE}', 4707201841102))"
 
-    overwrite = "SELECT 1"
-
     goes_on = f"UPDATE epoch SET goes_on_in = {PAST}"  # noqa: S608 ours
 
     def among(self, column: str, name: str) -> str:

@@ -85,6 +85,8 @@ class Pruning:
         self._lock = (
             f"SELECT tenant, principal, id FROM threads WHERE tenant = :tenant AND key = :key{self._variant.lock}"  # noqa: S608 our names
         )
+        is_file = not self._variant.lock  # SQLite: what is deleted is overwritten there from then on
+        self._overwrite = "PRAGMA secure_delete = ON" if is_file else "SELECT 1"
         among = self._variant.among
         self._open = (
             f"SELECT id FROM approvals WHERE tenant = :tenant AND thread = :key AND {among('id', 'ids')} "  # noqa: S608 ours
@@ -145,7 +147,7 @@ class Pruning:
                 tenant, *names = locked.rows[0] if is_threads else whose
                 delete = Statement(_PRUNE, {"key": key, "through": old[-1].seq})
                 added = self._trail.added(key, tenant, end, clock.rows[0][0], [anchor(pruning(old, records), *names)])
-                batch = [Statement(self._variant.overwrite), delete, *added]
+                batch = [Statement(self._overwrite), delete, *added]
                 swept.events += len(old)
         yield Last(batch or [Statement("SELECT :now")])
 
@@ -224,7 +226,7 @@ class Pruning:
             if (yield from self._is_cut(key, events)):
                 swept.broken.append(str(key))
                 continue
-            *_, removed = yield [Statement(self._variant.overwrite), Statement(_REMOVE, {"key": key})]
+            *_, removed = yield [Statement(self._overwrite), Statement(_REMOVE, {"key": key})]
             if removed.changed not in (0, len(events)):
                 raise Unavailable("The audit trail went on while its old events were pruned. It is tried again.")
             if removed.changed:

@@ -34,13 +34,6 @@ class Variant(Protocol):
         ...
 
     @property
-    def overwrite(self) -> str:
-        """The statement after which what is deleted is overwritten in the file. It does nothing where the database sees
-        to its files by itself.
-        """
-        ...
-
-    @property
     def goes_on(self) -> str:
         """The statement that takes the database for the one in which the epoch goes on, whatever its past is."""
         ...

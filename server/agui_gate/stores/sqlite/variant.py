@@ -24,8 +24,6 @@ class SQLiteVariant:
 
     beside = ""
 
-    overwrite = "PRAGMA secure_delete = ON"
-
     goes_on = f"DROP TABLE IF EXISTS {COPY}"
 
     def among(self, column: str, name: str) -> str:
