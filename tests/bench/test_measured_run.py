@@ -1,8 +1,9 @@
 """What metrics and traces cost a run, in calls of functions: a delta nothing, and a run a share that is held.
 
 Of a run that only says "hello" to a client that names a trace, in one process and without a socket, calls of all
-functions are 4 % more with metrics, and 8 % with spans as well, those of OpenTelemetry's API included. What its SDK
-does to keep the two spans is 14 % more: the application sets it up, so it is held apart.
+functions are 3 % more with metrics, and 8 % with spans as well, those of OpenTelemetry's API included. What its SDK
+does to keep the two spans is 14 % more: the application sets it up, so it is held apart. It is told here of each run's
+ends by themselves. A server tells it of 64 at once, which are as many calls and a third of the time.
 """
 
 from pathlib import Path
@@ -16,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
+from agui_gate.extras.telemetry import run_spans
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.counting import Counted, answered, counting, least
 from tests.product.inprocess import run, run_body, started, user
@@ -30,9 +32,9 @@ ONES: dict[str, dict[str, Any]] = {
     "both": {"metrics": "on", "traces": True},
 }
 CLIENT = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-MOST = {"bare": 1.0, "metrics": 1.045, "both": 1.09}
+MOST = {"bare": 1.0, "metrics": 1.04, "both": 1.08}
 """How many calls of all functions but the SDK's a run may take, of one that nobody measures."""
-MOST_WITH_SDK = 1.23
+MOST_WITH_SDK = 1.22
 
 
 async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
@@ -52,6 +54,7 @@ async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
 
 
 async def test_a_delta_is_not_measured_and_a_run_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_spans, "TOGETHER", 2)  # so that a run's spans are ended within it, and counted
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter := InMemorySpanExporter()))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from time import time_ns
 from typing import Any, ClassVar
 
 import msgspec
@@ -30,8 +31,9 @@ from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.principals import owner_key
 from agui_gate.errors import ConfigurationError
-from agui_gate.extras.telemetry import names
+from agui_gate.extras.telemetry import names, run_spans
 from agui_gate.extras.telemetry.content import ATTRIBUTE_CHARACTERS, CUT
+from agui_gate.extras.telemetry.run_spans import SpanEnds
 from agui_gate.extras.telemetry.tracer import Tracer
 from agui_gate.telemetry import Kind, SpanContent
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
@@ -143,6 +145,8 @@ async def test_a_question_and_its_answer_by_somebody_else_after_a_restart(
     assert Listening.traces == [f"00-{TRACE_ID:032x}-{id_of(chatted):016x}-01"], (
         "the provider is told of the request's span"
     )
+    times = [run.start_time or 0, chatted.start_time or 0, chatted.end_time or 0, run.end_time or 0]
+    assert times == sorted(times), "each has its own, whenever an SDK is told"
     assert attributes(run)[names.CONVERSATION] == chat.thread_id
     assert attributes(run)[names.OUTCOME] == "waiting"
     assert attributes(chatted)["gen_ai.provider.name"] == "openai"
@@ -293,6 +297,7 @@ class Stuck(SpanExporter):
 
 async def test_a_receiver_that_never_answers_slows_no_run_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `opentelemetry-instrument` sets it up: spans wait for a receiver in a queue of their own, and are dropped."""
+    monkeypatch.setattr(run_spans, "TOGETHER", 2)
     stuck, provider = Stuck(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(stuck, max_queue_size=4, max_export_batch_size=2))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
@@ -330,6 +335,27 @@ async def test_a_receiver_of_otlp_that_is_slow_or_dead_slows_no_run_down(
         async with asyncio.timeout(25):  # less than the SDK's own thirty seconds
             await asyncio.to_thread(provider.shutdown)
     assert ends == ["RUN_FINISHED"] * 8
+
+
+async def test_spans_are_ended_some_at_a_time_and_none_is_late(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the moment at which each was over: as many as are ended at once, or after a while."""
+    monkeypatch.setattr(run_spans, "TOGETHER", 3)
+    monkeypatch.setattr(run_spans, "END_SECONDS", 0.01)
+    ends, spans = SpanEnds(), trace.get_tracer("test")
+    for number in range(4):
+        ends.add(spans.start_span(str(number)), {"number": number}, "internal" if number else None)
+        assert len(exporter.get_finished_spans()) == (0 if number < 2 else 3)
+    over = time_ns()
+    async with asyncio.timeout(10):
+        while len(exporter.get_finished_spans()) < 4:  # noqa: ASYNC110  (a timer does it)
+            await asyncio.sleep(0)
+    assert [attributes(span) for span in exporter.get_finished_spans()] == [
+        {"number": 0},
+        *({"number": number, names.ERROR: "internal"} for number in (1, 2, 3)),
+    ]
+    assert max(span.end_time or 0 for span in exporter.get_finished_spans()) <= over
 
 
 _CONTENT = (names.INPUT, names.OUTPUT, names.INSTRUCTIONS, names.ARGUMENTS, names.RESULT)

@@ -1,0 +1,247 @@
+"""The spans of one run: its own, and one for each request to a model; and how an SDK is told that they are over."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from operator import attrgetter
+from time import perf_counter, time_ns
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+
+from agui_gate.adapter import TRACE_HEADERS, TurnDone, Usage
+from agui_gate.core.transcript import Entry, Output, TurnEntry
+from agui_gate.errors import AguiGateError, ProviderError
+from agui_gate.extras.telemetry import names
+from agui_gate.runs.live_run import LiveRun
+from agui_gate.threads.leased_thread import LeasedThread
+from agui_gate.turns.steps import Draft, Speaker, TurnStep
+
+if TYPE_CHECKING:
+    from agui_gate.extras.telemetry.tracer import Tracer
+
+Attributes = dict[str, str | int | float]
+
+FAILURES = frozenset({"failed", "lost", "unsaved"})
+"""Outcomes of runs that are errors."""
+
+_counts: Callable[[Usage], tuple[int | None, ...]] = attrgetter(*names.TOKENS.values())
+
+TOGETHER = 64
+"""Spans that are ended at once, at most: half a millisecond."""
+END_SECONDS = 0.2
+"""Seconds after which a span is ended that is over. An SDK keeps it for seconds before it sends it."""
+
+
+class RunMeter:
+    """The meter of one run's thread, which hangs what it does on the run's span.
+
+    The span is made when something is to hang on it, and begins when the run did. That is just before the first
+    request's: an SDK makes the second of two in a row in half the time. What no sampler asks for is said at its end.
+
+    A span that no sampler chose is the parent of no other: its trace is passed on, so that nobody begins another.
+    """
+
+    within: Context
+    """The context whose span is this one."""
+    passed_on: dict[str, str] | None
+    """The trace that requests name, of a span that no sampler chose."""
+
+    def __init__(self, tracer: "Tracer", agent: str, live: LiveRun) -> None:
+        self._tracer, self._agent, self._live = tracer, agent, live
+        self._around, self._begun = contexts.get_current(), time_ns()
+        self._span: Span | None = None
+        self.steps: list[ChatStep] = []
+
+    def open(self) -> Span:
+        """Returns the span, which is made if there is none yet."""
+        if self._span is None:
+            self._span = span = self._tracer.spans.start_span(
+                f"{names.INVOKE_AGENT} {self._agent}",
+                self._around,
+                attributes={names.OPERATION: names.INVOKE_AGENT, names.AGENT: self._agent},
+                start_time=self._begun,
+            )
+            self.within = trace.set_span_in_context(span, self._around)
+            self.passed_on = None if span.is_recording() else headers_of(span)
+        return self._span
+
+    @property
+    def span(self) -> Span | None:
+        """The span; None where there is neither an SDK nor a trace of the client."""
+        span = self.open()
+        return span if span.get_span_context().is_valid else None
+
+    def over(self, thread: LeasedThread) -> None:
+        """Ends the span."""
+        live = self._live
+        self._tracer.runs.pop(live.key, None)
+        for step in self.steps:
+            if step.span is not None:  # of a request that was left without an answer
+                step.end("cancelled")
+        outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
+        span = self.open()
+        if self.passed_on is None:
+            found: Attributes = {
+                names.CONVERSATION: live.thread_id,
+                names.RUN_ID: live.run_id,
+                names.RUN_KEY: live.key,
+                names.OUTCOME: outcome,
+            }
+            self._tracer.ends.add(span, found, outcome if outcome in FAILURES else None)
+
+    async def run_tool(self, *args: Any, **more: Any) -> Output:
+        """See `turns.meter.Meter`."""
+        self.open()
+        return await self._tracer.run_tool(*args, **more, within=self.within)
+
+    def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
+        """See `turns.meter.Meter`."""
+        self._tracer.run_begun(agent, live, thread)
+
+    def counting(self, speaker: Speaker) -> Speaker:
+        """See `turns.meter.Meter`."""
+        return self._tracer.counting(speaker)
+
+    def turn_step(self, speaker: Speaker) -> TurnStep:
+        """See `turns.meter.Meter`."""
+        self.steps.append(step := ChatStep(self._tracer, self, speaker))
+        return step
+
+
+class ChatStep(TurnStep):
+    """The last step of a member's turns: one span for each request. ``span`` is the one that is open."""
+
+    def __init__(self, tracer: "Tracer", run: RunMeter, speaker: Speaker) -> None:
+        self._tracer, self._run, self._adapter = tracer, run, speaker.member.agent.adapter
+        self._inner = tracer.turn_step(speaker)
+        self.span: Span | None = None
+        self._vendor = ""
+        self._begun = 0.0
+        self._found: Attributes = {}
+
+    async def request(self, draft: Draft) -> None:
+        """Begins a span. The request says so to the provider."""
+        await self._inner.request(draft)
+        run = self._run.open()
+        if self._run.passed_on is not None:
+            TRACE_HEADERS.set(self._run.passed_on)
+            return
+        model = self._adapter.origin.rpartition("/")[2].rpartition(":")[2]
+        self._vendor = getattr(self._adapter, "vendor", "") or "unknown"
+        self._begun = perf_counter()
+        if self.span is not None:
+            self.end("refused")
+        self.span = span = self._tracer.spans.start_span(
+            f"{names.CHAT} {model}",
+            self._run.within,
+            kind=SpanKind.CLIENT,
+            attributes={names.OPERATION: names.CHAT, names.REQUEST_MODEL: model, names.PROVIDER: self._vendor},
+        )
+        if (content := self._tracer.content) is not None and span.is_recording():
+            content.asked(span, draft, run)
+        TRACE_HEADERS.set(headers_of(span))
+
+    async def accepted(self) -> None:
+        """Notes when the first events of the answer came."""
+        await self._inner.accepted()
+        if self.span is not None:
+            self._found[names.FIRST_CHUNK] = perf_counter() - self._begun
+
+    def refused(self, error: ProviderError) -> bool:
+        """Ends the span of a request that the provider refused."""
+        self.end(error.code)
+        return self._inner.refused(error)
+
+    def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
+        """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
+        if self.span is not None:
+            if done is not None:
+                self._find(done)
+            if (content := self._tracer.content) is not None:
+                content.answered(self.span, turn, self._run.open())
+            self.end(None if done is not None else _code(sys.exception()))
+        return self._inner.recorded(turn, done)
+
+    def _find(self, done: TurnDone) -> None:
+        """Notes what an answer's end says."""
+        found = self._found
+        if (usage := done.usage) is not None:
+            found[names.RESPONSE_MODEL] = usage.model
+            if usage.provider and usage.provider != self._vendor:
+                found[names.PROVIDER] = usage.provider
+            for attribute, count in zip(names.TOKENS, _counts(usage), strict=True):
+                if count:
+                    found[attribute] = count
+        if done.ref is not None and done.ref.previous_response_id:
+            found[names.RESPONSE_ID] = done.ref.previous_response_id
+
+    def end(self, error: str | None) -> None:
+        """Ends the open span, if there is one."""
+        span, self.span = self.span, None
+        if span is None:
+            return
+        found, self._found = self._found, {}
+        TRACE_HEADERS.set({})
+        self._tracer.ends.add(span, found, error)
+
+
+class SpanEnds:
+    """Spans that are over. They are ended some at a time, each with the moment at which it was over.
+
+    What an SDK does for an end takes a third of the time if it has done the same just before.
+    """
+
+    def __init__(self) -> None:
+        self._over: list[tuple[Span, Attributes, str | None, int]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, span: Span, found: Attributes, error: str | None) -> None:
+        """Notes that ``span`` is over, what is to be said of it, and the code of its ``error`` if it failed."""
+        over, loop = self._over, asyncio.get_running_loop()
+        over.append((span, found, error, time_ns()))
+        if len(over) >= TOGETHER:
+            self.flush()
+        elif self._timer is None or self._timer.when() < loop.time():  # one of a loop that is closed never comes
+            self._timer = loop.call_later(END_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Ends them all."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        over, self._over = self._over, []
+        for span, found, error, at in over:
+            if error is not None:
+                set_error(span, error)
+            if found:
+                span.set_attributes(found)
+            span.end(at)
+
+
+def headers_of(span: Span) -> dict[str, str]:
+    """Returns what goes out while ``span`` is open. As `W3C.inject` does, which asks a context for the span."""
+    trace_id, span_id, _, flags, state, is_valid = span.get_span_context()
+    if not is_valid:
+        return {}
+    headers = {"traceparent": f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"}
+    if state:
+        headers["tracestate"] = state.to_header()
+    return headers
+
+
+def set_error(span: Span, code: str) -> None:
+    """Says that ``span`` failed, with the code of the error."""
+    span.set_status(Status(StatusCode.ERROR))
+    span.set_attribute(names.ERROR, code)
+
+
+def _code(error: BaseException | None) -> str:
+    if error is None:  # the answer ended early, and nothing was raised yet
+        return "provider_unavailable"
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return error.code if isinstance(error, AguiGateError) else "internal"
