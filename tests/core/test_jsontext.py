@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.json_text import MAX_DEPTH, canonical, has_more, is_deeper, is_text_deeper, parse_object
+from agui_gate.core.json_text import MAX_DEPTH, canonical, has_more, is_deeper, parse_object
+from agui_gate.extras.shared_state.thread_state import is_text_deeper
 from tests.core.histories import CHECKED
 from tests.support.timing import grows_less
 

@@ -270,19 +270,3 @@ def has_more(text: bytes, most: int, marks: bytes) -> bool:
 
 def _count(text: bytes, marks: bytes) -> int:
     return sum(text.count(mark) for mark in marks)
-
-
-def is_text_deeper(text: bytes, levels: int) -> bool:
-    """Returns what `is_deeper` does, for JSON that was encoded here.
-
-    Most texts aren't deeper, which is seen without making their values.
-
-    Each value is put in a line of its own, indented by its level. No string has a line's end in it.
-    """
-    if text.count(b"{") + text.count(b"[") <= levels:
-        return False
-    try:
-        lines = msgspec.json.format(text, indent=1)
-    except RecursionError:
-        return True
-    return b"\n" + b" " * levels in lines and is_deeper(_decode(text), levels)

@@ -253,13 +253,6 @@ class Admission:
         """Returns what `stands` does, without asking where that was a moment ago."""
         return time.monotonic() - self._asked_at < self.FRESH_SECONDS or await self.stands()
 
-    async def ended(self) -> None:
-        """Returns when it stands no more."""
-        while True:
-            await asyncio.sleep(self.AGAIN_SECONDS)
-            if not await self.stands():
-                return
-
 
 def _is_async(auth: Any) -> bool:
     return inspect.iscoroutinefunction(auth) or inspect.iscoroutinefunction(getattr(auth, "__call__", None))  # noqa: B004  (an object whose call is async)

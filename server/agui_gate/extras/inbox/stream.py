@@ -101,8 +101,10 @@ async def _hang_up(receive: Receive) -> None:
 
 async def _end(admission: Admission) -> None:
     """Raises `Unauthorized` once it stands no more."""
-    await admission.ended()
-    raise Unauthorized(ENDED)
+    while True:
+        await asyncio.sleep(admission.AGAIN_SECONDS)
+        if not await admission.stands():
+            raise Unauthorized(ENDED)
 
 
 async def _events(

@@ -31,7 +31,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.argument_preview import Place, laid_over
 from agui_gate.core.document import Document
 from agui_gate.core.json_changes import SLACK, NotApplicable, Operation, changes, is_safe, patched
-from agui_gate.core.json_text import MAX_DEPTH, is_text_deeper
+from agui_gate.core.json_text import MAX_DEPTH, is_deeper
 
 log = structlog.get_logger("agui_gate.state")
 
@@ -272,3 +272,19 @@ class SharedState:
     def told(self) -> msgspec.Raw:
         """Returns what clients that follow have by now: where one that comes later has to begin."""
         return (self.shown if self._told is None else self._told).raw
+
+
+def is_text_deeper(text: bytes, levels: int) -> bool:
+    """Returns what `is_deeper` does, for JSON that was encoded here.
+
+    Most texts aren't deeper, which is seen without making their values.
+
+    Each value is put in a line of its own, indented by its level. No string has a line's end in it.
+    """
+    if text.count(b"{") + text.count(b"[") <= levels:
+        return False
+    try:
+        lines = msgspec.json.format(text, indent=1)
+    except RecursionError:
+        return True
+    return b"\n" + b" " * levels in lines and is_deeper(msgspec.json.decode(text), levels)
