@@ -1,7 +1,7 @@
 """What a process that died left of approved calls: what becomes of each kind, when, and that it is told once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -127,6 +127,27 @@ async def test_of_several_processes_one_settles_it(store: Store) -> None:
         for job in (*jobs, *jobs):
             await job.after(GRACE_SECONDS)
     assert [log["event"] for log in logs] == ["orphaned", "outcome_unknown"]
+
+
+async def test_what_another_process_settles_before_the_lease_is_told_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await dead(store, {})
+    first, second = Job(store), Job(store)
+    await second.after(0)
+    read = store.read_approvals
+
+    async def read_and_wait(principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
+        found = await read(principal, approval_ids)
+        monkeypatch.setattr(store, "read_approvals", read)
+        await first.whole()
+        return found
+
+    monkeypatch.setattr(store, "read_approvals", read_and_wait)
+    with capture_logs() as logs:
+        await second.after(GRACE_SECONDS)
+    assert [log["event"] for log in logs] == ["orphaned", "outcome_unknown"]
+    assert await states(store) == ["unknown"]
 
 
 async def test_what_the_provider_may_have_been_told_is_unknown_and_what_it_was_not_told_is_left(store: Store) -> None:

@@ -113,15 +113,18 @@ class OrphanJob:
             if orphans:
                 await self._close(principal, thread_id, orphans)
 
-    async def _close(self, principal: str, thread_id: str, orphans: Sequence[Approval]) -> None:
-        """Takes the thread's lease as a run does, and says of these what is known."""
+    async def _close(self, principal: str, thread_id: str, named: Sequence[Approval]) -> None:
+        """Takes the thread's lease as a run does, and says of these what is known.
+
+        They are read again under the lease: another process may have settled them before.
+        """
         run_key = f"{DECIDES}{self._new_id()}"
-        agent = orphans[0].agent
+        agent = named[0].agent
         thread = await self._store.lease_thread(principal, thread_id, agent, run_key, whole=False, create=False)
         try:
+            orphans, _ = await self._store.read_approvals(principal, [approval.id for approval in named])
             lease = Lease(self._store, thread, run_key, self._keeper.written)
-            keep = partial(self._keeper.keep, run_key)
-            gated_calls = GatedCalls(lease, _run_nothing, lambda _: None, keep)
+            gated_calls = GatedCalls(lease, _run_nothing, lambda _: None, partial(self._keeper.keep, run_key))
             passed = [a for a in orphans if a.state is State.PASSED]
             for approval in passed:
                 log_events.orphaned(approval)
