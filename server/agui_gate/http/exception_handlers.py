@@ -47,17 +47,9 @@ async def on_own_error(request: Request, error: Exception) -> Response:
     response = error_response(status_of(error), error.code, error.message)
     if error.retry_after is not None:
         response.headers["retry-after"] = str(error.retry_after)
-    if response.status_code >= 500 and not isinstance(error, ShuttingDown):  # a deployment is no failure
-        log.warning(
-            "request_refused",
-            status=response.status_code,
-            code=error.code,
-            why=error.message,
-            method=request.method,
-            path=request.url.path[:200],
-        )
-    if response.status_code == 429 or error.code == "frozen":
-        load("operations.refusal_log").log_refused(request, error)
+    is_failure = response.status_code >= 500 and not isinstance(error, ShuttingDown)  # a deployment is none
+    if is_failure or response.status_code == 429 or error.code == "frozen":
+        load("operations.refusal_log").log_refused(request, error, response.status_code)
     if response.status_code == 401:
         response.headers["www-authenticate"] = "Bearer"
     return response

@@ -1,4 +1,4 @@
-"""Logs requests that a limit or a freeze refuses, so that who runs the server sees whose they are.
+"""Logs requests that a limit or a freeze refuses, or that fail, so that who runs the server sees whose they are.
 
 Of what a limit refuses there is one line an owner, reason and minute, as a loop may ask a thousand times a second.
 """
@@ -39,17 +39,23 @@ class Limited:
             del self._told[next(iter(self._told))]
         self._told[key] = now
         about = {"principal": name_of(owner)} if owner else {}
-        where = {"method": request.method, "path": request.url.path[:200]}
-        log.warning("request_refused", status=429, code=error.code, why=error.message, **about, **where)
+        _log_request(request, error, 429, **about)
 
 
 limited = Limited()
 
 
-def log_refused(request: Request, error: AguiGateError) -> None:
-    """Logs a request that a limit has refused, or a decision that a freeze has."""
+def log_refused(request: Request, error: AguiGateError, status: int) -> None:
+    """Logs a request that a limit has refused, a decision that a freeze has, or a request that failed (5xx)."""
     if isinstance(error, Frozen):
         by = caller_of(request)
         decision_refused(error.approval, request.scope.get(OWNER, "") if by is None else by.principal.id, error.code)
-    else:
+    elif status == 429:
         limited.refused(request, error)
+    else:
+        _log_request(request, error, status)
+
+
+def _log_request(request: Request, error: AguiGateError, status: int, **about: str) -> None:
+    where = {"method": request.method, "path": request.url.path[:200]}
+    log.warning("request_refused", status=status, code=error.code, why=error.message, **about, **where)
