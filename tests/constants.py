@@ -211,6 +211,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.people.key_set.PAUSE_SECONDS": (10.0, "Forged key ids may make us ask so often. A new key is used before that only where the issuer is in a hurry."),
     "agui_gate.extras.people.key_set.RENEW_SECONDS": (120.0, "So long a key counts that the issuer has withdrawn."),
     "agui_gate.extras.people.key_set.TRUST_SECONDS": (900.0, "An issuer's restart, or a failure of DNS. Longer, and a withdrawn key counts for as long."),
+    "agui_gate.extras.people.signed_tokens.WARN_SECONDS": (60.0, "Each token of the issuer's may be from the future: a line for each is no news."),
     "agui_gate.extras.people.signed_tokens.MAX_TOKEN": (16384, "A token with hundreds of groups has some 10,000 characters."),
     "agui_gate.extras.instructions.MOST_CHARACTERS": (524288, "Some 130,000 tokens: more than a model can be told with a conversation beside it."),
     "agui_gate.extras.instructions.SECONDS": (10.0, "A look into a database. Longer, and each message waits for it before the model is asked."),

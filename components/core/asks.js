@@ -22,6 +22,7 @@ import { inOrder, isObject } from "./values.js";
  * @property {string} [tool]
  * @property {Json} [arguments]
  * @property {string | null} [expires_at]
+ * @property {number} [needs]
  *
  * @typedef {object} Interrupt As AG-UI has it.
  * @property {string} id
@@ -43,6 +44,7 @@ import { inOrder, isObject } from "./values.js";
  * @property {string} [agent]
  * @property {string} [refused]
  * @property {unknown[]} [already_ran]
+ * @property {number} [needs]
  *
  * @typedef {object} Approval A row of `GET /approvals`; with `view=card` it has what the card needs too.
  * @property {string} id
@@ -90,6 +92,7 @@ export function fromInterrupt({ id, reason, toolCallId, message, expiresAt, resp
     fields,
     earlier: aboutSame({ arguments: args, fields }, listed(said.already_ran)),
     people: peopleOf(said),
+    ...(said.needs && { seen: args }),
   };
 }
 
@@ -115,13 +118,12 @@ export function fromCard(card, id, known) {
  * @returns {Ask}
  */
 export function fromApproval(row, known) {
-  const { id, call_id, tool, agent, arguments: issued, effective_arguments: edited, message, expires_at, editable, schema, refused, already_ran, thread, needs } = row;
+  const { id, call_id, tool, agent, arguments: issued, effective_arguments: edited, message, expires_at, editable, schema, refused, already_ran, thread } = row;
   const args = edited ?? issued; // an edit of somebody else is what would run
   const metadata = { tool, agent: agent ?? undefined, arguments: args, editable: editable ?? [], refused: refused ?? undefined, already_ran: already_ran ?? [], ...peopleOf(row) };
   const interrupt = { id, reason: "tool_call", toolCallId: call_id, message: message ?? undefined, expiresAt: expires_at, metadata };
   const asker = thread && agent !== thread.agent ? agent : null;
-  const seen = { ...(needs !== undefined && { seen: args }), ...(edited && { issued }) };
-  return { ...fromInterrupt(interrupt, { tool, schema: schema ?? known }), ...seen, agent: asker ?? null };
+  return { ...fromInterrupt(interrupt, { tool, schema: schema ?? known }), ...(edited && { issued }), agent: asker ?? null };
 }
 
 /**
@@ -185,15 +187,15 @@ function questionFields(schema) {
 }
 
 /**
- * All arguments, where some of them were changed; else null.
- * @param {Pick<Ask, "arguments">} ask
+ * What is said besides yes or no. An edit is of all arguments, as they were on the card.
+ * @param {Ask} ask
  * @param {Decision} decision
- * @returns {Json | null}
+ * @param {string} name of the edited arguments
  */
-export const editedArguments = (ask, { approved, edits = {} }) => (approved && Object.keys(edits).length > 0 ? { ...ask.arguments, ...edits } : null);
-
-/** @param {Decision} decision */
-const besides = ({ reason, grant }) => ({ ...(reason && { reason }), ...(grant && { grant }) });
+function besides(ask, { approved, reason, grant, edits = {}, seen = ask.seen }, name) {
+  const isEdited = approved && Object.keys(edits).length > 0;
+  return { ...(reason && { reason }), ...(grant && { grant }), ...(approved && seen && { effective_arguments: seen }), ...(isEdited && { [name]: { ...(seen ?? ask.arguments), ...edits } }) };
+}
 
 /**
  * The decision as an interrupt wants it: the `payload` of an entry in `resume`; null where it is declined.
@@ -203,8 +205,7 @@ const besides = ({ reason, grant }) => ({ ...(reason && { reason }), ...(grant &
  */
 export function toPayload(ask, decision) {
   if (ask.kind === "question") return decision.answer ?? null;
-  const edited = editedArguments(ask, decision);
-  return { approved: decision.approved, ...besides(decision), ...(edited && { editedArgs: edited }) };
+  return { approved: decision.approved, ...besides(ask, decision, "editedArgs") };
 }
 
 /**
@@ -224,8 +225,7 @@ export function toResume(ask, decision) {
  * @returns {Json}
  */
 export function toCardAnswer(ask, decision) {
-  const edited = editedArguments(ask, decision);
-  return { accepted: decision.approved, ...besides(decision), ...(edited && { edited_arguments: edited }) };
+  return { accepted: decision.approved, ...besides(ask, decision, "edited_arguments") };
 }
 
 /**
@@ -236,9 +236,7 @@ export function toCardAnswer(ask, decision) {
  * @returns {Json}
  */
 export function toApproval(ask, decision, { goOn = true } = {}) {
-  const edited = editedArguments(ask, decision);
-  const seen = decision.approved && ask.seen && { effective_arguments: ask.seen };
-  return { approved: decision.approved, ...seen, ...(goOn && { continue: true }), ...besides(decision), ...(edited && { edited_arguments: edited }) };
+  return { approved: decision.approved, ...(goOn && { continue: true }), ...besides(ask, decision, "edited_arguments") };
 }
 
 /**

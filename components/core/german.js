@@ -157,6 +157,7 @@ const SENTENCES = [
   [/^More persons have to agree by now/, "Inzwischen müssen mehr Personen zustimmen als bei der Frage. Lehnen Sie es ab und fragen Sie neu."],
   [/^Somebody agreed who may no longer do so: (.+)\. Reject/, "$1 hat zugestimmt und darf das nicht mehr. Lehnen Sie es ab und fragen Sie neu."],
   [/^A deputy agreed whose time is over\./, "Eine Vertretung hat zugestimmt, deren Zeit vorbei ist. Lehnen Sie es ab und fragen Sie neu."],
+  [/^The arguments are not those that you were shown\./, "Die Angaben sind nicht mehr die, die Ihnen gezeigt wurden. Sehen Sie sie noch einmal an, dann entscheiden Sie."],
   [/^You can't reject this\.$/, "Sie können das nicht ablehnen."],
   [/^You can't hand this on/, "Sie können das nicht weitergeben: Es ist nicht an Ihnen, das zu entscheiden."],
   [/^Breaking the glass needs a reason\.$/, "Im Notfall braucht es eine Begründung."],

@@ -98,6 +98,7 @@
  * @property {Json} [edits] The arguments that were changed, whole; only where something was.
  * @property {Json} [answer] To a question; without one it is declined.
  * @property {{scope: string}} [grant] What is not asked again.
+ * @property {Json} [seen] The arguments that a yes is to: those that were on the card.
  *
  * @typedef {"pending" | "claimed" | "done" | "failed" | "unknown" | "rejected" | "superseded" | "cancelled" | "expired"} State
  *

@@ -85,6 +85,9 @@ test("what several people decide is shown as somebody edited it, and a yes says 
   assert.deepEqual(ask.arguments, { amount: 9999 });
   assert.deepEqual(toApproval(ask, { approved: true }), { approved: true, effective_arguments: { amount: 9999 }, continue: true });
   assert.deepEqual(toApproval(ask, { approved: false }), { approved: false, continue: true });
+  const [card, asked] = [fromCard({ function_name: "refund", function_call_id: "c1", function_arguments: { amount: 9999 }, needs: 2 }, "card"), fromInterrupt(interrupt({ metadata: { arguments: { amount: 9999 }, needs: 2 } }))];
+  assert.deepEqual(card && toCardAnswer(card, { approved: true }), { accepted: true, effective_arguments: { amount: 9999 } });
+  assert.deepEqual(toResume(asked, { approved: true }).payload, { approved: true, effective_arguments: { amount: 9999 } });
   const { needs: _, effective_arguments: __, ...alone } = row;
   assert.deepEqual(toApproval(fromApproval(alone), { approved: true }), { approved: true, continue: true });
 });

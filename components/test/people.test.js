@@ -61,7 +61,7 @@ test("who can't approve is told why, and has no such buttons", () => {
   card.edit();
   assert.equal(card.state.mode, "view");
   card.approve();
-  assert.deepEqual(decided, [{ approved: true }]);
+  assert.deepEqual(decided, [{ approved: true, seen: row().arguments }]);
 });
 
 test("a yes goes out with the scope that was chosen, in every way, and stays chosen where it wasn't taken", () => {
@@ -98,7 +98,31 @@ test("what was being edited can't be approved once it is frozen, or the person h
   }
   card.setAsk(fromApproval(row({ ...people, you })));
   card.submit();
-  assert.deepEqual(decided, [{ approved: true, edits: { amount: 15 } }]);
+  assert.deepEqual(decided, [{ approved: true, edits: { amount: 15 }, seen: row().arguments }]);
+});
+
+test("a yes, and an edit, are to what was on the card, whatever is asked by the time they are sent", () => {
+  /** @type {import("../core/types.js").Decision[]} */
+  const decided = [];
+  const onDecide = (/** @type {import("../core/types.js").Decision} */ decision) => void decided.push(decision);
+  const edited = { ...people, edited_by: "ben", effective_arguments: { order_id: "B2", amount: 15 } };
+  const metadata = { tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"], ...people };
+  const asked = fromInterrupt({ id: "apr_1", reason: "tool_call", toolCallId: "c1", metadata });
+  const now = withPeople(asked, edited);
+  for (const [shown, before] of /** @type {const} */ ([[asked, { order_id: "A1", amount: 20 }], [now, { order_id: "B2", amount: 15 }]])) {
+    const card = createCard(shown, { keeps: false, onDecide });
+    card.approve();
+    card.reopen("no");
+    card.edit();
+    card.type("amount", "7");
+    card.submit();
+    const [yes, edit] = decided.splice(0);
+    for (const ask of [asked, now]) {
+      for (const sent of [toApproval(ask, /** @type {any} */ (yes)), toCardAnswer(ask, /** @type {any} */ (yes)), toResume(ask, /** @type {any} */ (yes)).payload]) assert.deepEqual(sent?.effective_arguments, before);
+      const sent = toApproval(ask, /** @type {any} */ (edit));
+      assert.deepEqual([sent.effective_arguments, sent.edited_arguments], [before, { ...before, amount: 7 }]);
+    }
+  }
 });
 
 test("the first of two yeses closes the form, and opens the question", () => {

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from agui_gate import Gate, SchemaTool, tool
 from agui_gate.approvals import edits
+from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser_numbers import for_browser
 from agui_gate.core.json_text import canonical
@@ -43,7 +44,8 @@ def asked(arguments: dict[str, Any], of: Any = pay, digest: str | None = "d") ->
 def after(approval: Approval, sent: dict[str, Any], of: Any = pay) -> Any:
     """The arguments that would run; an error message if the edit is refused."""
     try:
-        text = edits.edited(approval, sent, of)
+        answer = Answer(target="approval", id="x", choice="approve", edited=sent)
+        text = edits.edited(approval, answer, of)
     except ApprovalRefused as error:
         return error.message
     return json.loads(approval.arguments if text is None else text)

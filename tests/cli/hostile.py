@@ -17,6 +17,7 @@ RECORD = {
     "agent": "shop",
     "tool": "refund",
     "arguments": {"order_id": "A1"},
+    "effective_arguments": {"order_id": "A1"},
     "editable": ["order_id"],
     "message": "Refund A1?",
     "state": "pending",

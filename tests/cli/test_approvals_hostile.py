@@ -154,7 +154,7 @@ def test_an_outcome_that_is_none_is_one_sentence(cli: Cli, told: bytes, sentence
 
 def test_nothing_that_a_server_says_steers_the_terminal(cli: Cli) -> None:
     texts = {name: EVIL for name, value in RECORD.items() if isinstance(value, str) and name not in ("id", "state")}
-    record = RECORD | texts | {"arguments": {EVIL: EVIL}, "editable": [EVIL], "expires_at": EVIL}
+    record = RECORD | texts | {"effective_arguments": {EVIL: EVIL}, "editable": [EVIL], "expires_at": EVIL}
     outcome = OUTCOME | {"result": EVIL, "message": EVIL, "not_continued": EVIL}
 
     def answer(asked: str) -> Iterable[bytes]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.requests import Request
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
@@ -22,6 +23,7 @@ from agui_gate.extras.people import key_set, signed_tokens
 from agui_gate.extras.people.key_set import FetchedKeys, Keys, read_keys
 from agui_gate.extras.people.signed_tokens import check_keys
 from agui_gate.http.auth import Admission
+from agui_gate.stores.clock import StoreClock, boot_clock
 from agui_gate_adapters.testkit.agui import serving
 from tests.people.desk import Desk
 from tests.people.issuer import AUDIENCE, FORGERIES, ISSUER, every_key, public, token, write
@@ -204,6 +206,36 @@ async def test_a_stream_ends_when_its_token_is_over(keys: Path, monkeypatch: pyt
         async with client.stream("GET", "/approvals/events", headers=head) as stream:
             assert stream.status_code == 200
             await over(stream)
+
+
+async def test_a_token_that_was_over_stays_so_when_the_clock_is_set_back(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wall clock goes back by an hour, below a server that runs."""
+    tokens = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=settings(keys)).state.guard.auth
+    ahead = [7_200_000]
+    clock = StoreClock(lambda: time.time_ns() // 1_000_000 + ahead[0])
+    monkeypatch.setattr(clock, "_ticks", boot_clock)
+    monkeypatch.setattr(tokens, "_clock", clock)
+    assert await tokens(asking(token(exp=int(time.time()) + 3600))) is None
+    ahead[0] = 0
+    assert await tokens(asking(token(exp=int(time.time()) + 3600))) is None
+    assert await tokens(asking(token(exp=int(time.time()) + 7500))) == "ada"
+
+
+async def test_a_clock_that_is_behind_the_issuers_is_said(keys: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once a minute, and only by what the issuer has signed: nobody else can write that into the log."""
+    tokens = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=settings(keys)).state.guard.auth
+    later = int(time.time()) + 3600
+    for name in ("forger", "rsa", "rsa"):
+        future = token("RS256", name, headers={"kid": "rsa"}, iat=later, exp=later + 300)
+        assert await tokens(asking(future)) is None
+        assert caplog.text.count("clock_differs") == (name == "rsa")
+
+
+def asking(bearer_token: str) -> Request:
+    head = [(b"authorization", f"Bearer {bearer_token}".encode())]
+    return Request({"type": "http", "method": "GET", "path": "/", "headers": head})
 
 
 async def test_a_token_that_is_revoked_is_refused_and_its_streams_end(

@@ -45,15 +45,17 @@ from agui_gate.client.questions import LEGACY, REASONS, of_cards, of_confirmatio
 def answering(question: Question) -> Private:
     """Returns how the question is answered: the member for yes and no, whether no is possible, and with a reason.
 
-    ``wants``: it wants more than a yes, or nobody says what it wants.
+    ``wants``: it wants more than a yes, or nobody says what it wants. ``shared``: a yes says to which arguments it is.
     """
     schema = question.schema or {}
-    (word,) = question.approve().payload
+    word = next(iter(question.approve().payload))
     kept: Private = {"ask": question.id, "word": word, "way": question.way}
     kept["no"] = misfit({word: False}, schema) is None
     kept["reasons"] = next((name for name in REASONS if name in question.reject("x").payload), False)
     if not question.approval or misfit({word: True}, schema) is not None:
         kept["wants"] = True
+    elif question.is_shared:
+        kept["shared"] = True
     return kept
 
 
@@ -327,7 +329,7 @@ class Machine:
             key, told = self._start(call_id, call)
             kept, wire_id = told | kept | {"arguments": issued}, call_id
             name = _named(question.tool or CARD_TOOL) if named else _name(call)
-            if "wants" not in kept and not named:
+            if "wants" not in kept and not named and "shared" not in kept:  # else they are as somebody edited them
                 arguments = issued
         yield CallStart(key, wire_id, name, hosted=True, asks=True)
         yield CallEnd(key, arguments, kept)

@@ -29,6 +29,7 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
+from agui_gate.client.questions import SHOWN
 from agui_gate_adapters.common.decisions import output_text, reason_of
 from agui_gate_adapters.common.json_decoder import decode_any, inside
 
@@ -164,7 +165,8 @@ def _payload(call: SettledCall, kept: Json) -> Any:
         answer = inside(arguments, ANSWER)
         return {word: True} if answer is None else answer
     edited = "edited_arguments" if kept.get("way") == "card" else "editedArgs"
-    return {word: True} | ({edited: arguments} if call.edited else {})
+    shown = {SHOWN: decode_any(call.part.arguments)} if kept.get("shared") else {}
+    return {word: True} | shown | ({edited: arguments} if call.edited else {})
 
 
 def _entries(turn: AssistantTurn) -> Iterator[Json]:

@@ -110,8 +110,7 @@ async def checked(
     is_ruled = any(tool and tool.gate and tool.gate.has_rule for tool in tools)
     if not is_ruled and not any(v.approval.people or v.grant is not None or v.decision.break_glass for v in verdicts):
         return verdicts, ()
-    check = load("people.approvers").check_verdicts
-    kept, refused = await check(verdicts, tool_of, thread, now)
+    kept, refused = await load("people.approvers").check_verdicts(verdicts, tool_of, thread, now)
     return kept, refused
 
 
@@ -174,11 +173,11 @@ def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None,
         raise reason
     if status != "ok":
         raise ApprovalRefused(_REFUSED[status])
-    if answer.edited is None:
+    if answer.edited is None and answer.shown is None:
         return None
     from agui_gate.approvals.edits import edited
 
-    return edited(approval, answer.edited, tool)
+    return edited(approval, answer, tool)
 
 
 _ASK_AGAIN = "Nothing was run. Reject this and ask again."

@@ -23,14 +23,18 @@ MAX_EDIT = 128 * 1024
 """Bytes, as JSON, by which an edit may make a call's arguments larger."""
 
 
-def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
-    """Returns all arguments after the edit ``sent``, as canonical JSON; None if it changes nothing. Raises
-    `ApprovalRefused`.
+def edited(approval: Approval, answer: Answer, tool: Tool | None) -> str | None:
+    """Returns all arguments after the edit of an answer, as canonical JSON; None if it changes nothing. Raises
+    `ApprovalRefused`, also where the answer is to other arguments than those of now.
 
     ``tool`` is the one that would run; None if there is none here.
     """
+    if answer.shown is not None:
+        _check_shown(approval, answer.shown)
+    if answer.edited is None:
+        return None
     try:
-        changed = checked_edit(approval, _meant(approval, sent, tool))
+        changed = checked_edit(approval, _meant(approval, answer.edited, tool))
         if changed is None and approval.is_pending and approval.effective_arguments != approval.arguments:
             changed = approval.arguments  # back to what was asked: an edit of what somebody else made of it
         limit = len(approval.arguments.encode()) + MAX_EDIT
@@ -64,6 +68,12 @@ def is_what_ran(approval: Approval, sent: Json) -> bool:
         return canonical(from_browser(sent, ran, {})) == approval.effective_arguments
     except ValueError:
         return False
+
+
+def _check_shown(approval: Approval, shown: Any) -> None:
+    """Raises `ApprovalRefused` if what was shown to who approves is not what would run: it was edited since."""
+    if not isinstance(shown, dict) or not is_what_ran(approval, shown):
+        raise ApprovalRefused("The arguments are not those that you were shown. Look at them again, then decide.")
 
 
 def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:

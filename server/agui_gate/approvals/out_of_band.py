@@ -177,13 +177,10 @@ class Decisions:
         agent = None  # a rejection needs no tools, and no agent
         if answer.choice == "approve":
             agent = await self._roster.asker(approval).ready()
-        seen = payload.get("effective_arguments") if isinstance(payload, dict) else None
-        return await self._carry_out(agent, approval, answer, by, seen)
+        return await self._carry_out(agent, approval, answer, by)
 
-    async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer, by: "By", seen: Any) -> Decided:
-        """Under the thread's lease, so that no run works on the same call. ``seen``: the arguments that were shown to
-        who decides, if the decision says so.
-        """
+    async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer, by: "By") -> Decided:
+        """Under the thread's lease, so that no run works on the same call."""
         run_key = f"{DECIDES}{self._new_id()}"
         opened, reservation = await self._leaser.lease(
             approval.principal, approval.thread_id, approval.agent, run_key, create=False
@@ -201,8 +198,6 @@ class Decisions:
                     raise NotFound("There is no such approval.")
                 if not fresh.is_pending:
                     return _decided_before(fresh)
-                if seen is not None and answer.choice == "approve":
-                    _check_seen(fresh, seen)
                 verdict = await self._verdict(agent, opened, index, answer)
                 done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
                 if done.is_pending and done.people is not None:  # more persons have to agree
@@ -273,14 +268,6 @@ class Decisions:
                 refused = Unavailable if work.by_shutdown else DecisionStopped
                 raise refused("This was stopped before it was decided.") from None
             return now
-
-
-def _check_seen(approval: Approval, seen: Any) -> None:
-    """Raises `ApprovalRefused` if what was shown is not what would run: somebody has edited it since."""
-    from agui_gate.approvals.edits import is_what_ran
-
-    if not isinstance(seen, dict) or not is_what_ran(approval, seen):
-        raise ApprovalRefused("The arguments are not those that you were shown. Load the call again.")
 
 
 def _asked_by(approval: Approval) -> "By":

@@ -55,7 +55,7 @@ class Record(msgspec.Struct):
     id: str
     agent: str
     tool: str
-    arguments: Json
+    effective_arguments: Json
     editable: list[str]
     message: str | None
     state: str

@@ -21,6 +21,8 @@ CONFIRMATION = "adk_request_confirmation"
 """The tool by whose call ADK asks, where it isn't told to ask by interrupts."""
 WORDS = ("approved", "accepted", "confirmed")
 REASONS = ("reason", "note")
+SHOWN = "effective_arguments"
+"""The member of a yes that says to which arguments it is."""
 
 Way = Literal["interrupt", "card", "legacy", "call"]
 """``call``: a call that waits for its result, which is the answer."""
@@ -42,7 +44,8 @@ class Question:
     ``id`` is the interrupt's, or the card's call id. ``tool`` and ``arguments`` say what is asked about, where that is
     known. ``editable`` are the arguments that may be changed; ``agent`` is who asks, where it is not the agent itself.
     ``approval``: it is answered by yes or no. ``schema`` is that of the answer, as it came. ``waits_for``: who has to
-    approve it, in words, where its gate names somebody.
+    approve it, in words, where its gate names somebody. ``is_shared``: several people decide it at an agui-gate server,
+    and somebody may edit the arguments meanwhile, so a yes says to which it is.
     """
 
     id: str
@@ -58,13 +61,17 @@ class Question:
     approval: bool = True
     expires_at: str = ""
     waits_for: str = ""
+    is_shared: bool = False
 
     def approve(self, edited: Json | None = None) -> Answer:
-        """Yes. ``edited`` are all arguments that shall run instead. Raises ValueError where they can't be edited."""
+        """Yes, to the arguments that are shown. ``edited`` are all arguments that shall run instead. Raises ValueError
+        where they can't be edited.
+        """
         if edited is not None and not self.editable:
             raise ValueError("the arguments of this can't be edited")
         name = "edited_arguments" if self.way == "card" else "editedArgs"
-        return Answer(self, {self._word: True} | ({} if edited is None else {name: edited}))
+        shown = {SHOWN: self.arguments} if self.is_shared else {}
+        return Answer(self, {self._word: True} | shown | ({} if edited is None else {name: edited}))
 
     def reject(self, reason: str = "") -> Answer:
         """Answers no. The reason goes along where there is a place for it."""
@@ -122,6 +129,7 @@ def _of_interrupt(interrupt: Json, call: Json | None, subagents: dict[str, str])
         approval=_is_approval(schema, interrupt["reason"]),
         expires_at=_text(interrupt.get("expiresAt") or told.get("expires_at")),
         waits_for=_waits_for(told),
+        is_shared="needs" in told and "arguments" in told,
     )
 
 
@@ -172,6 +180,7 @@ def _of_card(call: Json) -> Question:
         agent=_text(card.get("agent")),
         expires_at=_text(card.get("expires_at")),
         waits_for=_waits_for(card),
+        is_shared="needs" in card,
     )
 
 

@@ -51,7 +51,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
     replaces all arguments. ``grant``: the scope in which it also says yes beforehand, as JSON. ``given`` is what was
-    sent, where that may be an answer by itself (`core/open_questions.py`). ``break_glass``: see `Decision`.
+    sent, where that may be an answer by itself (`core/open_questions.py`). ``break_glass``: see `Decision`. ``shown``:
+    the arguments that who approves was shown, as they were sent, where the answer says so: it is to those alone.
     """
 
     target: Target
@@ -66,6 +67,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     given: Any = None
     grant: str | None = None
     break_glass: bool = False
+    shown: Any = None
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
@@ -78,16 +80,16 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         return Answer(target=target, id=target_id, way=way, problem=str(error))
     if not isinstance(alarm := payload.get("break_glass"), bool | None):
         return Answer(target=target, id=target_id, way=way, problem="'break_glass' must be true or false")
-    reason = reply.reason or ""
     return Answer(
         target=target,
         id=target_id,
         choice="approve" if reply.approved else "reject",
-        reason=_kept(reason) if reason.strip() else None,
+        reason=_kept(reply.reason or ""),
         edited=reply.edited if reply.approved and reply.edited is not msgspec.UNSET else None,
         way=way,
         grant=None if (grant := payload.get("grant")) is None else canonical({"grant": grant}),
         break_glass=alarm is True,
+        shown=payload.get("effective_arguments") if reply.approved else None,
     )
 
 
@@ -155,9 +157,9 @@ def looks_like_answer(content: str) -> bool:
     return value is not None and ("accepted" in value or "approved" in value)
 
 
-def _kept(reason: str) -> str:
-    """Returns the part of a reason that is kept."""
-    return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
+def _kept(reason: str) -> str | None:
+    """Returns the part of a reason that is kept; None of one that says nothing."""
+    return (reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…") if reason.strip() else None
 
 
 Json = dict[str, Any]

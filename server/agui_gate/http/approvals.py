@@ -122,14 +122,23 @@ class ApprovalRoutes:
         return json_response({"error": {"code": Gone.code, "message": message, "record": tombstone_view(left[0])}}, 410)
 
     async def decide(self, request: Request) -> Response:
-        """`POST /approvals/{id}`. Already decided: 409 with the record."""
+        """`POST /approvals/{id}`. Already decided: 409 with the record. An answer that is refused: 422 with the record,
+        as it would run now.
+        """
         principal = await self._guard.principal(request)
         payload = await json_value(await self._server.body(request))
-        way, go_on = _way(payload), _go_on(payload)
+        way, go_on, approval_id = _way(payload), _go_on(payload), request.path_params["id"]
         await self._engine.start()
-        decided = await self._engine.decide(
-            principal, request.path_params["id"], payload, way=way, go_on=go_on, by=caller_of(request)
-        )
+        try:
+            decided = await self._engine.decide(
+                principal, approval_id, payload, way=way, go_on=go_on, by=caller_of(request)
+            )
+        except ApprovalRefused as refused:
+            if (asked := await self.find(request, principal, approval_id)) is None:
+                raise
+            record = approval_view(asked, self._engine.members)
+            error = {"code": refused.code, "message": refused.message, "record": record}
+            return json_response({"error": error}, refused.status)
         return self._answer(decided, go_on)
 
     def _answer(self, decided: "Decided", go_on: bool) -> Response:

@@ -14,8 +14,8 @@ const get = async (who, path) => (await fetch(SERVER + path, { headers: headers(
 const post = async (who, path, body) => (await fetch(SERVER + path, { method: "POST", headers: headers(who), body: JSON.stringify(body) })).text();
 
 /** Somebody asks for something: the record that waits. */
-async function ask(text, who = "ada", thread = crypto.randomUUID()) {
-  await post(who, "", { threadId: thread, runId: crypto.randomUUID(), state: {}, tools: [], context: [], forwardedProps: {}, messages: [{ id: crypto.randomUUID(), role: "user", content: text }] });
+async function ask(text, who = "ada", thread = crypto.randomUUID(), tools = []) {
+  await post(who, "", { threadId: thread, runId: crypto.randomUUID(), state: {}, tools, context: [], forwardedProps: {}, messages: [{ id: crypto.randomUUID(), role: "user", content: text }] });
   return (await get(who, `threads/${thread}`)).approvals[0];
 }
 
@@ -70,6 +70,47 @@ test("two persons: who asks, who agreed, whose edit it is; who asked and who has
   await post("ben", `approvals/${asked.id}`, { approved: false });
   for (const page of [ada, ben, cat]) await done(page);
 });
+
+/** From here on the page reads what is so now, until it sends something: as if it were between two of its looks. */
+async function holdReading(page, who, thread) {
+  const [now, calls] = [await get(who, `threads/${thread}`), await get(who, `threads/${thread}?view=calls`)];
+  let goOn;
+  let isHeld = true;
+  const sent = new Promise((resolve) => (goOn = resolve));
+  page.on("request", (request) => request.method() === "POST" && (goOn(), (isHeld = false)));
+  await page.route(/\/(approvals|threads)/, async (route) => {
+    const url = route.request().url();
+    if (isHeld && route.request().method() === "GET") {
+      if (url.includes(encodeURIComponent(thread))) return route.fulfill({ json: url.includes("view=calls") ? calls : now });
+      await sent;
+    }
+    return route.continue();
+  });
+}
+
+for (const [name, path, query] of [["the inbox", "inbox", null], ["the chat, by interrupt", "", "?hitl=interrupt"], ["the chat, by card", "", "?hitl=card"], ["the CopilotKit page, by interrupt", "copilot/", "?hitl=interrupt"], ["the CopilotKit page, by card", "copilot/", "?hitl=card"]])
+  test(`a yes to arguments that somebody has edited meanwhile decides nothing, and is asked again: ${name}`, async () => {
+    const tools = query?.includes("card") ? [{ name: "confirm_changes", description: "", parameters: { type: "object" } }] : [];
+    const asked = await ask("book A1 20", query === null ? "eve" : "ben", crypto.randomUUID(), tools); // no stream tells ben of the calls of others
+    const ben = await open("ben", { page: query === null ? `${path}#${asked.id}` : `${path}${query}#t=${encodeURIComponent(asked.thread_id)}` });
+    const card = ben.locator("agui-confirm-card").first();
+    const approve = card.getByRole("button", { name: "Approve" });
+    await card.getByText("20", { exact: true }).waitFor();
+    await approve.waitFor();
+    await holdReading(ben, query === null ? "eve" : "ben", asked.thread_id);
+    await post("cat", `approvals/${asked.id}`, { approved: true, edited_arguments: { order_id: "A1", amount: 5 } });
+    await approve.click();
+    await card.getByText("The arguments are not those that you were shown. Look at them again, then decide.").waitFor();
+    await card.getByText("5", { exact: true }).waitFor();
+    const told = async () => ((row) => [row.state, row.approvals.map(({ by }) => by)])(await get("cat", `approvals/${asked.id}`));
+    assert.deepEqual(await told(), ["pending", ["cat"]]);
+    await looksWell(ben, `stale-${name.replaceAll(/\W+/g, "-")}`);
+    await approve.click();
+    await card.getByText(/You agreed\./).waitFor();
+    assert.deepEqual(await told(), ["pending", ["cat", "ben"]]);
+    await post("cat", `approvals/${asked.id}`, { approved: false });
+    await done(ben);
+  });
 
 test("a login that is too old is told in the card, and what was typed stays", async () => {
   const asked = await ask("close_account Zoe");

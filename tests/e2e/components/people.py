@@ -42,6 +42,12 @@ async def pay_out(customer: str, amount: float) -> str:
     return "paid"
 
 
+@tool(gate=Gate(approvers="finance", needs=2, self_approval=True, editable=["amount"]))
+async def book(order_id: str, amount: float) -> str:
+    """Book a payment."""
+    return "booked"
+
+
 @tool(gate=Gate(approvers="finance", max_auth_age=300))
 async def close_account(customer: str) -> str:
     """Close an account."""
@@ -63,6 +69,8 @@ class Model(Parrot):
         match text.split():
             case ["refund", order, amount]:
                 turn = calls("refund", {"order_id": order, "amount": float(amount)})
+            case ["book", order, amount]:
+                turn = calls("book", {"order_id": order, "amount": float(amount)})
             case ["pay_out", customer, amount]:
                 turn = calls("pay_out", {"customer": customer, "amount": float(amount)})
             case ["close_account", customer]:
@@ -82,5 +90,5 @@ def auth(request: Request) -> Principal | None:
 
 def people_app() -> Starlette:
     """Returns the application."""
-    agent = Agent(name="support", model=Model(), tools=[refund, pay_out, close_account, send_mail])
+    agent = Agent(name="support", model=Model(), tools=[refund, pay_out, book, close_account, send_mail])
     return create_app(agent, store="memory://", auth=auth, settings=Settings())

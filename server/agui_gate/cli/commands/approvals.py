@@ -209,7 +209,9 @@ def approve(
         if edits:
             if found is None or found.state != "pending":
                 raise Failure(f"No pending call of yours has the id {approval_id}, so there is nothing to edit.")
-            payload["edited_arguments"] = edited_arguments(found.arguments, found.editable, edits)
+            payload["edited_arguments"] = edited_arguments(found.effective_arguments, found.editable, edits)
+        if found is not None:  # somebody else may edit them meanwhile
+            payload["effective_arguments"] = found.effective_arguments
         if not as_json:
             _show(found, payload.get("edited_arguments"))
         _report(server.decide(found.id if found else approval_id, payload), as_json)
@@ -306,7 +308,7 @@ def _show(found: Record | None, edited: dict[str, Any] | None = None) -> None:
     """Prints the call that is about to be decided, as it would run. On stderr: stdout is for what became of it."""
     if found is not None and found.state == "pending":
         click.secho(whole(found.tool), bold=True, err=True)
-        show_arguments(found.arguments if edited is None else edited)
+        show_arguments(found.effective_arguments if edited is None else edited)
 
 
 def _report(told: Json, as_json: bool) -> None:
@@ -347,7 +349,9 @@ def _table(pending: Sequence[Record]) -> str:
 
 def _call(item: Record) -> str:
     """Returns the tool and its arguments, on one line."""
-    shown = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in item.arguments.items())
+    shown = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in item.effective_arguments.items()
+    )
     return short(f"{item.tool}({shown})", 60)
 
 

@@ -15,6 +15,7 @@ from agui_gate.approvals.answer_validation import tool_of
 from agui_gate.cli.terminal.console import dim, print_hint, short, whole
 from agui_gate.cli.terminal.layout import whole_line
 from agui_gate.core.approvals import Approval
+from agui_gate.protocol import cards
 from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.run_input import ResumeEntry
 
@@ -39,7 +40,8 @@ class Decision(NamedTuple):
 
 class Asker:
     """Answers what waits: by asking, or always the same. People read arguments as the tool orders them, which is one
-    of ``members``; another one than ``entry`` is named.
+    of ``members``; another one than ``entry`` is named. A yes says to which arguments it is: somebody else may edit
+    them meanwhile.
     """
 
     def __init__(self, policy: Policy, members: Mapping[str, Agent], entry: str) -> None:
@@ -49,19 +51,19 @@ class Asker:
         """Answers to some or all of ``pending``; what is missing was left for later. None where nobody is there."""
         if self._policy == "ask" and not can_ask():
             return []
-        if self._policy != "ask":
-            payload = {"approved": self._policy == "yes"}
-            return [ResumeEntry(approval.id, "resolved", payload) for approval in pending]
         answers: list[ResumeEntry] = []
         for approval in pending:
             tool = tool_of(self._members.get(approval.agent), approval)
-            arguments = in_order(approval.arguments, tool.parameters if tool else None)
-            asker = "" if approval.agent == self._entry else approval.agent
-            question = asked_by(asker, approval.message or f"Run {approval.tool}?")
-            decision = ask_about(question, arguments, approval.editable)
+            arguments = in_order(approval.effective_arguments, tool.parameters if tool else None)
+            decision: Decision | None = Decision(self._policy == "yes")
+            if self._policy == "ask":
+                asker = "" if approval.agent == self._entry else approval.agent
+                asked = asked_by(asker, cards.question(approval) or f"Run {approval.tool}?")
+                decision = ask_about(asked, arguments, approval.editable)
             if decision is None:
                 break
-            answers.append(ResumeEntry(approval.id, "resolved", decision.payload))
+            shown = {"effective_arguments": arguments} if decision.approved and approval.people else {}
+            answers.append(ResumeEntry(approval.id, "resolved", decision.payload | shown))
         return answers
 
 

@@ -6,7 +6,7 @@ A token is taken if all of this is so, and else it is nobody's:
   (``crit``); where keys are (``jwk``, ``jku``, ``x5u``) is the settings' word alone
 * it is signed by a key of the issuer, by the algorithm of that key
 * ``iss`` is the issuer, ``aud`` names us, ``exp`` is there and not over, ``nbf`` and ``iat`` are not in the future,
-  give or take the leeway
+  give or take the leeway. A token that is over stays so if the machine's clock is set back meanwhile
 * its id (``jti``) is not among those that were revoked; where there is a list of these, it has an id
 * ``sub`` is a name, and each claim is there that the settings read: without its tenant or its roles a token says less
   than it should, and not that there are none
@@ -14,6 +14,7 @@ A token is taken if all of this is so, and else it is nobody's:
 Whatever goes wrong while one is read means no. Only keys that can't be had are our failure (503).
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from agui_gate.core.principals import MAX_CLAIM, Principal
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.extras.people.key_set import File, key_set, read_ids
 from agui_gate.http.bearer import Bearer, OfSettings, bearer_token
+from agui_gate.stores.clock import StoreClock
 
 if TYPE_CHECKING:
     from agui_gate.config.settings import Settings
@@ -37,6 +39,9 @@ MAX_TOKEN = 16 * 1024
 
 TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 """Types of tokens that say who somebody is. Others, such as a logout token, are signed by the same keys."""
+
+WARN_SECONDS = 60.0
+"""Seconds between two warnings that the issuer's clock is ahead of this machine's."""
 
 log = structlog.get_logger("agui_gate.auth")
 
@@ -62,6 +67,8 @@ class SignedTokens(OfSettings):
     ) -> None:
         self._rules, self._place, self._fixed, self._revoked = rules, place, fixed, revoked
         self._keys = key_set(place)
+        self._clock = StoreClock()
+        self._warned_at = float("-inf")
 
     async def count_keys(self) -> int:
         """Returns how many keys of the issuer there are now. Raises `Unavailable` if they can't be had."""
@@ -118,7 +125,15 @@ class SignedTokens(OfSettings):
             return principal
         except Exception as error:  # whatever it is: that is no token of the issuer
             log.debug("token_refused", why=type(error).__name__)
+            if isinstance(error, jwt.ImmatureSignatureError):
+                self._warn()
             return None
+
+    def _warn(self) -> None:
+        """Says that the issuer has signed a token of a time that is yet to come: all of its tokens may be refused."""
+        if time.monotonic() - self._warned_at >= WARN_SECONDS:
+            self._warned_at = time.monotonic()
+            log.warning("clock_differs", why="a token of the issuer is from the future", leeway=self._rules.leeway)
 
     def _principal(self, token: str, key: dict[str, Any], algorithm: str) -> Principal:
         """Returns whose token it is. Raises whatever says that it is nobody's."""
@@ -134,6 +149,8 @@ class SignedTokens(OfSettings):
             leeway=rules.leeway,
             options={"require": ["exp", "iss", "aud", "sub"], "enforce_minimum_key_length": True},
         )
+        if int(claims["exp"]) <= self._clock() / 1000 - rules.leeway:  # a clock that never goes back
+            raise jwt.ExpiredSignatureError("it was over before the clock was set back")
         known = dict(claims)
         if rules.person:
             known["person"] = _name(claims, rules.person)
