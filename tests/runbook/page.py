@@ -56,13 +56,14 @@ class Page:
         section: str,
         number: int | None = None,
         *,
-        code: int = 0,
+        code: int | None = 0,
         env: Mapping[str, str] | None = None,
         user: Mapping[str, Any] | None = None,
         **values: str,
     ) -> str:
         """Runs the commands of a section, or of one of its blocks (from 1 on); returns what they said. ``code``: their
-        exit code. ``env``: variables that differ. ``user``: as whom, for `subprocess`.
+        exit code, None where it is a matter of time. ``env``: variables that differ. ``user``: as whom they run, for
+        `subprocess`.
         """
         found = self._of(section)
         assert found, f"{self.name} has no commands in {section!r}"
@@ -71,7 +72,7 @@ class Page:
             self._left.pop(block, None)
             commands = filled(block.commands, {**self.values, **values})
             told, ended = self._shell(commands, {**self.env, **(env or {})}, user or {})
-            assert ended == code, f"{self.name}: {block.commands}{told}"
+            assert ended == code or code is None, f"{self.name}: {block.commands}{told}"
             assert shows(told, block.shown), f"{self.name}: it says\n{told}and not\n{block.shown}"
             said += told
         return said
