@@ -27,6 +27,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.bus.replicas.bus.CALL_SECONDS": (3.0, "A request (`connect`, a stop) waits for it. With ten times as long, a bus that is away makes pages look frozen."),
     "agui_gate.bus.replicas.bus.CLOSE_SECONDS": (2.0, "Within the seconds that a server has to end its streams; what isn't sent then is in the store."),
     "agui_gate.bus.replicas.bus.EXPIRE_SECONDS": (60.0, "Events may be kept a minute longer than the setting says. More often is a query of all runs for nothing."),
+    "agui_gate.bus.replicas.bus.MAX_SERVERS": (1_000, "Replicas that answer who they are. A fleet has some ten."),
     "agui_gate.bus.replicas.bus.UNKNOWN_SECONDS": (0.5, "Ten times the longest delay of a lazy send (50 ms). Ten times as long, and pages wait 5 s for threads without a run."),
     "agui_gate.bus.replicas.follower.LOOK_SECONDS": (2.0, "How late a reader is whose note was lost. Ten times as often is a query per reader five times a second."),
     "agui_gate.bus.replicas.follower.READ_SECONDS": (5.0, "A read takes milliseconds; longer means that the wire is away, and the reader is to try another connection."),

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -12,7 +14,9 @@ from structlog.testing import capture_logs
 
 from agui_gate import Agent, Principal, create_app
 from agui_gate import adapter as ad
+from agui_gate.bus.replicas import bus as replicas_bus
 from agui_gate.cli.program import program
+from agui_gate.cli.remote_server import RemoteServer
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.freezes import Freeze
@@ -346,11 +350,55 @@ async def test_a_summary_counts_the_processes_on_a_store_by_who_hears_its_bus(
             assert await told(one) == ("postgres", "redis", 2 if may_ask else None)
 
 
+@pytest.mark.parametrize("kind", ["postgres", "redis"])
+async def test_each_replica_says_its_release_and_an_older_one_nothing(
+    kind: str, tables: str, valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def served() -> Any:
+        return create_app(
+            Agent(name="a", model=Parrot()), store=tables, bus=tables if kind == "postgres" else valkey.url
+        )
+
+    one, other = served(), served()
+    async with started(one), started(other):
+        server = (await request(one, "GET", "/ops/summary")).json()["server"]
+        ours = {"host": gethostname(), "pid": os.getpid(), "version": server["version"], "is_here": True}
+        assert server["replicas"] == [{**ours, "revision": server["revision"]}] * 2 == [ours | {"revision": None}] * 2
+        monkeypatch.setattr(replicas_bus, "ASK_SECONDS", 0.2)
+        monkeypatch.setattr(other.state.engine.bus, "_call_roll", lambda word: None)  # a version that doesn't know it
+        server = await summary.Summary(one.state.engine)._server()
+        assert (server["processes"], len(server["replicas"]), server["silent"]) == (2, 1, 1)
+
+
+def test_a_command_says_which_release_each_replica_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"host": "a", "pid": 1, "version": "0.1.0", "revision": None, "is_here": True}
+    told = {"server": {"replicas": [one, {**one, "host": "b", "version": "0.2.0"}], "silent": 0}}
+    monkeypatch.setattr(RemoteServer, "ask", lambda *_: told)
+
+    def ops(*words: str) -> Any:
+        return CliRunner().invoke(program, ["ops", "replicas", *words])
+
+    said = ops("--url", "http://127.0.0.1:1")
+    assert (said.exit_code, [line.split() for line in said.output.splitlines()]) == (
+        1,
+        [["HOST", "PROCESS", "VERSION", "COMMIT"], ["a", "1", "0.1.0", *["not", "known"]],
+         ["b", "1", "0.2.0", *["not", "known"]]],
+    )  # fmt: skip
+    told["server"] = {"replicas": [one], "silent": 1}
+    said = ops("--url", "http://127.0.0.1:1", "--json")
+    assert (said.exit_code, json.loads(said.output)["silent"]) == (1, 1)
+    assert "1 more" in ops("--url", "http://127.0.0.1:1").output
+    told["server"] = {"replicas": [one], "silent": 0}
+    assert ops("--url", "http://127.0.0.1:1").exit_code == 0
+    assert ops("--store", "memory://").exit_code == 2
+
+
 async def test_a_tenants_operator_is_told_no_figures_of_the_whole_store() -> None:
     async with Office().open(usage=True) as office:
         await office.ask("eve", thread="secret")
         told = (await office.get("olga", "/ops/summary")).json()
         assert (told["waiting"], told["limits"], told["usage"]["models"]) == (None, [], [])
+        assert told["server"]["replicas"] == []
         assert (await office.get("olga", "/ops/sizes")).json() == {"sizes": None}
         refused = [await office.get("ada", path) for path in ("/ops/summary", "/ops/sizes")]
         assert [answer.status for answer in refused] == [403, 403]

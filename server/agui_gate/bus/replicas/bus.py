@@ -24,11 +24,14 @@ from agui_gate.bus.replicas.messages import (
     Ask,
     Came,
     Forgotten,
+    Here,
     Left,
     Opened,
     Told,
     Watches,
+    Who,
     Word,
+    here,
     unpack,
 )
 from agui_gate.bus.replicas.remote_log import opening_of
@@ -44,6 +47,9 @@ ASK_SECONDS = 1.0
 UNKNOWN_SECONDS = 0.5
 """The same, for a run of which nothing is kept: it would be soon (`sender.LAZY`), if there were one."""
 
+MAX_SERVERS = 1_000
+"""Servers that are told of."""
+
 CALL_SECONDS = 3.0
 """Seconds that the wire has for one call."""
 
@@ -54,6 +60,22 @@ EXPIRE_SECONDS = 60.0
 """Seconds between two looks on the wire for what is over its time."""
 
 T = TypeVar("T")
+
+
+class _Roll:
+    """The servers that have answered, until as many have as are ``expected``."""
+
+    def __init__(self, expected: int | None) -> None:
+        self.found: list[Here] = []
+        self.is_whole = asyncio.Event()
+        self._expected = expected or MAX_SERVERS
+
+    def add(self, server: Here) -> None:
+        """Adds one."""
+        if len(self.found) < MAX_SERVERS:
+            self.found.append(server)
+        if len(self.found) >= self._expected:
+            self.is_whole.set()
 
 
 class SharedBus:
@@ -75,6 +97,7 @@ class SharedBus:
         self._address = secrets.token_hex(8)
         self._hears: list[Hear] = []
         self._tokens = count(1)
+        self._rolls: dict[int, _Roll] = {}
         self._asked: dict[int, asyncio.Future[Answer]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._expires = 0.0
@@ -119,6 +142,22 @@ class SharedBus:
     async def check(self) -> None:
         """Asks the wire for a run that there isn't. Raises `Unavailable` where it doesn't answer."""
         await self._call(self._wire.find(""))
+
+    async def servers(self, expected: int | None) -> list[Here]:
+        """Returns the servers that hear this bus, as they say it: once as many have answered as are ``expected``, or
+        after `ASK_SECONDS`. Those of a version that doesn't know the question say nothing.
+        """
+        token, roll = next(self._tokens), _Roll(expected)
+        self._rolls[token] = roll
+        self._say("", Who(self._address, token))
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                await roll.is_whole.wait()
+        except TimeoutError:
+            pass
+        finally:
+            del self._rolls[token]
+        return sorted(roll.found, key=lambda one: (one.host, one.pid))
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
         """See `Bus`."""
@@ -270,9 +309,20 @@ class SharedBus:
                 self._sender.left(word)
             case Forgotten():
                 self._beside(self._forget_here(word.principal, word.thread_id))
-            case Told() if word.address != self._address:
-                for hear in self._hears:
-                    hear(word.signal)
+            case Who() | Here():
+                self._call_roll(word)
+            case Told():
+                self._told(word)
+
+    def _told(self, word: Told) -> None:
+        for hear in self._hears if word.address != self._address else ():
+            hear(word.signal)
+
+    def _call_roll(self, word: Who | Here) -> None:
+        if isinstance(word, Who):
+            self._say(word.address, here(word.token))
+        elif (roll := self._rolls.get(word.token)) is not None:
+            roll.add(word)
 
     async def _forget_here(self, principal: str, thread_id: str) -> None:
         """Forgets the thread's runs here: another process has dropped them."""

@@ -3,7 +3,10 @@
 A note that another version knows and this one doesn't is passed over.
 """
 
+import os
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from socket import gethostname
 
 import msgspec
 
@@ -80,7 +83,32 @@ class Told(_Tagged, frozen=True, tag="told"):
     signal: Signal
 
 
-Word = Ask | Answer | Came | Opened | Left | Watches | Forgotten | Told
+class Who(_Tagged, frozen=True, tag="who"):
+    """Each server is to say to ``address`` in `Here` which one it is."""
+
+    address: str
+    token: int
+
+
+class Here(_Tagged, frozen=True, tag="here"):
+    """The answer to `Who`: the host, the process's id, and the release."""
+
+    token: int
+    host: str
+    pid: int
+    version: str
+    revision: str | None = None
+
+
+Word = Ask | Answer | Came | Opened | Left | Watches | Forgotten | Told | Who | Here
+
+
+def here(token: int) -> Here:
+    """Returns which server this process is."""
+    from agui_gate.release import read_revision
+
+    return Here(token, gethostname(), os.getpid(), version("agui-gate"), read_revision())
+
 
 _encode = msgspec.json.Encoder().encode
 _several = msgspec.json.Decoder(list[msgspec.Raw])

@@ -41,6 +41,7 @@ Examples:
   agui-gate ops freeze --tool refund --reason "The till is checked"
   agui-gate ops hand-on alice bob --reason "Alice has left"
   agui-gate ops runs --url https://gate.example --token TOKEN
+  agui-gate ops replicas --url https://gate.example        which release each replica runs
 
 With tenants, an owner on the store is called tenant/name. Each change is in the audit trail with who made it (your
 user name, --operator, or the principal of the token) and why: don't write names of people or secrets into a reason.
@@ -238,6 +239,27 @@ def who(place: Place, owner: str) -> None:
         rows.append((state, _ids(f"{call['tool']} ({call['id']})" for call in calls)))
     rows.append(("grants", _ids(f"{grant['tool']} ({grant['id']})" for grant in told["grants"])))
     click.echo(table([(name, cell or "none") for name, cell in rows], ("OF", _owner(told))))
+
+
+@command.command("replicas", short_help="Show which release each replica runs.")
+@at_place
+@click.pass_context
+def replicas(ctx: click.Context, place: Place) -> None:
+    """Show which release each replica runs, as they tell each other (--url). Exit code 1: not all the same one."""
+    if place.url is None or place.store is not None:
+        raise click.UsageError("Replicas tell it each other, not the store: ask one of them by --url.")
+    server = place.do(lambda desk: desk.runs(), "GET", "/ops/summary", None)["server"]
+    told, silent = server["replicas"], server["silent"]
+    if place.as_json:
+        click.echo(json.dumps({"replicas": told, "silent": silent}, indent=2))
+    else:
+        rows = [
+            (short(one["host"], 60), str(one["pid"]), one["version"], one["revision"] or "not known") for one in told
+        ]
+        rows += [(f"{silent} more", "", "older, or not reached", "")] if silent else []
+        click.echo(table(rows, ("HOST", "PROCESS", "VERSION", "COMMIT")))
+    if silent or len({(one["version"], one["revision"]) for one in told}) > 1:
+        ctx.exit(FAILED)
 
 
 @command.command("hand-on", short_help="Give an owner's threads to another owner.")

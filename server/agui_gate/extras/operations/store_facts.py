@@ -3,8 +3,11 @@
 from importlib.resources import files
 from typing import Any, cast
 
+from agui_gate.bus.replicas.messages import Here, here
 from agui_gate.stores.lease import is_gone
 from agui_gate.stores.sql.operations import Last, Statement, Steps
+
+Json = dict[str, Any]
 
 _OWNERS = "SELECT owner FROM processes"
 
@@ -40,6 +43,27 @@ async def count_processes(store: Any, bus: object) -> int | None:
         count: int | None = await cast(Any, bus)._wire.count_listeners()
         return count
     return None
+
+
+async def name_replicas(bus: Any, processes: int | None) -> Json:
+    """Returns the ``replicas`` that say who they are, over a bus that they share, and how many are ``silent``: of a
+    version that doesn't know the question, or not reached. Without such a bus it is this process alone. ``is_here``: it
+    is the one that answers.
+    """
+    ours = here(0)
+    ask = getattr(getattr(bus, "_inner", bus), "servers", None)
+    told: list[Here] = [ours] if ask is None else await ask(processes)
+    named = [
+        {
+            "host": one.host,
+            "pid": one.pid,
+            "version": one.version,
+            "revision": one.revision,
+            "is_here": (one.host, one.pid) == (ours.host, ours.pid),
+        }
+        for one in told
+    ]
+    return {"replicas": named, "silent": 0 if ask is None else max(0, (processes or 0) - len(named))}
 
 
 def _processes() -> Steps[int]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from agui_gate.errors import ShuttingDown, Unavailable
-from agui_gate.extras.operations.store_facts import count_processes, kind_of, newest_schema
+from agui_gate.extras.operations.store_facts import count_processes, kind_of, name_replicas, newest_schema
 from agui_gate.extras.usage.report import sums_view
 from agui_gate.protocol.cards import iso
 from agui_gate.release import read_revision
@@ -79,21 +79,23 @@ class Summary:
         used = await self._used(tenant or "", now // DAY_MS)
         return {
             "at": iso(now),
-            "server": await self._server(),
+            "server": await self._server(sees_all=sees_all),
             "waiting": None if backlog is None else _backlog(backlog),
             "limits": await self._limits(tenant),
             **used,
         }
 
-    async def _server(self) -> Json:
+    async def _server(self, *, sees_all: bool = True) -> Json:
         engine = self._engine
+        processes = await count_processes(engine.store, engine.bus)
         return {
             "version": version("agui-gate"),
             "revision": read_revision(),
             "schema": newest_schema(engine.store),
             "store": kind_of(engine.store),
             "bus": kind_of(engine.bus),
-            "processes": await count_processes(engine.store, engine.bus),
+            "processes": processes,
+            **(await name_replicas(engine.bus, processes) if sees_all else {"replicas": [], "silent": 0}),
             "draining": _is_draining(engine),
             "runs_here": len(engine._runs),
         }

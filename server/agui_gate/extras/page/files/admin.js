@@ -100,7 +100,8 @@ function everything(summary) {
     ${section("budgets", meters(summary))}
     ${section("usage", usageTable(summary.usage))}
     ${section("holds", sizes ? pairs(Object.entries(words.sizes).map(([name, text]) => [text, number(sizes[name])])) : html`<p class="quiet">${sizedAt < 0 ? words.loading : words.noSizes}</p>`)}
-    ${section("server", serverFacts(summary.server))}`;
+    ${section("server", serverFacts(summary.server))}
+    ${summary.server.replicas.length > 0 ? section("replicas", replicas(summary.server)) : nothing}`;
 }
 
 const section = (id, body) => html`<section id=${id} aria-labelledby="${id}-title"><h2 id="${id}-title">${words[id]}</h2>${words[`${id}Text`] ? html`<p class="quiet">${words[`${id}Text`]}</p>` : nothing}${body}</section>`;
@@ -176,6 +177,16 @@ function usageTable(usage) {
 
 const pairs = (known) => html`<dl class="pairs">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 const serverFacts = (it) => pairs([[words.version, it.version], [words.revision, it.revision ?? words.notKnown], [words.schema, it.schema], [words.store, it.store], [words.bus, it.bus], [words.processes, it.processes ?? words.notKnown], [words.runsHere, number(it.runs_here)]]);
+
+
+/** The release of each replica: of a deployment that is half done there are two. */
+function replicas({ replicas: some, silent }) {
+  const releases = new Set(some.map(({ version, revision }) => `${version} ${revision ?? ""}`));
+  const state = releases.size > 1 || silent > 0 ? html`<p class="banner" role="status">${words.halfDone}</p>` : nothing;
+  return html`${state}<div class="scrolls" tabindex="0" role="group" aria-labelledby="replicas-title"><table><thead><tr>${[words.host, words.process, words.version, words.revision].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+    <tbody>${some.map((it) => html`<tr><td dir="auto">${line(it.host, it.is_here && words.thisOne)}</td><td>${it.pid}</td><td>${it.version}</td><td>${it.revision ?? words.notKnown}</td></tr>`)}
+    ${silent > 0 ? html`<tr><td colspan="4" class="quiet">${say("silent", { count: number(silent) })}</td></tr>` : nothing}</tbody></table></div>`;
+}
 
 // --- what is done
 

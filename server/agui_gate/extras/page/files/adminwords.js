@@ -19,6 +19,7 @@ const ENGLISH = {
   model: "Model", requests: "Requests", failures: "Failed", input: "Input", output: "Output", cost: "Cost", isPart: "There is too much to be read: these are a part of it.",
   sizes: { threads: "threads", bytes: "bytes of threads", approvals: "gated calls", pending: "of them waiting", events: "events of the trail", tombstones: "tombstones", notices: "notices not told yet" }, noSizes: "Not told to operators of one tenant.",
   version: "Version", revision: "Commit", schema: "Schema", store: "Store", bus: "Bus", processes: "Processes on the store", runsHere: "Runs of this process", notKnown: "not known",
+  replicas: "Replicas", host: "Host", process: "Process", thisOne: "this one", halfDone: "Not all replicas say that they are of one release.", silent: "{count} that don't say it: of an older release, or not reached.",
   ops: [["r", "read again"], ["f", "freeze approvals"], ["?", "these keys"]],
 };
 
@@ -39,6 +40,7 @@ const GERMAN = {
   model: "Modell", requests: "Anfragen", failures: "Gescheitert", input: "Eingabe", output: "Ausgabe", cost: "Kosten", isPart: "Es ist zu viel zu lesen: dies ist ein Teil davon.",
   sizes: { threads: "Threads", bytes: "Bytes der Threads", approvals: "Aufrufe mit Gate", pending: "davon wartend", events: "Ereignisse des Protokolls", tombstones: "Grabsteine", notices: "noch nicht gemeldet" }, noSizes: "Wird Betreibern eines Mandanten nicht gesagt.",
   version: "Version", revision: "Commit", schema: "Schema", store: "Speicher", bus: "Bus", processes: "Prozesse am Speicher", runsHere: "Läufe dieses Prozesses", notKnown: "nicht bekannt",
+  replicas: "Replikate", host: "Rechner", process: "Prozess", thisOne: "dieses hier", halfDone: "Nicht alle Replikate nennen denselben Stand.", silent: "{count} sagen es nicht: ein älterer Stand, oder nicht erreicht.",
   ops: [["r", "neu lesen"], ["f", "Freigaben einfrieren"], ["?", "diese Tasten"]],
 };
 
