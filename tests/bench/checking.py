@@ -1,11 +1,14 @@
 """Whether a stream said what it should: a fast server that loses a delta is not fast."""
 
+import re
 from typing import Any
 
 import msgspec
 
 from tests.bench.client import END
 from tests.bench.work import word
+
+_APPROVAL = re.compile(rb'"id":"(apr_[0-9a-f]+)"')
 
 
 class WrongStream(Exception):
@@ -28,6 +31,14 @@ def check_run(response: bytes, deltas: int) -> None:
     said, wanted = text(events), "".join(map(word, range(deltas)))
     if said != wanted:
         raise WrongStream(f"its text differs: {said[-40:]!r} at the end of {len(said)} characters, not {len(wanted)}")
+
+
+def approval_id(response: bytes) -> bytes:
+    """The id of the first call that the response asks about. Raises `WrongStream`."""
+    found = _APPROVAL.search(response)
+    if found is None:
+        raise WrongStream("nobody is asked")
+    return found[1]
 
 
 def stamps(response: bytes) -> list[int]:

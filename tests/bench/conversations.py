@@ -4,7 +4,6 @@ Figures are of our server and the proxy in turns, as in `scenarios.py`. A known 
 the proxy keeps nothing, so it is asked the same with each run.
 """
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
@@ -12,7 +11,7 @@ from statistics import median
 
 import msgspec
 
-from tests.bench.checking import WrongStream, check_run, read
+from tests.bench.checking import WrongStream, approval_id, check_run, read
 from tests.bench.client import Connection
 from tests.bench.report import Row, compared, grown
 from tests.bench.scenarios import Contest, connect, connected
@@ -28,7 +27,6 @@ WARM = 3
 STREAMS = (50, 100, 150, 200, 250, 300, 375, 450, 550, 650, 800, 950, 1150, 1400)
 """Streams at once, at 50 deltas a second each. More than that is more than the client and the provider take."""
 
-_APPROVAL = re.compile(rb'"id":"(apr_[0-9a-f]+)"')
 _numbers = count(10**6)
 
 
@@ -159,10 +157,7 @@ async def _one_cycle(connection: Connection) -> None:
     number = next(_numbers)
     thread = b"gated-%d" % number
     asked = await connection.run(thread_request(thread, number, 2, call=True))
-    found = _APPROVAL.search(asked)
-    if found is None:
-        raise WrongStream("nobody is asked")
-    told = await connection.run(resume_request(thread, number, found[1]))
+    told = await connection.run(resume_request(thread, number, approval_id(asked)))
     events = read(told)
     results = [event for event in events if event["type"] == "TOOL_CALL_RESULT"]
     if events[-1]["type"] != "RUN_FINISHED" or [result["content"] for result in results] != ["49.5 for order-1"]:

@@ -16,23 +16,27 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from itertools import count as counting
 from pathlib import Path
 
 import msgspec
 import uvloop
 
-from tests.bench.checking import check_run, read
+from tests.bench.checking import WrongStream, approval_id, check_run, read
 from tests.bench.client import Connection
 from tests.bench.processes import Child
 from tests.bench.report import Row, table
 from tests.bench.scenarios import connect, connected
-from tests.bench.work import encoded_history, run_request, thread_request
+from tests.bench.work import encoded_history, resume_request, run_request, thread_request
 
 START_SECONDS = 300
 """How long a server may take to start: it is about fifty times slower than without Valgrind."""
 
 WARM_UP = (*(20,) * 5, *(2,) * 20)
 """The deltas of the runs before anything is counted. The first ten runs of ours cost twice as much as later ones."""
+
+CYCLES = 10
+"""Gated cycles that are counted, after as many that are not."""
 
 EARLIER_RUNS = 1000
 HISTORIES = {100: (1.5, 2.0), 1000: (2.0, 3.0), 5000: (2.5, 3.5)}
@@ -57,11 +61,19 @@ class Counted:
 
     async def run(self, request: bytes, deltas: int) -> bytes:
         """Returns the answer to a run, on the one connection to it. Raises `WrongStream`."""
-        if self._connection is None:
-            self._connection = await Connection.to(self.port)
-        response = await self._connection.run(request)
+        response = await self.answered(request)
         check_run(response, deltas)
         return response
+
+    async def answered(self, request: bytes) -> bytes:
+        """Returns the answer to any run."""
+        if self._connection is None:
+            self._connection = await Connection.to(self.port)
+        return await self._connection.run(request)
+
+    async def asked(self, number: int) -> bytes:
+        """Returns the id of what a run asks about, on a thread of its own. Raises `WrongStream`."""
+        return approval_id(await self.answered(thread_request(b"gated-%d" % number, number, 2, call=True)))
 
     async def during(self, work: Callable[[], Awaitable[object]]) -> int:
         """Returns the instructions of all its threads while ``work`` is done, without those of its regular jobs.
@@ -95,7 +107,7 @@ class Bench:
     """The servers, and the provider that answers them. ``children`` ends them when it is closed."""
 
     def __init__(self, folder: Path, children: ExitStack) -> None:
-        self._folder, self._children = folder, children
+        self._folder, self._children, self._numbers = folder, children, counting(1)
         self._provider = Child(folder, "provider")
         children.callback(self._provider.stop)
         self._servers = {kind: self._server(kind) for kind in ("ours", "proxy")}
@@ -115,6 +127,33 @@ class Bench:
         """A run whose answer is two deltas."""
         ours, proxy = [await self._mean(server, 2) for server in self._both]
         return [_row("a run of 2 deltas", ours, proxy, 0.80)]
+
+    async def gated(self) -> list[Row]:
+        """A gated cycle: the run that asks, the one that answers, and both against a run of two deltas."""
+        server = self._servers["ours"]
+        short = await self._mean(server, 2)
+        asks = [next(self._numbers) for _ in range(CYCLES)]
+        answers: list[bytes] = []
+
+        async def ask() -> None:
+            answers.extend([resume_request(b"gated-%d" % one, one, await server.asked(one)) for one in asks])
+
+        async def answer() -> None:
+            for request in answers:
+                if b"TOOL_CALL_RESULT" not in await server.answered(request):
+                    raise WrongStream("the call did not run")
+
+        for _ in range(2):
+            answers.clear()
+            asks = [next(self._numbers) for _ in asks]
+            asked, told = await server.during(ask) / CYCLES, await server.during(answer) / CYCLES
+        rows = {"a run that asks": (asked, None), "a run that is answered": (told, None)}
+        rows["a gated cycle"] = (asked + told, 2.5)
+        note = "× a run of 2 deltas"
+        return [
+            Row(what=what, unit="k", ours=ours / 1e3, ratio=ours / short, goal=goal, note=note)
+            for what, (ours, goal) in rows.items()
+        ]
 
     async def histories(self) -> list[Row]:
         """A run whose client sends earlier messages along."""
@@ -213,7 +252,13 @@ def _row(what: str, ours: float, proxy: float, goal: float) -> Row:
     return Row(what=what, unit="k", ours=ours / 1e3, proxy=proxy / 1e3, ratio=ours / proxy, goal=goal)
 
 
-ROWS = {"delta": Bench.delta, "short": Bench.short, "histories": Bench.histories, "earlier": Bench.earlier_runs}
+ROWS = {
+    "delta": Bench.delta,
+    "short": Bench.short,
+    "gated": Bench.gated,
+    "histories": Bench.histories,
+    "earlier": Bench.earlier_runs,
+}
 
 
 async def _measure(names: list[str]) -> list[Row]:

@@ -86,7 +86,7 @@ class Signature:
         now.
         """
         read = self._exact(judged)
-        if judged not in (self._written(read), self._written(read, sparse=True)):
+        if judged != self._written(read) and judged != self._written(read, sparse=True):
             raise self._unfaithful(self._names)
         return _fields_of(read)
 

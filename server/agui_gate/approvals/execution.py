@@ -64,6 +64,13 @@ class GatedCalls:
 
         None is cut off because another could not be decided: all of them have ended then.
         """
+        if len(verdicts) == 1:  # needs no task of its own
+            try:
+                await self.decide(verdicts[0])
+            except Exception as error:
+                raise ExceptionGroup("an answer was not carried out", [error]) from None
+        if len(verdicts) < 2:
+            return
         ended = await asyncio.gather(*map(self.decide, verdicts), return_exceptions=True)
         if errors := [error for error in ended if isinstance(error, Exception) and not isinstance(error, REFUSALS)]:
             raise ExceptionGroup("not all answers were carried out", errors)
@@ -191,8 +198,12 @@ class GatedCalls:
             raise
         if output == result_texts.NOT_STARTED and again:
             return await self._move(claimed, State.UNKNOWN, None, result_texts.INTERRUPTED)
-        # Seen through as well: who stops it now is told what came of it.
-        return await to_the_end(self._record(claimed, State.FAILED if output.is_error else State.DONE, output))
+        to = State.FAILED if output.is_error else State.DONE
+        try:
+            return await self._record(claimed, to, output)
+        except asyncio.CancelledError:  # seen through as well: who stops it now is told what came of it
+            await to_the_end(self._record(claimed, to, output))
+            raise
 
     async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
         """Moves a record as only the lease's holder may, who may be wrong: decides it, or says that its outcome is

@@ -186,8 +186,8 @@ def _plain(value: Any, depth: int) -> Any:
     if depth == 0:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
-        return {name: _plain(item, depth - 1) for name, item in value.items()}
-    return [_plain(item, depth - 1) for item in value]
+        return {name: item if type(item) is str else _plain(item, depth - 1) for name, item in value.items()}
+    return [item if type(item) is str else _plain(item, depth - 1) for item in value]
 
 
 def _number(value: float) -> float | int:

@@ -53,6 +53,9 @@ async def evaluate_gates(
     gated = [(call, tool) for call, tool in local if tool.gate is not None]
     if not gated:
         return held
+    if len(gated) == 1:  # needs no task of its own
+        ((call, tool),) = gated
+        return held | {call.id: await _evaluate(tool, call.arguments, owner, limits)}
     async with asyncio.TaskGroup() as group:
         tasks = {call.id: group.create_task(_evaluate(tool, call.arguments, owner, limits)) for call, tool in gated}
     return held | {call_id: task.result() for call_id, task in tasks.items()}

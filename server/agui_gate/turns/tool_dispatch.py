@@ -137,6 +137,8 @@ class TurnCalls:
         self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         for result in results:
             self._scope.tell(result)
+        if not (free or (gated and has_rules)):
+            return
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
