@@ -37,6 +37,8 @@ WARM_UP = (*(20,) * 5, *(2,) * 20)
 
 CYCLES = 10
 """Gated cycles that are counted, after as many that are not."""
+GATED = {"a gated cycle": 2.5}
+"""The goal."""
 
 EARLIER_RUNS = 1000
 HISTORIES = {100: (1.5, 2.0), 1000: (2.0, 3.0), 5000: (2.5, 3.5)}
@@ -143,16 +145,16 @@ class Bench:
                 if b"TOOL_CALL_RESULT" not in await server.answered(request):
                     raise WrongStream("the call did not run")
 
-        for _ in range(2):
-            answers.clear()
-            asks = [next(self._numbers) for _ in asks]
-            asked, told = await server.during(ask) / CYCLES, await server.during(answer) / CYCLES
-        rows = {"a run that asks": (asked, None), "a run that is answered": (told, None)}
-        rows["a gated cycle"] = (asked + told, 2.5)
+        await ask()
+        await answer()
+        answers.clear()
+        asks = [next(self._numbers) for _ in asks]
+        asked, told = await server.during(ask) / CYCLES, await server.during(answer) / CYCLES
+        rows = {"a run that asks": asked, "a run that is answered": told, "a gated cycle": asked + told}
         note = "× a run of 2 deltas"
         return [
-            Row(what=what, unit="k", ours=ours / 1e3, ratio=ours / short, goal=goal, note=note)
-            for what, (ours, goal) in rows.items()
+            Row(what=what, unit="k", ours=one / 1e3, ratio=one / short, goal=GATED.get(what), note=note)
+            for what, one in rows.items()
         ]
 
     async def histories(self) -> list[Row]:

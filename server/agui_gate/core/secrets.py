@@ -41,9 +41,7 @@ def masked(text: str) -> str:
         text = _QUERY.sub(rf"\1?{HIDDEN}", _USER.sub(f"{HIDDEN}@", text))
     if "?" in text:
         text = _PARAMETERS.sub(f"?{HIDDEN}", text)
-    if not text.isascii() or any(
-        map(text.lower().__contains__, _WORDS)
-    ):  # other letters may stand for one
+    if not text.isascii() or any(map(text.lower().__contains__, _WORDS)):  # other letters may stand for one
         text = _NAMED.sub(rf"\1\2{HIDDEN}", _SCHEME.sub(rf"\1\2{HIDDEN}", text))
     return _KEY.sub(HIDDEN, text) if any(map(text.__contains__, _PREFIXES)) else text
 

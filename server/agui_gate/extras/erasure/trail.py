@@ -179,7 +179,7 @@ class TrailEraser:
                 changed.append(new)
         batch += [one for row in chain.rows for one in self._event(event_of(row), key, keeps_thread=True)]
         if happened:
-            batch += self._sql.trail.added(key, locked.rows[0][1], end, now.rows[0][0], happened, changed)
+            batch += self._sql.trail.added(key, locked.rows[0][1], end.rows, now.rows[0][0], happened, changed)
         if batch:
             yield Last(batch)
         return int(listed.rows[-1][0]) if len(listed.rows) == RECORDS else None

@@ -13,7 +13,7 @@ from agui_gate.stores.outbox import is_run
 from agui_gate.stores.sql.journal import AS_KNOWN, UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.operations import Conflict, Last, Statement, Steps
-from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.sql.trail import Trail, decode_rows, ends_at, locking
 from agui_gate.stores.sql.variant import Variant
 
 _encode = msgspec.json.encode
@@ -27,8 +27,7 @@ class Changes:
         self._ledger = ledger
         self._journal = journal
         self._trail = trail
-        self._lock = f"SELECT entries, :now, tenant FROM threads WHERE {UNDER_LEASE}{variant.lock}"  # noqa: S608 ours
-        self._end = head_of(":key")
+        self._look = locking(variant, "entries, :now, tenant", UNDER_LEASE, ends_at(variant, ":key"))
         self._named = ledger.reading(f"thread = :key AND {variant.among('id', 'ids')}", listed=True)
 
     def commit(self, key: int, change: Change, run_key: str) -> Steps[None]:
@@ -57,12 +56,13 @@ class Changes:
     def _looked(self, key: int, change: Change, run_key: str) -> Steps[tuple[int | None, list[Statement], int]]:
         """Returns where the journal goes on if its end is dropped, what is written after a look, and its bytes."""
         values = {"key": key, "run_key": run_key, "ids": self._variant.listed(change.replaced)}
-        texts = (self._lock, self._end, *([self._named] if change.replaced else ()))
+        texts = (*self._look, *([self._named] if change.replaced else ()))
         looks = [] if change.keep is None else self._journal.look(key, change.keep)
-        lock, end, *found = yield [*(Statement(text, values) for text in texts), *looks]
-        if not lock.rows:
+        results = yield [*(Statement(text, values) for text in texts), *looks]
+        thread, *found = results[len(self._look) - 1 :]
+        if not thread.rows:
             raise LeaseLost
-        ((entries, now, tenant),) = lock.rows
+        ((entries, now, tenant, end),) = thread.rows
         if change.after not in (None, entries):
             raise LeaseLost
         seq: int | None = None
@@ -77,7 +77,7 @@ class Changes:
         if change.replaced:
             batch.append(self._ledger.mark_replaced(key, change.replaced))
             happened += [audit.replaced(approval, run_key) for approval in self._ledger.approvals(found[0])]
-        batch += self._trail.added(key, tenant, end, now, happened, approvals)
+        batch += self._trail.added(key, tenant, decode_rows(end), now, happened, approvals)
         return seq, batch, grown + sum(len(approval.arguments.encode()) for approval in approvals)
 
     def _change(self, held: Mapping[str, object], change: Change, seq: int | None, grown: int) -> Statement:

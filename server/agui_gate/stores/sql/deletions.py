@@ -85,7 +85,7 @@ class Deletions:
             happened.append(deleted(approval, run_key))
             kept = tombstone((yield from self._whole(approval)), now)
             batch += [] if kept is None else [Statement(_BURY, _row(kept))]
-        batch += self._trail.added(key, tenant, end, now, happened)
+        batch += self._trail.added(key, tenant, end.rows, now, happened)
         yield Last([*batch, Statement("DELETE FROM threads WHERE tenant = :tenant AND key = :key", values)])
         return True
 
@@ -108,7 +108,7 @@ class Deletions:
         if amended.changed and last.rows:
             gone = event_of(last.rows[0])
             happened = [ended_after_deletion(gone, move.to, move.output)]
-            yield Last(self._trail.added(int(gone.thread), gone.tenant, end, now.rows[0][0], happened))
+            yield Last(self._trail.added(int(gone.thread), gone.tenant, end.rows, now.rows[0][0], happened))
 
     def read(
         self, principal: str, thread_id: str | None, approval_id: str | None, limit: int

@@ -256,7 +256,7 @@ class _Operations:
             row = {"id": approval.id, "people": msgspec.json.encode(people).decode()}
             happened = audit.about(approval, "escalated", body={"after": step.after, "to": _names(step.who)})
             after = msgspec.structs.replace(approval, people=people)
-            batch += [Statement(_ADD_PEOPLE, row), *self._trail.added(key, tenant, end, now, [happened], [after])]
+            batch += [Statement(_ADD_PEOPLE, row), *self._trail.added(key, tenant, end.rows, now, [happened], [after])]
         if tell or step.kind == "escalated":
             batch.append(_notice(approval, step.kind, {"after": step.after, "to": _names(step.who)}))
         yield Last(batch)
@@ -277,7 +277,7 @@ class _Operations:
             yield Last(
                 [
                     Statement(_ADD_PEOPLE, {"id": approval.id, "people": msgspec.json.encode(people).decode()}),
-                    *self._trail.added(key, tenant, end, now, [happened], [after]),
+                    *self._trail.added(key, tenant, end.rows, now, [happened], [after]),
                     _notice(approval, "handed_to", {"to": [to], "by": by}),
                 ]
             )

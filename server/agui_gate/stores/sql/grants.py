@@ -96,7 +96,7 @@ def revoke(variant: Variant, trail: Trail, grant_id: str, by: str, why: str = ""
     if gone.changed and not locked.rows:
         yield from add(variant, trail, _revoked(grant, by, why))
     for key, tenant, now in locked.rows if gone.changed else ():
-        yield Last(trail.added(key, tenant, end, now, [_revoked(grant, by, why)]))
+        yield Last(trail.added(key, tenant, end.rows, now, [_revoked(grant, by, why)]))
     return gone.changed > 0
 
 

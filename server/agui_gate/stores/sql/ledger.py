@@ -18,7 +18,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
 from agui_gate.stores.base import MAX_LISTED, Expired
 from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
-from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.sql.trail import Rows, Trail, decode_rows, ends_at, head_of, locking
 from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ _AGREED = (
 )
 
 
-FREEZES = "SELECT tool, agent, of_tenant, reason, at FROM freezes WHERE tenant = :tenant ORDER BY id"
+_FREEZE = ("tool", "agent", "of_tenant", "reason", "at")
+FREEZES = f"SELECT {', '.join(_FREEZE)} FROM freezes WHERE tenant = :tenant ORDER BY id"  # noqa: S608 our names
 
 
 def _move(to: State) -> str:
@@ -123,14 +124,16 @@ class Ledger:
         self._listed = variant.objects(columns | {"output": variant.beginning("output", "content", MAX_LISTED + 1)})
         self.one = self.reading("id = :id")
         """The SQL that reads the approval ``:id``."""
-        lock = (
-            "SELECT key, run_key, run_status, :now, tenant FROM threads "  # noqa: S608 our names
-            f"WHERE tenant = :tenant AND key = {{}}{variant.lock}"
-        )
-        self._to_move = (lock.format(_ITS_THREAD), head_of(_ITS_THREAD), self.one)
-        self._to_run = [text for text in (_AGREED, variant.beside, FREEZES) if text]
+        thread, its = "key, run_key, run_status, :now, tenant", f"tenant = :tenant AND key = {_ITS_THREAD}"
+        read = (ends_at(variant, _ITS_THREAD), self._reading("id = :id"))
+        agreed = f"SELECT {variant.arrays(('kind', 'body'))} FROM ({_AGREED}) AS found"  # noqa: S608 our names
+        freezes = f"SELECT {variant.arrays(_FREEZE)} FROM ({FREEZES}) AS found"  # noqa: S608 our names
+        self._to_move = locking(variant, thread, its, *read)
+        self._to_run = locking(variant, thread, its, *read, agreed, freezes)
+        if variant.beside:
+            self._to_run.insert(-1, variant.beside)
         self._to_expire = (
-            lock.format(":key"),
+            f"SELECT {thread} FROM threads WHERE tenant = :tenant AND key = :key{variant.lock}",  # noqa: S608 our names
             head_of(":key"),
             self.reading(f"thread = :key AND {_OVERDUE_BY}", listed=True),
         )
@@ -144,14 +147,16 @@ class Ledger:
 
         ``listed``: of long outputs the beginning.
         """
+        return self._reading(condition, ", :now", listed=listed)
+
+    def _reading(self, condition: str, also: str = "", *, listed: bool = False) -> str:
         rows = f"SELECT * FROM approvals WHERE tenant = :tenant AND {condition} ORDER BY seq"  # noqa: S608 our names
-        return f"SELECT {self._listed if listed else self._whole}, :now FROM ({rows}) AS found"  # noqa: S608 our names
+        return f"SELECT {self._listed if listed else self._whole}{also} FROM ({rows}) AS found"  # noqa: S608 our names
 
     @staticmethod
     def approvals(result: Result) -> list[Approval]:
         """Returns the approvals that were read."""
-        body: str = result.rows[0][0]
-        return decode_approvals(body.encode())
+        return _approvals(result.rows[0][0])
 
     def read(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval] | None]:
         """Returns the approvals of a condition; None if some of them are to be expired first."""
@@ -219,7 +224,7 @@ class Ledger:
         for *_, tenant in lock.rows:
             happened = [one for approval in expired for one in audit.moved(approval, State.EXPIRED)]
             after = [msgspec.structs.replace(one, state=State.EXPIRED, decided_at=at) for one in expired]
-            yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end, at, happened, after)])
+            yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end.rows, at, happened, after)])
             self.expired += len(expired)
         return expired
 
@@ -229,17 +234,13 @@ class Ledger:
 
         Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
         """
-        look = self._look(move)
         runs = move.to in (State.CLAIMED, State.PASSED)
-        if runs:
-            look += [Statement(text, {"id": move.approval_id}) for text in self._to_run]
-        lock, end, found, *agreed = yield look
-        if not lock.rows:
+        *_, found = yield self._look(move, runs=runs)
+        if not found.rows:
             return None
-        key, at, tenant = _checked(move, lock)
-        (approval,) = self.approvals(found)
+        key, at, tenant, end, approval = _checked(move, found)
         if runs:
-            yield from self._check_run(move.to, approval, agreed)
+            yield from self._check_run(move.to, approval, *map(decode_rows, found.rows[0][-2:]))
         after = after_move(approval, move.to, at, move.decision, move.output)
         if after is approval:
             return after
@@ -264,13 +265,13 @@ class Ledger:
             raise IllegalMove(f"approval {approval.id} can't become {move.to}")
         return after
 
-    def _check_run(self, to: State, approval: Approval, agreed: Sequence[Result]) -> Steps[None]:
-        """Raises `Frozen`, and `ApprovalRefused`, if a call can't be let go. ``agreed``: what `_to_run` has read."""
-        if to is State.CLAIMED and agreed[-1].rows:
+    def _check_run(self, to: State, approval: Approval, agreed: Rows, freezes: Rows) -> Steps[None]:
+        """Raises `Frozen`, and `ApprovalRefused`, if a call can't be let go."""
+        if to is State.CLAIMED and freezes:
             from agui_gate.stores.sql.freezes import check
 
-            check(approval, agreed[-1].rows)
-        if not audit.is_as_agreed(approval, agreed[0].rows, told=(yield from self._is_told(approval, agreed))):
+            check(approval, freezes)
+        if not audit.is_as_agreed(approval, agreed, told=(yield from self._is_told(approval, agreed))):
             raise ApprovalRefused(
                 f"The arguments of {approval.tool} in the store are not those that were asked about. It is not carried "
                 "out. Reject it, and find out who changed them."
@@ -278,17 +279,17 @@ class Ledger:
 
     def is_agreed(self, approval: Approval) -> Steps[bool]:
         """See `AuditStore.is_agreed`."""
-        agreed = yield [Statement(_AGREED, {"id": approval.id})]
-        told = yield from self._is_told(approval, agreed)
-        events = agreed[0].rows
+        (agreed,) = yield [Statement(_AGREED, {"id": approval.id})]
+        events = agreed.rows
+        told = yield from self._is_told(approval, events)
         said_yes = not told or any(kind == "approved" for kind, _ in events)
         return said_yes and audit.is_as_agreed(approval, events, told=told)
 
-    def _is_told(self, approval: Approval, agreed: Sequence[Result]) -> Steps[bool]:
+    def _is_told(self, approval: Approval, agreed: Rows) -> Steps[bool]:
         """Returns whether the trail has to have the question: one that was asked before there was a trail has none
         there.
         """
-        if any(kind == "asked" for kind, _ in agreed[0].rows):
+        if any(kind == "asked" for kind, _ in agreed):
             return True
         (first,) = yield [Statement(BEGAN)]
         began = first.rows[0][0]
@@ -299,23 +300,27 @@ class Ledger:
 
         Raises `LeaseLost` where the move needs a lease: without it, it may as well have been somebody else's.
         """
-        lock, _, found = yield Last(self._look(move))
-        if not lock.rows:
+        *_, found = yield Last(self._look(move, runs=False))
+        if not found.rows:
             return None
-        _checked(move, lock)
-        (approval,) = self.approvals(found)
+        *_, approval = _checked(move, found)
         return approval if _is_as(move, approval) else None
 
-    def _look(self, move: Move) -> list[Statement]:
-        return [Statement(text, {"id": move.approval_id}) for text in self._to_move]
+    def _look(self, move: Move, *, runs: bool) -> list[Statement]:
+        return [Statement(text, {"id": move.approval_id}) for text in (self._to_run if runs else self._to_move)]
 
 
-def _checked(move: Move, lock: Result) -> tuple[int, int, str]:
-    """Returns the thread's key, the time and the tenant. Raises `LeaseLost`."""
-    ((key, run_key, status, at, tenant),) = lock.rows
+def _checked(move: Move, found: Result) -> tuple[int, int, str, Rows, Approval]:
+    """Returns the thread's key, the time, the tenant, the end of the chain, and the record. Raises `LeaseLost`."""
+    key, run_key, status, at, tenant, end, read = found.rows[0][:7]
     if move.run_key is not None and (move.run_key, "running") != (run_key, status):
         raise LeaseLost
-    return key, at, tenant
+    (approval,) = _approvals(read)
+    return key, at, tenant, decode_rows(end), approval
+
+
+def _approvals(read: str) -> list[Approval]:
+    return decode_approvals(read.encode())
 
 
 def _is_as(move: Move, approval: Approval) -> bool:

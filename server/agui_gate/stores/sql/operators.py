@@ -192,7 +192,7 @@ class SqlOperators:
         (end,) = yield [Statement(head_of(":key"), {"key": row.key})]
         happened = yield from _happened("stopped", act, row.principal, row.id, {}, run_key=row.run_key or "")
         asked = {"key": row.key, "run_key": row.run_key, "stop": msgspec.json.encode(StopRequest()).decode()}
-        yield Last([Statement(_ASK, asked), *self._sql.trail.added(row.key, "", end, row.now, happened)])
+        yield Last([Statement(_ASK, asked), *self._sql.trail.added(row.key, "", end.rows, row.now, happened)])
         return row.run_key
 
     async def settle(self, approval_id: str, to: State, output: Output, act: Act, run_key: str) -> Approval:
@@ -221,7 +221,7 @@ class SqlOperators:
             [
                 Statement(_SETTLE, {"id": approval_id, "to": to.value, "output": text}),
                 Statement(_FORGET_REF, {"key": key, "size": len(text.encode())}),
-                *self._sql.trail.added(key, tenant, end, now, [*by, outcome], [after]),
+                *self._sql.trail.added(key, tenant, end.rows, now, [*by, outcome], [after]),
             ]
         )
         if not results[0].changed:
@@ -243,7 +243,7 @@ class SqlOperators:
         batch = [Statement(_GIVE, values), Statement(_GIVE_CALLS, values)]
         after = yield from self._handed_on(values)
         try:
-            yield Last([*batch, *self._sql.trail.added(int(thread.key), tenant, end, now, happened, after)])
+            yield Last([*batch, *self._sql.trail.added(int(thread.key), tenant, end.rows, now, happened, after)])
         except Conflict:
             raise InvalidRequest(
                 f"The new owner has a thread {thread.id!r} already, so it stays where it is.", well_formed=True
@@ -270,7 +270,7 @@ class SqlOperators:
             return False
         whose = owner_key(wanted.of_tenant or "", "")
         happened = yield from _happened("lifted" if lift else "frozen", act, whose, "", freezes.about(wanted))
-        yield Last(self._sql.trail.added(NO_THREAD, "", end, now.rows[0][0], happened))
+        yield Last(self._sql.trail.added(NO_THREAD, "", end.rows, now.rows[0][0], happened))
         return True
 
 

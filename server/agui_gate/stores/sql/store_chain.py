@@ -23,7 +23,7 @@ def add(variant: Variant, trail: Trail, happened: Happened) -> Steps[None]:
     """Adds an event."""
     lock = Statement(variant.alone, {"name": LOCK})
     _, end, now = yield [lock, Statement(head_of(":chain"), {"chain": STORE_CHAIN}), Statement("SELECT :now")]
-    yield Last(trail.added(STORE_CHAIN, "", end, now.rows[0][0], [happened]))
+    yield Last(trail.added(STORE_CHAIN, "", end.rows, now.rows[0][0], [happened]))
 
 
 def begin_keys(variant: Variant, trail: Trail) -> Steps[None]:

@@ -14,7 +14,7 @@ from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.journal import AS_KNOWN
-from agui_gate.stores.sql.operations import Last, Result, Statement, Steps
+from agui_gate.stores.sql.operations import Last, Statement, Steps
 from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
@@ -84,6 +84,28 @@ def head_of(thread: str) -> str:
     )
 
 
+Rows = Sequence[tuple[Any, ...]]
+"""The rows of a statement."""
+
+decode_rows = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+"""Reads the rows of a query as `Variant.arrays` gives them."""
+
+
+def ends_at(variant: Variant, thread: str) -> str:
+    """Returns the SQL that reads what `head_of` does as one value, for `decode_rows`."""
+    return f"SELECT {variant.arrays(('seq', 'hash'))} FROM ({head_of(thread)}) AS found"  # noqa: S608 our names
+
+
+def locking(variant: Variant, columns: str, place: str, *values: str) -> list[str]:
+    """Returns the SQL that locks the row of a thread and then reads columns of it, with queries of one value each.
+
+    It is one statement where writers are alone. The last one reads.
+    """
+    read = ", ".join((columns, *(f"({value})" for value in values)))
+    lock = [f"SELECT 1 FROM threads WHERE {place}{variant.lock}"] if variant.lock else []  # noqa: S608 our names
+    return [*lock, f"SELECT {read} FROM threads WHERE {place}"]  # noqa: S608 our names
+
+
 def event_of(row: Sequence[Any]) -> Event:
     """Returns the event that the `EVENT` columns of a row make."""
     members = dict(zip(EVENT, row, strict=True))
@@ -99,13 +121,13 @@ class Trail:
         self._tell_end = telling_end(f"{AS_KNOWN}{variant.lock}")
 
     def added(
-        self, key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened], after: Iterable[Approval] = ()
+        self, key: int, tenant: str, end: Rows, at: int, happened: Iterable[Happened], after: Iterable[Approval] = ()
     ) -> list[Statement]:
         """Returns the statements that add to the chain that has this ``end``, and to the outbox. ``after``: the records
         that were changed, as they are then.
         """
         happened = list(happened)
-        seq, last = end.rows[0] if end.rows else (0, "")
+        seq, last = end[0] if end else (0, "")
         head = Head(str(key), seq, last, tenant)
         events = chained(head, at, happened) if self.keys is None else self.keys.chained(head, at, happened, after)
         statements = [Statement(_ADD, msgspec.structs.asdict(event) | {"thread": key}) for event in events]
@@ -152,4 +174,4 @@ class Trail:
         there = {approval_id for (approval_id,) in found.rows}
         for key, tenant, now in locked.rows:
             kept = [one for one in happened if one.approval_id in there]
-            yield Last(self.added(key, tenant, end, now, kept))
+            yield Last(self.added(key, tenant, end.rows, now, kept))
