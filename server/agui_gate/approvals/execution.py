@@ -64,14 +64,14 @@ class GatedCalls:
 
         None is cut off because another could not be decided: all of them have ended then.
         """
-        if len(verdicts) == 1:  # needs no task of its own
+        ended: Sequence[object] = ()
+        if len(verdicts) > 1:
+            ended = await asyncio.gather(*map(self.decide, verdicts), return_exceptions=True)
+        for verdict in verdicts if not ended else ():  # one needs no task of its own
             try:
-                await self.decide(verdicts[0])
+                ended = [await self.decide(verdict)]
             except Exception as error:
-                raise ExceptionGroup("an answer was not carried out", [error]) from None
-        if len(verdicts) < 2:
-            return
-        ended = await asyncio.gather(*map(self.decide, verdicts), return_exceptions=True)
+                ended = [error]
         if errors := [error for error in ended if isinstance(error, Exception) and not isinstance(error, REFUSALS)]:
             raise ExceptionGroup("not all answers were carried out", errors)
         both = zip(verdicts, ended, strict=True)

@@ -276,11 +276,9 @@ def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
     events: list[Event] = []
     for one in happened:
         head = events[-1].head if events else head
-        members = {name: getattr(one, name) for name in _TOLD}
-        event = Event(
-            tenant=head.tenant, thread=head.thread, seq=head.seq + 1, at=at, prev=head.hash, hash="", **members
-        )
-        events.append(msgspec.structs.replace(event, hash=event_hash(event)))
+        members: dict[str, Any] = {name: getattr(one, name) for name in _TOLD}
+        members |= {"tenant": head.tenant, "thread": head.thread, "seq": head.seq + 1, "at": at}
+        events.append(Event(prev=head.hash, hash=sha256(_linked(head.hash, members)).hexdigest(), **members))
     return events
 
 
@@ -288,11 +286,16 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash", "key_id", "erased"))
 
 
+def _linked(prev: str, members: dict[str, Any]) -> bytes:
+    """Returns what is hashed of an event with these members, behind the one with the hash ``prev``."""
+    return prev.encode() + _encode(members | {"body": msgspec.Raw(members["body"].encode())})
+
+
 def event_hash(event: Event, key: bytes = b"") -> str:
     """Returns the hash of an event behind the one whose hash is its `prev`: an HMAC, if there is a ``key``."""
-    members: dict[str, object] = {name: getattr(event, name) for name in _HASHED}
+    members: dict[str, Any] = {name: getattr(event, name) for name in _HASHED}
     members |= {"key_id": event.key_id} if event.key_id else {}
-    text = event.prev.encode() + _encode(members | {"body": msgspec.Raw(event.body.encode())})
+    text = _linked(event.prev, members)
     return (hmac.new(key, text, "sha256") if key else sha256(text)).hexdigest()
 
 

@@ -62,7 +62,7 @@ def canonical(text_or_value: Any) -> str:
     """
     value = parse(text_or_value) if isinstance(text_or_value, str) else text_or_value
     try:
-        return _encode(plain(value)).decode()
+        return _encode(_plain(value, MAX_DEPTH)).decode()
     except (TypeError, UnicodeError, OverflowError) as error:
         raise ValueError(f"not JSON: {error}") from None
 

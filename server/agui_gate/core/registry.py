@@ -226,12 +226,10 @@ class ApprovalIndex:
         """
         for target in targets:
             key = _key(target, some_id)
-            if key in self._pending:
-                return self._records[self._pending[key].keys[0]]
-            if key in self._decided:
-                return self._decided[key]
-            if key in self._old:
-                return self._old[key]
+            if (waiting := self._pending._by_key.get(key)) is not None:
+                return self._records[waiting.keys[0]]
+            if (found := self._decided.get(key) or self._old.get(key)) is not None:
+                return found
         return None
 
     def is_old(self, some_id: str, *targets: Target) -> bool:
@@ -244,10 +242,8 @@ class ApprovalIndex:
 
         ``name`` and ``arguments`` (JSON) are what the answer says that it is about. None says nothing.
         """
-        key = _key("approval", approval.id)
-        if key not in self._pending:
-            return "missing"
-        return self._pending[key].check(*_given_or_recorded(approval, name, arguments))
+        waiting = self._pending._by_key.get(_key("approval", approval.id))
+        return "missing" if waiting is None else waiting.check(*_given_or_recorded(approval, name, arguments))
 
     def consume(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
         """Checks as `check` does; and what is ``ok`` is found no more, under none of its keys."""

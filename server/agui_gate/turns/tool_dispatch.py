@@ -122,19 +122,20 @@ class TurnCalls:
         """
         self._scope.show_freed(turn)
         self._settle(turn)
-        gates = ((call, self._gate(call)) for call in turn.calls)
-        gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
+        calls = turn.calls
+        gates = [(call, gate) for call in calls if (gate := self._gate(call)) is not None]
+        gated = [self._record(call, gate, turn.id) for call, gate in gates]
         asked = {approval.call_id for approval in gated}
-        results = self._begin([call for call in turn.calls if call.id not in asked])
+        results = self._begin([call for call in calls if call.id not in asked])
         settled = asked.union(result.call_id for result in results)
-        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in settled]
-        has_rules = bool(self._thread.limits.limits) or any(g.has_rule for c in turn.calls if (g := self._gate(c)))
+        free = [call for call in calls if call.kind in ("server", "task") and call.id not in settled]
+        has_rules = bool(self._thread.limits.limits) or any(gate.has_rule for _, gate in gates)
         is_alone = not (free or results or has_rules or self._member.who.task)
         if gated and is_alone and all(approval.expires_at is None for approval in gated):  # else the store says when
             self._thread.ask(gated)
         else:
             await self._thread.commit(approvals=gated, patient=True)
-        self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
+        self._scope.seq.leave_open([call.id for call in calls if call.kind != "server"])
         for result in results:
             self._scope.tell(result)
         if not (free or (gated and has_rules)):

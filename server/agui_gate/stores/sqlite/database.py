@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.resources import files
 
@@ -44,7 +44,7 @@ class Database:
         self._seen: int | None = None
         self.version: int | None = None
 
-    def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
+    def transaction(self, *, durable: bool) -> "Transaction":
         """Returns a transaction: all or nothing, alone among writers. ``durable``: on the disk before it returns, even
         if the power fails.
 
@@ -53,24 +53,11 @@ class Database:
         if durable is not self._full:  # SQLite ignores the pragma inside a transaction
             self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._full = durable
-        return self._begun("BEGIN IMMEDIATE")
+        return Transaction(self, "BEGIN IMMEDIATE")
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> "Transaction":
         """Several reads that see one state."""
-        return self._begun("BEGIN")
-
-    @contextmanager
-    def _begun(self, begin: str) -> Iterator[None]:
-        """Within: a transaction. What is done is committed at its end, or nothing of it."""
-        self.execute(begin)
-        try:
-            self.check_version()
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            if self.connection.in_transaction:
-                self.execute("ROLLBACK")
-            raise
+        return Transaction(self, "BEGIN")
 
     def check_version(self) -> None:
         """Raises `Unavailable` if the file was migrated since it was opened: what we know of it is not true any
@@ -108,6 +95,39 @@ class Database:
     def close(self) -> None:
         """Closes; SQLite folds the WAL into the file when it is the last one."""
         self.connection.close()
+
+
+class Transaction:
+    """Within: a transaction. What is done is committed at its end, or nothing of it. A generator would do, and take
+    twice as many calls.
+    """
+
+    __slots__ = ("_begin", "_database")
+
+    def __init__(self, database: Database, begin: str) -> None:
+        self._database, self._begin = database, begin
+
+    def __enter__(self) -> None:
+        self._database.execute(self._begin)
+        try:
+            self._database.check_version()
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        try:
+            if kind is None:
+                self._database.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        if kind is not None:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self._database.connection.in_transaction:
+            self._database.execute("ROLLBACK")
 
 
 @lru_cache(maxsize=1024)
