@@ -5,8 +5,6 @@ of the transaction, and approvals of one thread change one after the other.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,9 +14,9 @@ from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, after
 from agui_gate.core.stored_values import decode_approvals
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
-from agui_gate.stores.base import MAX_LISTED, Expired
+from agui_gate.stores.base import MAX_LISTED
 from agui_gate.stores.sql.operations import NOTHING, Last, Result, Statement, Steps
-from agui_gate.stores.sql.trail import Rows, Trail, decode_rows, ends_at, head_of, locking
+from agui_gate.stores.sql.trail import Rows, Trail, decode_rows, ends_at, locking
 from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
@@ -34,14 +32,6 @@ _RECORD = (
     f"VALUES (:tenant, :thread, :{', :'.join(COLUMNS)})"
 )
 _GROW = "UPDATE threads SET bytes = bytes + :size WHERE tenant = :tenant AND key = :key"
-_OVERDUE = "state = 'pending' AND expires_at <= coalesce(:at, :now)"
-OVERDUE = f"SELECT thread, :now FROM approvals WHERE tenant = :tenant AND {_OVERDUE}"  # noqa: S608 our names
-"""The SQL for overdue ones. Without ORDER BY and DISTINCT, for which SQLite would use another, longer index."""
-_OVERDUE_BY = "state = 'pending' AND expires_at <= :by"
-_EXPIRE = (
-    "UPDATE approvals SET state = 'expired', decided_at = :at "  # noqa: S608 our names
-    f"WHERE tenant = :tenant AND thread = :key AND {_OVERDUE_BY}"
-)
 DUE = (
     "SELECT expires_at, thread, :now FROM approvals WHERE tenant = :tenant AND state = 'pending' "
     "AND expires_at IS NOT NULL ORDER BY expires_at, seq LIMIT :limit"
@@ -117,7 +107,7 @@ class Ledger:
     def __init__(self, variant: Variant, trail: Trail) -> None:
         self.variant = variant
         self.expired = 0  # approvals that this object has moved to it
-        self._trail = trail
+        self.trail = trail
         columns = {name: variant.json(name) if name in _JSON else name for name in COLUMNS}
         columns["replaced"] = variant.flag("replaced")
         self._whole = variant.objects(columns)
@@ -132,11 +122,6 @@ class Ledger:
         self._to_run = locking(variant, thread, its, *read, agreed, freezes)
         if variant.beside:
             self._to_run.insert(-1, variant.beside)
-        self._to_expire = (
-            f"SELECT {thread} FROM threads WHERE tenant = :tenant AND key = :key{variant.lock}",  # noqa: S608 our names
-            head_of(":key"),
-            self.reading(f"thread = :key AND {_OVERDUE_BY}", listed=True),
-        )
         self._replaced = (
             "UPDATE approvals SET replaced = :replaced WHERE tenant = :tenant AND thread = :key "  # noqa: S608 our names
             f"AND {variant.among('id', 'ids')}"
@@ -185,48 +170,15 @@ class Ledger:
     def expire(
         self, condition: str = "1 = 1", values: Mapping[str, object] = NOTHING, *, at: int | None = None
     ) -> Steps[None]:
-        """Moves overdue pending approvals to ``expired``: those of threads of which one is of ``condition``, or all.
+        """See `expiry.expire`."""
+        from agui_gate.stores.sql.expiry import expire
 
-        ``at``: by that time (None: now). Each thread is a transaction. It needs no durable commit: what the clock made
-        overdue stays overdue.
-        """
-        text = f"{OVERDUE} AND {condition}"
-        (found,) = yield [Statement(text, {**values, "at": at})]
-        overdue = dict(found.rows)
-        for key in sorted(overdue):
-            at_key = overdue[key] if at is None else at
-            yield from self._expire_thread(key, at_key, at_key)
+        yield from expire(self, condition, values, at)
 
     def next_expiry(self) -> Steps[int | None]:
         """Returns in how many ms the next one expires; not above 0 where one is overdue. None where none ever does."""
         (found,) = yield Last([Statement(DUE, {"limit": 1})])
         return found.rows[0][0] - found.rows[0][2] if found.rows else None
-
-    def expire_due(self, most: int) -> Steps[Expired]:
-        """See `Expiry.expire`. Each thread is a transaction, over the approvals that expire next to each other: what
-        another thread has in between is expired before those that follow.
-        """
-        (found,) = yield [Statement(DUE, {"limit": most + 1})]
-        overdue = [row for row in found.rows if row[0] <= row[2]]
-        approvals: list[Approval] = []
-        for key, times in groupby(overdue, itemgetter(1)):
-            *_, (by, _, now) = times
-            approvals += yield from self._expire_thread(key, now, by)
-        threads = dict.fromkeys((approval.principal, approval.thread_id) for approval in approvals)
-        waits = [expires_at - now for expires_at, _, now in found.rows[len(overdue) :]]
-        return Expired(list(threads), waits[0] if waits else 0 if len(overdue) > most else None, approvals)
-
-    def _expire_thread(self, key: int, at: int, by: int) -> Steps[list[Approval]]:
-        """Expires those of a thread that are overdue ``by`` that time, which is ``at`` or before, the oldest first."""
-        values = {"key": key, "at": at, "by": by}
-        lock, end, overdue = yield [Statement(text, values) for text in self._to_expire]
-        expired = sorted(self.approvals(overdue), key=lambda approval: approval.expires_at or 0)
-        for *_, tenant in lock.rows:
-            happened = [one for approval in expired for one in audit.moved(approval, State.EXPIRED)]
-            after = [msgspec.structs.replace(one, state=State.EXPIRED, decided_at=at) for one in expired]
-            yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end.rows, at, happened, after)])
-            self.expired += len(expired)
-        return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:
         """Moves one record and returns it; None if there is none. Raises `IllegalMove`, `LeaseLost`, `TermsChanged` and
@@ -253,7 +205,7 @@ class Ledger:
             if not is_last:
                 row["decision"], happened = None, (audit.agreed(approval, move.decision, move.run_key or ""),)
         told = yield from _with_reasons(move, happened)
-        batch = [Statement(text, row), *self._trail.added(key, tenant, end, at, told, [after])]
+        batch = [Statement(text, row), *self.trail.added(key, tenant, end, at, told, [after])]
         if move.terms is not None:
             from agui_gate.stores.sql.counted_calls import CountedCalls
 

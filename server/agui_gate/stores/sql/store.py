@@ -265,7 +265,9 @@ class SQLStore(PeopleOperations):
         wait_ms = await self._do("read", self._sql.ledger.next_expiry)
         if wait_ms is None or wait_ms > 0:
             return Expired([], wait_ms)
-        return await self._do("write", lambda: self._sql.ledger.expire_due(most))
+        from agui_gate.stores.sql.expiry import expire_due
+
+        return await self._do("write", lambda: expire_due(self._sql.ledger, most))
 
     async def orphans(self, after: int = 0, most: int = ORPHANS) -> Orphans:
         """See `OrphanStore`."""
