@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stored_values import encode_entries
 from agui_gate.errors import LeaseLost, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.postgres.errors import OutcomeUnknown
+from agui_gate.stores.sql.ledger import Ledger, Move, checked
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 
 T = TypeVar("T")
@@ -114,3 +116,25 @@ def deleted(key: int) -> Steps[bool | None]:
     """Returns True if a thread is gone, None if it is there."""
     (held,) = yield Last([Statement(_HELD, {"key": key})])
     return None if held.rows else True
+
+
+def made(ledger: Ledger, move: Move) -> Steps[Approval | None]:
+    """Returns the record, if it is as that move leaves it. Who still makes it, and is nearly done, is waited for.
+
+    Raises `LeaseLost` where the move needs a lease: without it, it may as well have been somebody else's.
+    """
+    *_, found = yield Last(ledger.look(move, runs=False))
+    if not found.rows:
+        return None
+    *_, approval = checked(move, found)
+    return approval if _is_as(move, approval) else None
+
+
+def _is_as(move: Move, approval: Approval) -> bool:
+    if move.decision is not None and approval.people is not None and move.to is State.CLAIMED and approval.is_pending:
+        return any(yes.decision == move.decision for yes in approval.people.said)
+    return (
+        approval.state is move.to
+        and (move.output is None or approval.output == move.output)
+        and (move.decision is None or approval.decision == move.decision)
+    )

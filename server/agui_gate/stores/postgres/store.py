@@ -175,7 +175,7 @@ class PostgresStore(SQLStore):
             ("move", approval_id, to, run_key),
             move,
             lambda: super(PostgresStore, self).move(approval_id, to, **more),
-            lambda tried: self._do("write", lambda: self._sql.ledger.made(tried)),
+            lambda tried: self._do("write", lambda: commit_check.made(self._sql.ledger, tried)),
         )
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:

@@ -187,10 +187,10 @@ class Ledger:
         Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
         """
         runs = move.to in (State.CLAIMED, State.PASSED)
-        *_, found = yield self._look(move, runs=runs)
+        *_, found = yield self.look(move, runs=runs)
         if not found.rows:
             return None
-        key, at, tenant, end, approval = _checked(move, found)
+        key, at, tenant, end, approval = checked(move, found)
         if runs:
             yield from self._check_run(move.to, approval, *map(decode_rows, found.rows[0][-2:]))
         after = after_move(approval, move.to, at, move.decision, move.output)
@@ -247,22 +247,12 @@ class Ledger:
         began = first.rows[0][0]
         return began is not None and int(began) <= approval.asked_at
 
-    def made(self, move: Move) -> Steps[Approval | None]:
-        """Returns the record, if it is as that move leaves it. Who still makes it, and is nearly done, is waited for.
-
-        Raises `LeaseLost` where the move needs a lease: without it, it may as well have been somebody else's.
-        """
-        *_, found = yield Last(self._look(move, runs=False))
-        if not found.rows:
-            return None
-        *_, approval = _checked(move, found)
-        return approval if _is_as(move, approval) else None
-
-    def _look(self, move: Move, *, runs: bool) -> list[Statement]:
+    def look(self, move: Move, *, runs: bool) -> list[Statement]:
+        """Returns what locks the thread and reads for `checked`; where it ``runs`` then, also what that needs."""
         return [Statement(text, {"id": move.approval_id}) for text in (self._to_run if runs else self._to_move)]
 
 
-def _checked(move: Move, found: Result) -> tuple[int, int, str, Rows, Approval]:
+def checked(move: Move, found: Result) -> tuple[int, int, str, Rows, Approval]:
     """Returns the thread's key, the time, the tenant, the end of the chain, and the record. Raises `LeaseLost`."""
     key, run_key, status, at, tenant, end, read = found.rows[0][:7]
     if move.run_key is not None and (move.run_key, "running") != (run_key, status):
@@ -273,16 +263,6 @@ def _checked(move: Move, found: Result) -> tuple[int, int, str, Rows, Approval]:
 
 def _approvals(read: str) -> list[Approval]:
     return decode_approvals(read.encode())
-
-
-def _is_as(move: Move, approval: Approval) -> bool:
-    if move.decision is not None and approval.people is not None and move.to is State.CLAIMED and approval.is_pending:
-        return any(yes.decision == move.decision for yes in approval.people.said)
-    return (
-        approval.state is move.to
-        and (move.output is None or approval.output == move.output)
-        and (move.decision is None or approval.decision == move.decision)
-    )
 
 
 def _new_row(thread: int, approval: Approval) -> dict[str, Any]:

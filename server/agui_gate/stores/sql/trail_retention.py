@@ -146,7 +146,8 @@ class Pruning:
                 whose = ("", "", "") if is_there else (old[-1].tenant, old[-1].principal, old[-1].thread_id)
                 tenant, *names = locked.rows[0] if is_threads else whose
                 delete = Statement(_PRUNE, {"key": key, "through": old[-1].seq})
-                added = self._trail.added(key, tenant, end, clock.rows[0][0], [anchor(pruning(old, records), *names)])
+                happened = [anchor(pruning(old, records), *names)]
+                added = self._trail.added(key, tenant, end.rows, clock.rows[0][0], happened)
                 batch = [Statement(self._overwrite), delete, *added]
                 swept.events += len(old)
         yield Last(batch or [Statement("SELECT :now")])

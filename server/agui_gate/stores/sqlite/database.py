@@ -111,23 +111,17 @@ class Transaction:
         self._database.execute(self._begin)
         try:
             self._database.check_version()
-        except BaseException:
-            self._roll_back()
+        except BaseException as error:
+            self.__exit__(error)
             raise
 
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+    def __exit__(self, error: object, *rest: object) -> None:
         try:
-            if kind is None:
+            if error is None:
                 self._database.execute("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
-        if kind is not None:
-            self._roll_back()
-
-    def _roll_back(self) -> None:
-        if self._database.connection.in_transaction:
-            self._database.execute("ROLLBACK")
+        finally:
+            if self._database.connection.in_transaction:
+                self._database.execute("ROLLBACK")
 
 
 @lru_cache(maxsize=1024)
