@@ -123,7 +123,7 @@ def made(ledger: Ledger, move: Move) -> Steps[Approval | None]:
 
     Raises `LeaseLost` where the move needs a lease: without it, it may as well have been somebody else's.
     """
-    *_, found = yield Last(ledger.look(move, runs=False))
+    *_, found = yield Last(ledger.lock_and_read(move, runs=False))
     if not found.rows:
         return None
     *_, approval = checked(move, found)

@@ -187,7 +187,7 @@ class Ledger:
         Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
         """
         runs = move.to in (State.CLAIMED, State.PASSED)
-        *_, found = yield self.look(move, runs=runs)
+        *_, found = yield self.lock_and_read(move, runs=runs)
         if not found.rows:
             return None
         key, at, tenant, end, approval = checked(move, found)
@@ -247,7 +247,7 @@ class Ledger:
         began = first.rows[0][0]
         return began is not None and int(began) <= approval.asked_at
 
-    def look(self, move: Move, *, runs: bool) -> list[Statement]:
+    def lock_and_read(self, move: Move, *, runs: bool) -> list[Statement]:
         """Returns what locks the thread and reads for `checked`; where it ``runs`` then, also what that needs."""
         return [Statement(text, {"id": move.approval_id}) for text in (self._to_run if runs else self._to_move)]
 
