@@ -245,6 +245,15 @@ def test_advice_breaks_nothing(cli: Cli) -> None:
     assert "short" not in result.stdout
 
 
+def test_a_model_that_no_budget_of_dollars_can_count_is_said(cli: Cli, tmp_path: Path) -> None:
+    """As advice: the server starts, and says so with the first request."""
+    (tmp_path / "prices.json").write_text('{"dated": "x", "models": {}}')
+    env = {"AGUI_GATE_BUDGETS": "all:$1", "AGUI_GATE_PRICES": str(tmp_path / "prices.json")}
+    result = cli("doctor", "cli_shop:agent", "--store", "sqlite:///x.db", env=env)
+    assert result.exit_code == 0
+    assert "! price of unknown/rules: there is none\n  → Budgets in dollars don't count it" in result.stdout
+
+
 def test_a_misspelt_setting_is_broken(cli: Cli) -> None:
     result = cli("doctor", env={"AGUI_GATE_STROE": "x"})
     assert result.exit_code == 1

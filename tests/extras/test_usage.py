@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, Principal, create_app
 from agui_gate import adapter as ad
@@ -376,6 +377,29 @@ async def test_money_is_estimated_by_the_prices(prices: str) -> None:
     async with served(budgets=("tenant:$0.03",), prices=prices) as s:
         statuses = [(await s.say(who)).status for who in ("ann", "bob", "ann", "eve")]
     assert statuses == [200, 200, 429, 200]
+
+
+async def test_a_name_that_only_the_provider_uses_costs_as_the_one_that_was_asked_for(prices: str) -> None:
+    usage = ad.Usage("acme", "cheap-2026-11-01", 1_000, 100, 1_100)
+    async with served(
+        budgets=("tenant:$0.03",), prices=prices, plan=[[*says("ok"), ad.TurnDone(usage=usage)]] * 9
+    ) as s:
+        assert [(await s.say("ann")).status for _ in range(3)] == [200, 200, 429]
+
+
+async def test_a_model_that_no_budget_of_dollars_can_count_is_logged_once(
+    prices: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Model, "origin", "parrot:dear")
+    usage = ad.Usage("acme", "unheard of", 1_000, 100, 1_100)
+    with capture_logs() as lines:
+        async with served(
+            budgets=("all:$0.01",), prices=prices, plan=[[*says("ok"), ad.TurnDone(usage=usage)]] * 9
+        ) as s:
+            assert [(await s.say("ann")).status for _ in range(3)] == [200] * 3
+    (told,) = [line for line in lines if line["event"] == "model_without_price"]
+    assert (told["provider"], told["model"]) == ("acme", "dear")
+    assert "AGUI_GATE_PRICES" in told["why"]
 
 
 async def test_what_was_reserved_for_a_request_that_failed_is_given_back() -> None:

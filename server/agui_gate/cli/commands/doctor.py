@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,11 +136,8 @@ async def find_all(
         yield Finding(
             "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
         )
-    for name, why in undecidable(settings, agents, states):
-        fix = (
-            "Name people in `approvers` who have a token, or return a Principal with roles from auth=: docs/people.md."
-        )
-        yield Finding(f"gate of {name}", True, f"nobody can approve its calls: {why}", fix)
+    for finding in (*_about_gates(settings, agents, states), *_about_prices(settings, agents)):
+        yield finding
     for agent in agents:
         async for finding in check_agent(agent, ask=ask):
             yield finding
@@ -237,6 +235,17 @@ def _about_gates(settings: Settings, agents: Sequence[Agent], states: Sequence[A
             "Name people in `approvers` who have a token, or return a Principal with roles from auth=: docs/people.md."
         )
         yield Finding(f"gate of {name}", True, f"nobody can approve its calls: {why}", fix)
+
+
+def _about_prices(settings: Settings, agents: Sequence[Agent]) -> Iterator[Finding]:
+    """Names the models that no budget of dollars can count. Prices that can't be read are a finding of the settings."""
+    if not any("$" in budget for budget in settings.budgets):
+        return
+    usage, every = load("usage.meter"), [agent.adapter for agent in agents]
+    models = [one for adapter in every for one in getattr(adapter, "adapters", (adapter,))]
+    with suppress(ConfigurationError):
+        for name in usage.unpriced(settings.prices, models):
+            yield Finding(f"price of {name}", True, "there is none", usage.UNPRICED)
 
 
 async def _store(settings: Settings) -> AsyncIterator[Finding]:

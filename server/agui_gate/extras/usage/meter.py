@@ -9,7 +9,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from time import perf_counter
@@ -49,6 +49,8 @@ SAVE_SECONDS = 5.0
 STEP_SECONDS = 10.0
 """Seconds from one step to the next in which old usage is forgotten."""
 
+UNPRICED = "Budgets in dollars don't count it: name its price in AGUI_GATE_PRICES, or set a budget of tokens, too."
+
 log = structlog.get_logger("agui_gate.usage")
 
 
@@ -60,6 +62,7 @@ class UsageMeter(Extension):
         self._settings, self._inner = settings, inner
         self._due: dict[str, list[ModelRequest]] = {}
         self._saving: set[asyncio.Task[None]] = set()
+        self._unpriced: set[tuple[str, str]] = set()
         self.reserving: dict[str, set[_KeptTurns]] = {}
         """By run key: the steps that have reserved for a request, and don't know yet what it used."""
         self.ledger: UsageLedger
@@ -201,8 +204,23 @@ class UsageMeter(Extension):
         """Reserves for the next request. Raises `LimitReached`."""
         thread, adapter = speaker.thread, speaker.member.agent.adapter
         tokens = (thread.capacity.size + len(prompt)) // BYTES_PER_TOKEN
-        cost, _ = self.prices.cost(*_names(adapter, None), {"input": tokens, "output": OUTPUT_TOKENS})
+        cost, _ = self._cost(adapter, None, {"input": tokens, "output": OUTPUT_TOKENS})
         return await self.budgets.reserve(thread.thread.principal, thread.run_key, tokens + OUTPUT_TOKENS, cost or 0)
+
+    def _cost(self, adapter: Adapter, usage: Usage | None, tokens: Mapping[str, int | None]) -> tuple[int | None, str]:
+        """Returns what `Prices.cost` does, by the name that the provider says, else by the one that was asked for.
+
+        The log says once of a model that neither has a price, where a budget is in dollars: it costs nothing in that.
+        """
+        asked = _names(adapter, None)
+        for name in dict.fromkeys((_names(adapter, usage), asked)):
+            cost, priced = self.prices.cost(*name, tokens)
+            if cost is not None:
+                return cost, priced
+        if self.budgets.has_money and tokens["input"] is not None and asked not in self._unpriced:
+            self._unpriced.add(asked)
+            log.warning("model_without_price", provider=asked[0], model=asked[1], why=UNPRICED)
+        return None, ""
 
     def requested(
         self,
@@ -244,7 +262,7 @@ class UsageMeter(Extension):
         thread, owner = speaker.thread, speaker.thread.thread.principal
         provider, model = _names(adapter, usage)
         tokens = {kind: getattr(usage, member, None) for kind, member in MEMBERS.items()}
-        cost, priced = self.prices.cost(provider, model, tokens)
+        cost, priced = self._cost(adapter, usage, tokens)
         used = (tokens["input"] or 0) + (tokens["output"] or 0), cost or 0
         is_told = outcome != "ok" or not tokens["input"] is tokens["output"] is None
         if reservation is not None and not (is_known and is_told):
@@ -341,6 +359,15 @@ def _forget_attempts(adapter: Adapter) -> None:
     pop = getattr(adapter, "pop_attempts", None)
     if pop is not None:
         pop()
+
+
+def unpriced(file: str, adapters: Iterable[Adapter]) -> Iterator[str]:
+    """Yields the models without a price in ``file`` ("" for none) and in the package. Raises `ConfigurationError`."""
+    prices = Prices(file)
+    for adapter in adapters:
+        provider, model = _names(adapter, None)
+        if prices.cost(provider, model, {"input": 1}) == (None, ""):
+            yield f"{provider}/{model}"
 
 
 def _names(adapter: Adapter, usage: Usage | None) -> tuple[str, str]:
