@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,6 +23,7 @@ from agui_gate.runs.engine import Engine
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.threads import lease
 from agui_gate_adapters.testkit.spec import assert_conforms
 from tests.conforming import DEPARTURES, conforms
@@ -245,6 +248,42 @@ async def test_a_question_is_shown_only_once_it_is_saved(
             await after(0, live, partial(setattr, at.store, "away", is_away))
             end = await at.judged(live, body)
             assert (end["type"] == "RUN_ERROR", "apr_" not in at.raw) == (is_away, is_away)
+
+
+async def test_a_question_that_a_locked_file_refused_is_not_asked_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client was told that it failed, and nobody is to approve it then. The next run asks anew."""
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
+    monkeypatch.setattr(run, "END_SECONDS", 0)
+    path = tmp_path / "gate.db"
+    store = SQLiteStore(str(path))
+    async with place(Deployment.AUTO, "1.0") as at:
+        await store.start()
+        at.store, at.engine = cast(Any, store), Engine([at.agent], store, Deployment.AUTO)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            live, body = await at.begin("t", SCENES["a gated call"], user("go", "u1"))
+            commit, locked = store.commit, []
+
+            async def lock(thread: Thread, change: Change, run_key: str) -> None:
+                if change.approvals and not locked:
+                    locked.append(other.execute("BEGIN IMMEDIATE"))
+                    await store._run(lambda db: db.execute("PRAGMA busy_timeout = 1"))
+                await commit(thread, change, run_key)
+
+            monkeypatch.setattr(store, "commit", lock)
+            end = await at.judged(live, body)
+            assert (end["code"], "apr_" in at.raw, len(locked)) == ("unavailable", False, 1)
+            other.execute("COMMIT")
+        await at.engine._keeper.all_saved()
+        thread = await store.read_thread("p", "t")
+        assert thread is not None
+        assert (thread.run_status, thread.approvals) == ("failed", [])
+        assert (await store.read_events(limit=9)).events == []
+        assert Journal(thread.entries).open_calls() == [], "the call was told not to have run"
+        live, body = await at.begin("t", SCENES["a gated call"], user("go", "u1"), user("again", "u2"))
+        assert (await at.judged(live, body))["outcome"]["type"] == "interrupt"
+        await at.engine.aclose()
 
 
 @pytest.mark.parametrize("stop", ["stop", "lose", "away"])

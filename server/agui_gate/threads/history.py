@@ -12,7 +12,7 @@ lease at a time. It is taken out when the thread is leased. It comes back when t
 saved, and at no other time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -98,6 +98,13 @@ class History:
         """Takes over the record of a gated call as it is now."""
         self.journal.record(approval)
         self._transcripts.clear()
+
+    def forget(self, gone: Container[str]) -> None:
+        """Drops the records with these ids, which came to nothing."""
+        approvals = [approval for approval in self.journal.approvals.values() if approval.id not in gone]
+        if len(approvals) < len(self.journal.approvals):
+            self.journal.read_again(approvals, self.journal.ref)
+            self._transcripts.clear()
 
     def branch(self, keep: int, said: Iterable[Entry]) -> "Branch":
         """Keeps the first ``keep`` entries and adds ``said``. What ran in the part that goes stays done: the journal

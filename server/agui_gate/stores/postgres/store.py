@@ -136,12 +136,15 @@ class PostgresStore(SQLStore):
             return tried if await self._do("write", lambda: commit_check.committed(key, tried, run_key)) else None
 
         done = await self._sure.do(("commit", run_key), change, commit, look)
-        if done == change or done.status is not None:
+        if done == change:
             return
+        is_over = done.status is not None
         for approval in done.approvals:  # asked, though its run could not know that: it asks no more
             if approval not in change.approvals:
                 with suppress(IllegalMove):
-                    await self.move(approval.id, State.CANCELLED, run_key=run_key)
+                    await self.move(approval.id, State.CANCELLED, run_key=None if is_over else run_key)
+        if is_over:
+            return
         await self.commit(thread, commit_check.left_of(change, done), run_key)
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
