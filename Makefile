@@ -212,7 +212,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 # ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
-e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed
+e2e: .browser $(VENV)/.test ## Real AG-UI clients in Node, the browser tests, processes that are killed, the runbook
 	@$(PYTEST) --numprocesses=$$(($(WORKERS) < 3 ? $(WORKERS) : 3)) $(if $(E2E),tests/e2e) tests/interop tests/crash tests/runbook $(ARGS)
 
 .PHONY: gallery
