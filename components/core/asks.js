@@ -22,7 +22,6 @@ import { inOrder, isObject } from "./values.js";
  * @property {string} [tool]
  * @property {Json} [arguments]
  * @property {string | null} [expires_at]
- * @property {number} [needs]
  *
  * @typedef {object} Interrupt As AG-UI has it.
  * @property {string} id
@@ -92,7 +91,6 @@ export function fromInterrupt({ id, reason, toolCallId, message, expiresAt, resp
     fields,
     earlier: aboutSame({ arguments: args, fields }, listed(said.already_ran)),
     people: peopleOf(said),
-    ...(said.needs && { seen: args }),
   };
 }
 
@@ -187,14 +185,16 @@ function questionFields(schema) {
 }
 
 /**
- * What is said besides yes or no. An edit is of all arguments, as they were on the card.
+ * What is said besides yes or no. Where several people decide, a yes says to which arguments it is. An edit is of all of
+ * them, as they were on the card.
  * @param {Ask} ask
  * @param {Decision} decision
  * @param {string} name of the edited arguments
  */
-function besides(ask, { approved, reason, grant, edits = {}, seen = ask.seen }, name) {
-  const isEdited = approved && Object.keys(edits).length > 0;
-  return { ...(reason && { reason }), ...(grant && { grant }), ...(approved && seen && { effective_arguments: seen }), ...(isEdited && { [name]: { ...(seen ?? ask.arguments), ...edits } }) };
+function besides(ask, { approved, reason, grant, edits = {}, seen }, name) {
+  const effective_arguments = seen ?? ask.arguments;
+  const yes = approved && { ...((seen || ask.people?.needs) && { effective_arguments }), ...(Object.keys(edits).length > 0 && { [name]: { ...effective_arguments, ...edits } }) };
+  return { ...(reason && { reason }), ...(grant && { grant }), ...yes };
 }
 
 /**

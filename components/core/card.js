@@ -89,7 +89,7 @@ export function createCard(first, { onDecide, onUndo, onMode, onLeave, strings =
   function decide(decision) {
     if (!isOpen()) return;
     keep(null);
-    if (decision.approved && state.ask.seen) decision.seen = state.ask.seen; // which may be another ask's when it is sent
+    if (state.ask.people?.needs) decision.seen = state.ask.arguments; // which may be others when it is sent
     change({ mode: "sending", decision, problems: {} });
     onDecide?.(decision, state.ask);
   }

@@ -34,7 +34,7 @@ export function withPeople(ask, record) {
   if (!editor || !edited) return { ...ask, people };
   /** @param {Field} field */
   const anew = (field) => ({ ...field, value: field.path.reduce((value, name) => /** @type {Json | undefined} */ (value)?.[name], /** @type {unknown} */ (edited)) });
-  return { ...ask, people, arguments: inOrder(edited, { properties: ask.arguments }), seen: edited, issued: issued ?? ask.arguments, message: message ?? ask.message, fields: ask.fields.map(anew) };
+  return { ...ask, people, arguments: inOrder(edited, { properties: ask.arguments }), issued: issued ?? ask.arguments, message: message ?? ask.message, fields: ask.fields.map(anew) };
 }
 
 /**

@@ -59,7 +59,6 @@
  * @property {string | null} [agent] Who asks, where that isn't the agent of the chat.
  * @property {Json} arguments
  * @property {Json} [issued] The arguments before somebody edited them.
- * @property {Json} [seen] The arguments to say that a yes is to, where several people decide.
  * @property {string} [message] A sentence for the person; without one the card says what it always says.
  * @property {string} [refused] Why the last answer wasn't taken, where it is asked again.
  * @property {string | number | null} [expiresAt] ISO 8601, or ms since epoch.
@@ -98,7 +97,7 @@
  * @property {Json} [edits] The arguments that were changed, whole; only where something was.
  * @property {Json} [answer] To a question; without one it is declined.
  * @property {{scope: string}} [grant] What is not asked again.
- * @property {Json} [seen] The arguments that a yes is to: those that were on the card.
+ * @property {Json} [seen] The arguments that were on the card, where several people decide: a yes is to those.
  *
  * @typedef {"pending" | "claimed" | "done" | "failed" | "unknown" | "rejected" | "superseded" | "cancelled" | "expired"} State
  *

@@ -107,9 +107,11 @@ test("a yes, and an edit, are to what was on the card, whatever is asked by the 
   const onDecide = (/** @type {import("../core/types.js").Decision} */ decision) => void decided.push(decision);
   const edited = { ...people, edited_by: "ben", effective_arguments: { order_id: "B2", amount: 15 } };
   const metadata = { tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"], ...people };
-  const asked = fromInterrupt({ id: "apr_1", reason: "tool_call", toolCallId: "c1", metadata });
+  const plain = { tool: "refund", arguments: { order_id: "A1", amount: 20 }, editable: ["amount"] };
+  const [asked, bare] = [metadata, plain].map((said) => fromInterrupt({ id: "apr_1", reason: "tool_call", toolCallId: "c1", metadata: said }));
+  assert.ok(asked && bare);
   const now = withPeople(asked, edited);
-  for (const [shown, before] of /** @type {const} */ ([[asked, { order_id: "A1", amount: 20 }], [now, { order_id: "B2", amount: 15 }]])) {
+  for (const [shown, before] of /** @type {const} */ ([[asked, { order_id: "A1", amount: 20 }], [withPeople(bare, people), { order_id: "A1", amount: 20 }], [now, { order_id: "B2", amount: 15 }]])) {
     const card = createCard(shown, { keeps: false, onDecide });
     card.approve();
     card.reopen("no");
