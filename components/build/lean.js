@@ -65,6 +65,9 @@ const CUTS = [
   [String.raw`(?:(!--|\/[^a-zA-Z])|(\/?[a-zA-Z][^>\s]*)|(\/?$))`, String.raw`\/?[a-zA-Z][^>\s]*`],
   ["for(this._$AP?.(!1,!0,s);t!==", "for(;t!=="],
   ["setConnected(t){void 0===this._$AM&&(this._$Cv=t,this._$AP?.(t))}", ""],
+  ["const s=i(t).nextSibling;i(t).remove(),t=s", "const s=t.nextSibling;t.remove(),t=s"],
+  ["constructor(t,i,s,e){", "constructor(t,i){"],
+  ["constructor(t,i,s,e,h){", "constructor(t,i){"],
 ];
 
 /** @type {import("esbuild").Plugin} */

@@ -143,7 +143,7 @@ export const GERMAN = {
   inboxDeleted: "Gelöscht",
 };
 
-/** Sentences of the server's about who may decide, and how they go on. @type {[RegExp, string][]} */
+/** Sentences of the server's about who may decide, why an answer wasn't taken, and why a chat doesn't go on. @type {[RegExp, string][]} */
 const SENTENCES = [
   [/^This is frozen: (.*)$/s, "Das ist eingefroren: $1"],
   [/^You can't approve this: it waits for (.+)\.$/, "Sie können das nicht freigeben: Es wartet auf $1."],
@@ -161,6 +161,28 @@ const SENTENCES = [
   [/^You can't reject this\.$/, "Sie können das nicht ablehnen."],
   [/^You can't hand this on/, "Sie können das nicht weitergeben: Es ist nicht an Ihnen, das zu entscheiden."],
   [/^Breaking the glass needs a reason\.$/, "Im Notfall braucht es eine Begründung."],
+  [/^The edit was refused: these arguments may not be edited: (.+)\.$/s, "Das darf nicht geändert werden: $1."],
+  [/^The edit was refused: it gives all arguments, and (.+) is missing\.$/s, "Die Änderung nennt alle Angaben, aber $1 fehlt."],
+  [/^The edit was refused: the arguments may have at most ([\d,]+) bytes as JSON\.$/, "Die Änderung wurde nicht angenommen: Die Angaben dürfen als JSON höchstens $1 Bytes haben."],
+  [/^The edit was refused: the edited arguments are not JSON\.$/, "Die Änderung wurde nicht angenommen: Die Angaben sind kein JSON."],
+  [/^The edit was refused: (.+)$/s, "Die Änderung wurde nicht angenommen: $1"],
+  [/^A rule doesn't allow this call: (.+)$/s, "Eine Regel erlaubt das nicht: $1"],
+  [/^(.+) is not the tool that this was asked for\. Nothing/s, "$1 ist nicht mehr das Werkzeug, um das es bei der Frage ging. Nichts wurde ausgeführt. Lehnen Sie es ab und fragen Sie neu."],
+  [/^(.+) has changed since this was asked\. Nothing/s, "$1 hat sich seit der Frage geändert. Nichts wurde ausgeführt. Lehnen Sie es ab und fragen Sie neu."],
+  [/^Only the agent (.+), which asked, can run this; answer it there\.$/, "Nur der Agent $1, der gefragt hat, kann das ausführen. Antworten Sie dort."],
+  [/^The arguments are not those that you were shown\./, "Die Angaben sind nicht mehr die, die Sie gesehen haben. Laden Sie es neu."],
+  [/^The answer was not understood: (.+)$/s, "Die Antwort wurde nicht verstanden: $1"],
+  [/^The answer is about a different tool than the question\.$/, "Die Antwort nennt ein anderes Werkzeug als die Frage."],
+  [/^The answer is about different arguments than the question\.$/, "Die Antwort nennt andere Angaben als die Frage."],
+  [/^The answers to this call contradict each other\.$/, "Die Antworten darauf widersprechen sich."],
+  [/^The answer is to a question from before a backup was restored\.$/, "Die Antwort gehört zu einer Frage aus der Zeit vor einer Wiederherstellung."],
+  [/^This call is no longer pending\.$/, "Das ist nicht mehr offen."],
+  [/^Another call on this thread is still pending\.$/, "In diesem Chat ist noch etwas anderes offen."],
+  [/^It was stopped, so the conversation does not continue\.$/, "Es wurde angehalten."],
+  [/^Another run is active on this thread\.$/, "In diesem Chat ist noch etwas in Arbeit."],
+  [/ too many large threads open\./, "Es sind gerade zu viele lange Chats offen. Versuchen Sie es gleich noch einmal."],
+  [/ runs of .+ are in progress/s, "Es läuft gerade zu vieles auf einmal. Warten Sie, bis etwas davon fertig ist."],
+  [/ is spent\. /, "Das Budget ist ausgeschöpft."],
 ];
 
 /** By the code of an error: what is said where the sentence is not known. @type {Record<string, string>} */

@@ -212,16 +212,18 @@ export function createLedger({ isWanted = () => true, every = 0, clock = REAL, .
     while (!signal.aborted) {
       const began = clock.now();
       let pause = 0;
+      let isSteady = false;
       try {
         await readAll(signal);
         await follow(signal);
+        isSteady = clock.now() - began >= STEADY;
       } catch (error) {
         if (!(error instanceof ServerError)) throw error;
         if (signal.aborted) return;
         if (state.problem === null && state.isRead && ["foreign", "missing"].includes(error.kind)) pause = LOOK; // no stream
         else fail(error);
       }
-      failures = clock.now() - began >= STEADY ? 0 : failures + 1;
+      failures = isSteady ? 0 : failures + 1;
       await rest(pause || Math.min(MOST, SOON * 2 ** (failures - 1)) * (0.5 + clock.random() / 2)); // not all pages at once
     }
   }

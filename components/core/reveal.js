@@ -18,33 +18,20 @@ const CAP = "\u20e3"; // 1️⃣
 const JOINED =
   /[\p{sc=Arabic}\p{sc=Syriac}\p{sc=Mongolian}\p{sc=Devanagari}\p{sc=Bengali}\p{sc=Gurmukhi}\p{sc=Gujarati}\p{sc=Oriya}\p{sc=Tamil}\p{sc=Telugu}\p{sc=Kannada}\p{sc=Malayalam}\p{sc=Sinhala}\p{sc=Khmer}\p{sc=Myanmar}]$/u;
 
-/** @type {Record<string, string>} */
-const NAMES = {
-  "\u00ad": "soft hyphen",
-  "\u200b": "zero-width space",
-  "\u200c": "zero-width non-joiner",
-  "\u200d": "zero-width joiner",
-  "\u200e": "left-to-right mark",
-  "\u200f": "right-to-left mark",
-  "\u202d": "left-to-right override",
-  "\u202e": "right-to-left override",
-  "\ufeff": "zero-width no-break space",
-};
-
 /**
- * `text` in pieces: `[{text}, {text: "⟦U+202E⟧", name: "right-to-left override"}, …]`.
+ * `text` in pieces: `[{text}, {text: "⟦U+202E⟧", isHidden: true}, …]`.
  * @param {string} text
- * @returns {{text: string, name?: string}[]}
+ * @returns {{text: string, isHidden?: boolean}[]}
  */
 export function pieces(text) {
   if (!HIDDEN.test(text)) return [{ text }];
-  /** @type {{text: string, name?: string}[]} */
+  /** @type {{text: string, isHidden?: boolean}[]} */
   const found = [];
   let from = 0;
   for (const { 0: character, index } of text.matchAll(EVERY)) {
     if (isOrdinary(text, character, index)) continue;
     if (index > from) found.push({ text: text.slice(from, index) });
-    found.push({ text: `⟦${code(character)}⟧`, name: NAMES[character] ?? "invisible character" });
+    found.push({ text: `⟦${code(character)}⟧`, isHidden: true });
     from = index + character.length;
   }
   return from < text.length || from === 0 ? [...found, { text: text.slice(from) }] : found;

@@ -114,15 +114,30 @@ export function createServer({ base, getToken = () => null, fetch: ask = (url, i
     decide: (id, body) => json(`approvals/${encodeURIComponent(id)}`, body),
 
     /**
-     * What waits, as it comes and goes: a record for each, then `{ids}` of all that waits, then whatever changes.
+     * What waits, as it comes and goes: a record for each, then `{ids}` of all that waits, then whatever changes. It ends
+     * where nothing comes for too long, and fails where its head doesn't.
      * @param {AbortSignal} signal
      * @returns {AsyncGenerator<Json>}
      */
     async *follow(signal) {
-      const response = await call("approvals/events", { signal, accept: "text/event-stream" });
-      if (!response.ok) throw failure(response.status, asObject(await response.text().catch(() => "")));
-      if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) throw new ServerError("foreign");
-      yield* events(response.body);
+      const line = new AbortController();
+      const end = () => line.abort();
+      signal.addEventListener("abort", end);
+      if (signal.aborted) end();
+      let bell = setTimeout(end, SILENCE);
+      try {
+        const response = await call("approvals/events", { signal: line.signal, accept: "text/event-stream" });
+        if (!response.ok) throw failure(response.status, asObject(await response.text().catch(() => "")));
+        if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) throw new ServerError("foreign");
+        yield* events(response.body, () => {
+          clearTimeout(bell);
+          bell = setTimeout(end, SILENCE);
+        });
+      } finally {
+        clearTimeout(bell);
+        signal.removeEventListener("abort", end);
+        end();
+      }
     },
   };
 }
@@ -155,31 +170,24 @@ function failure(status, said) {
 }
 
 /**
- * The events of a stream, as what their data say. It ends with the stream, and where nothing comes for too long.
+ * The events of a stream, as what their data say; ends with the stream.
  * @param {ReadableStream<Uint8Array>} body
+ * @param {() => void} lives called with each sign of life
  * @returns {AsyncGenerator<Json>}
  */
-async function* events(body) {
+async function* events(body, lives) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let bell;
   let rest = "";
-  try {
-    for (;;) {
-      bell = setTimeout(() => void reader.cancel().catch(() => {}), SILENCE);
-      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
-      clearTimeout(bell);
-      if (done) return;
-      const frames = (rest + decoder.decode(value, { stream: true })).replace(/\r\n/g, "\n").split("\n\n");
-      rest = frames.pop() ?? "";
-      for (const frame of frames) {
-        const said = asObject(frame.split("\n").flatMap((line) => (line.startsWith("data:") ? [line.slice(5)] : [])).join("\n"));
-        if (said) yield said;
-      }
+  for (;;) {
+    lives();
+    const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+    if (done) return;
+    const frames = (rest + decoder.decode(value, { stream: true })).replace(/\r\n/g, "\n").split("\n\n");
+    rest = frames.pop() ?? "";
+    for (const frame of frames) {
+      const said = asObject(frame.split("\n").flatMap((line) => (line.startsWith("data:") ? [line.slice(5)] : [])).join("\n"));
+      if (said) yield said;
     }
-  } finally {
-    clearTimeout(bell);
-    reader.cancel().catch(() => {});
   }
 }

@@ -11,8 +11,7 @@ import { style } from "./style.js";
  * @import { Strings } from "../core/types.js"
  *
  * @typedef {object} Property
- * @property {BooleanConstructor | NumberConstructor} [type] What the attribute is read as; without one it is text.
- * @property {boolean} [attribute] False: it has none.
+ * @property {BooleanConstructor | NumberConstructor | StringConstructor} [type] What its attribute is read as; without one it has none.
  * @property {boolean} [reflect] The attribute follows the property.
  * @property {boolean} [own] The class has accessors of its own.
  */
@@ -20,14 +19,19 @@ import { style } from "./style.js";
 /** Without a DOM the classes can be read, not used. */
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {});
 
-/** @type {Map<string, CSSStyleSheet>} One for all elements. */
-const sheets = new Map();
+/** @type {WeakMap<Document, Map<string, CSSStyleSheet>>} One for all elements of a document. */
+const sheets = new WeakMap();
 
-/** @param {string} text */
-function sheetOf(text) {
-  const sheet = sheets.get(text) ?? new CSSStyleSheet();
-  if (!sheets.has(text)) sheet.replaceSync(text);
-  sheets.set(text, sheet);
+/**
+ * @param {Document} page
+ * @param {string} text
+ */
+function sheetOf(page, text) {
+  const known = sheets.get(page) ?? new Map();
+  sheets.set(page, known);
+  const sheet = known.get(text) ?? new /** @type {typeof globalThis} */ (page.defaultView).CSSStyleSheet();
+  if (!known.has(text)) sheet.replaceSync(text);
+  known.set(text, sheet);
   return sheet;
 }
 
@@ -36,7 +40,7 @@ export class GateElement extends Base {
   static styles = [style];
 
   /** @type {Record<string, Property>} */
-  static properties = { strings: { attribute: false } };
+  static properties = { strings: {} };
 
   /** @type {Record<string, unknown>} */
   #values = {};
@@ -86,7 +90,7 @@ export class GateElement extends Base {
         enumerable: true,
       });
     }
-    return ["lang", ...properties.filter(([, { attribute }]) => attribute !== false).map(([name]) => name.toLowerCase())];
+    return ["lang", ...properties.filter(([, { type }]) => type).map(([name]) => name)];
   }
 
   /**
@@ -95,10 +99,8 @@ export class GateElement extends Base {
    * @param {string | null} value
    */
   attributeChangedCallback(attribute, _, value) {
-    const properties = propertiesOf(this.constructor);
-    const name = properties[attribute] ? attribute : (Object.keys(properties).find((one) => one.toLowerCase() === attribute) ?? "");
-    const { type } = properties[name] ?? {};
-    if (name) Object.assign(this, { [name]: type === Boolean ? value !== null : type && value !== null ? type(value) : value });
+    const { type } = propertiesOf(this.constructor)[attribute] ?? {};
+    if (type) Object.assign(this, { [attribute]: type === Boolean ? value !== null : value && type(value) });
     else this.#speak();
   }
 
@@ -108,6 +110,17 @@ export class GateElement extends Base {
   }
 
   disconnectedCallback() {}
+
+  /** It has moved to another document, and lost its styles on the way. */
+  adoptedCallback() {
+    if (this.shadowRoot) this.#dress(this.shadowRoot);
+  }
+
+  /** @param {ShadowRoot} root */
+  #dress(root) {
+    const { ownerDocument: page } = this; // one that nobody sees has no window
+    if (page.defaultView) root.adoptedStyleSheets = /** @type {typeof GateElement} */ (this.constructor).styles.map((text) => sheetOf(page, text));
+  }
 
   /** Draw it in its language; in English until the words of another one are there. */
   #speak() {
@@ -139,7 +152,7 @@ export class GateElement extends Base {
   /** Draw it now, if there is anything to draw. */
   performUpdate() {
     if (!this.isUpdatePending) return;
-    if (!this.shadowRoot) this.attachShadow({ mode: "open" }).adoptedStyleSheets = /** @type {typeof GateElement} */ (this.constructor).styles.map(sheetOf);
+    if (!this.shadowRoot) this.#dress(this.attachShadow({ mode: "open" }));
     for (const [name, value] of this.#early.splice(0)) Object.assign(this, { [name]: value });
     const changed = this.#changed;
     try {

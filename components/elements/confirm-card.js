@@ -10,7 +10,7 @@ import { earlierText } from "../core/earlier.js";
 import { grantText, may, peopleText, whyBarred } from "../core/people.js";
 import { isLate } from "../core/records.js";
 import { reveal } from "../core/reveal.js";
-import { fill } from "../core/strings.js";
+import { fill, serverSaid } from "../core/strings.js";
 import { unitsFor } from "../core/units.js";
 import { humanize, isObject, summary } from "../core/values.js";
 import { GateElement } from "./base.js";
@@ -41,14 +41,14 @@ const slotted = globalThis.MutationObserver && new MutationObserver((changes) =>
 export class ConfirmCard extends GateElement {
   static properties = {
 ...GateElement.properties,
-    ask: { attribute: false },
-    record: { attribute: false },
-    draft: { attribute: false },
-    sent: { attribute: false },
-    notice: { attribute: false },
-    approval: { reflect: true },
-    mode: { own: true },
-    density: { reflect: true },
+    ask: {},
+    record: {},
+    draft: {},
+    sent: {},
+    notice: {},
+    approval: { type: String, reflect: true },
+    mode: { type: String, own: true },
+    density: { type: String, reflect: true },
   };
 
   /** @type {Card | null} */
@@ -263,7 +263,7 @@ export class ConfirmCard extends GateElement {
     const news = [
       people && html`<p class="card-people" part="people" dir="auto">${ICONS.people}<span>${shown(people)}</span></p>`,
       this.notice && sentence(this.notice),
-      refused && sentence(refused),
+      refused && sentence(serverSaid(refused, undefined, strings)),
       barred && html`<p class="card-barred" part="barred" role="status">${ICONS.clock}<span>${shown(barred)}</span></p>`,
       earlier &&
         html`<div class="card-earlier" data-same=${String(earlier.isSame)}>${earlier.isSame ? ICONS.warning : ICONS.clock}

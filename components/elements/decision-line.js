@@ -36,14 +36,14 @@ export function recordLine(record, { strings, args, schema, withCall = false, ag
 export class DecisionLine extends GateElement {
   static properties = {
 ...GateElement.properties,
-    record: { attribute: false },
-    arguments: { attribute: false },
-    schema: { attribute: false },
-    mine: { attribute: false },
+    record: {},
+    arguments: {},
+    schema: {},
+    mine: {},
     late: { type: Boolean },
     unsent: { type: Boolean },
     left: { type: Boolean },
-    agent: {},
+    agent: { type: String },
     call: { type: Boolean },
   };
 

@@ -45,7 +45,7 @@ export function askAgain(card, problem) {
 export class Gate extends GateElement {
   static styles = [":host { display: contents; }"];
 
-  static properties = { ...GateElement.properties, base: {}, send: { type: Boolean }, look: { type: Number }, getToken: { attribute: false } };
+  static properties = { ...GateElement.properties, base: { type: String }, send: { type: Boolean }, look: { type: Number }, getToken: {} };
 
   /** @type {ReturnType<typeof createLedger> | null} */
   #ledger = null;
@@ -116,7 +116,7 @@ export class Gate extends GateElement {
       base: new URL(this.base, document.baseURI).href,
       getToken: () => this.getToken(),
       every: this.look * 1000,
-      isWanted: () => this.isConnected && document.visibilityState === "visible", // a browser has six connections to a host
+      isWanted: () => this.#ledger === ledger && this.isConnected && document.visibilityState === "visible", // a browser has six connections to a host
     });
     this.#ledger = ledger;
     const gathering = new MutationObserver(() => this.#gather());

@@ -11,7 +11,7 @@ import { waitsForOthers } from "../core/people.js";
 import { clock, decisionLine, isClosed, shortClock, undecided } from "../core/records.js";
 import { reveal } from "../core/reveal.js";
 import { serverNow } from "../core/servertime.js";
-import { fill } from "../core/strings.js";
+import { fill, serverSaid } from "../core/strings.js";
 import { unitsFor } from "../core/units.js";
 import { humanize, inOrder, summary } from "../core/values.js";
 import { GateElement } from "./base.js";
@@ -37,7 +37,7 @@ const PARTS = "card,header,title:card-title,expiry,people,barred,arguments,field
 export class Inbox extends GateElement {
   static styles = [style, inboxStyle];
 
-  static properties = { ...GateElement.properties, ledger: { attribute: false }, current: {}, chats: { type: Boolean }, picks: { type: Boolean }, filter: { attribute: false } };
+  static properties = { ...GateElement.properties, ledger: {}, current: { type: String }, chats: { type: Boolean }, picks: { type: Boolean }, filter: {} };
 
   #forget = () => {};
   #stopClock = () => {};
@@ -299,7 +299,7 @@ export class Inbox extends GateElement {
     const open = () => this.say("agui-open-chat", { thread: record?.thread_id, agent: record?.thread?.agent ?? record?.agent });
     return html`<div class="detail">
       <agui-confirm-card density="compact" exportparts=${PARTS} data-id=${id} @agui-decide=${this.#decided} .strings=${this.strings} .lang=${this.lang} .ask=${isGone ? null : ask} .record=${record} .notice=${isGone ? fill(strings, "goneChat") : null}><slot name=${id} slot="after"></slot></agui-confirm-card>
-      ${note && isClosed(record) ? html`<p class="inbox-note">${fill(strings, "notContinued", { note })}</p>` : nothing}
+      ${note && isClosed(record) ? html`<p class="inbox-note">${fill(strings, "notContinued", { note: serverSaid(note, undefined, strings) })}</p>` : nothing}
       ${this.chats && !gone && record?.thread ? html`<button class="ghost" part="button" type="button" @click=${open}>${fill(strings, "inboxOpenChat")}</button>` : nothing}
     </div>`;
   }

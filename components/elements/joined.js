@@ -4,8 +4,9 @@
  * @typedef {{strings: TemplateStringsArray, values: unknown[]}} Template
  */
 
-/** @type {Map<string, TemplateStringsArray>} What was joined before, by its whole text. */
+/** @type {Map<string, TemplateStringsArray>} What was joined before, by its whole text: the latest last. */
 const known = new Map();
+const MOST = 300; // shapes of arguments; with what they are drawn of some 4 KB each
 
 /**
  * `template` with the templates among its values, and theirs, as one. Where another one takes the place of one of these,
@@ -28,8 +29,10 @@ export function joined(template) {
     });
   add(template);
   const text = texts.join("\0");
-  let strings = known.get(text);
-  if (!strings) known.set(text, (strings = asStrings(texts)));
+  const strings = known.get(text) ?? asStrings(texts);
+  known.delete(text);
+  known.set(text, strings);
+  if (known.size > MOST) known.delete([...known.keys()][0] ?? "");
   return { ...template, strings, values };
 }
 
@@ -37,7 +40,7 @@ export function joined(template) {
  * As the browser makes them of a template: nothing that is read as JSON has `raw`, so that it can't be taken for one.
  * @param {string[]} texts
  */
-const asStrings = (texts) => /** @type {TemplateStringsArray} */ (/** @type {unknown} */ (Object.assign(texts, { raw: texts })));
+export const asStrings = (texts) => /** @type {TemplateStringsArray} */ (/** @type {unknown} */ (Object.assign(texts, { raw: texts })));
 
 /** What stands where a template may. */
 export const NONE = listed([]);

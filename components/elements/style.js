@@ -54,14 +54,6 @@ export const style = `
 
   * {
     box-sizing: border-box;
-  }
-
-  h2,
-  p,
-  ul,
-  dl,
-  dd,
-  pre {
     margin: 0;
     padding: 0;
   }
@@ -103,7 +95,8 @@ export const style = `
     text-align: match-parent;
   }
 
-  .quiet {
+  .quiet,
+  .field-help {
     color: var(--_quiet);
   }
 
@@ -293,11 +286,8 @@ export const style = `
 
   /* Fields */
 
-  .of-field {
-    padding-top: 6px;
-  }
-
   .arguments .of-field {
+    padding-top: 6px;
     color: var(--_text);
     font-weight: 550;
   }
@@ -348,10 +338,6 @@ export const style = `
 
   .field-error {
     color: var(--_bad);
-  }
-
-  .field-help {
-    color: var(--_quiet);
   }
 
   .reason {
@@ -505,10 +491,9 @@ export const style = `
   }
 
   .card[data-mode="decided"] > .line > span {
-    display: -webkit-box;
     overflow: hidden;
-    -webkit-box-orient: vertical;
-    -webkit-line-clamp: 1;
+    text-overflow: ellipsis;
+    white-space: nowrap;
   }
 
   /* Little room */

@@ -20,7 +20,7 @@ const AMOUNT = /([\d.,]+ (?:[€$£¥₹%]|[A-Z]{3}\b))/;
  */
 export function shown(text) {
   if (!hides(text)) return unbroken(text);
-  return pieces(text).map((piece) => (piece.name ? html`<span class="hidden-character" title=${piece.name}>${piece.text}</span>` : unbroken(piece.text)));
+  return pieces(text).map((piece) => (piece.isHidden ? html`<span class="hidden-character">${piece.text}</span>` : unbroken(piece.text)));
 }
 
 /**

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { after, mock } from "node:test";
 import { createLedger, isWaiting } from "../core/ledger.js";
 
 const row = (/** @type {object} */ more = {}) => ({
@@ -24,14 +24,20 @@ function ledgerOver(/** @type {Record<string, () => Response | Promise<Response>
     now: () => 0,
     random: () => 1,
   };
-  const fetch = async (/** @type {RequestInfo | URL} */ url) => {
+  const fetch = async (/** @type {RequestInfo | URL} */ url, /** @type {RequestInit | undefined} */ { signal } = {}) => {
     const path = /[?&]id=/.test(String(url)) ? "named" : (String(url).slice("http://gate/".length).split("?")[0] ?? "");
     asked.push(path);
     const answer = answers[path];
     if (!answer) throw new TypeError("nobody is there");
-    return answer();
+    signal?.throwIfAborted();
+    return Promise.race([answer(), new Promise((/** @type {(_: Response) => void} */ _, reject) => signal?.addEventListener("abort", reject))]);
   };
-  const ledger = createLedger({ base: "http://gate", fetch, clock });
+  let isWanted = true;
+  const ledger = createLedger({ base: "http://gate", fetch, clock, isWanted: () => isWanted });
+  after(() => {
+    isWanted = false;
+    ledger.update();
+  });
   const until = async (/** @type {() => boolean} */ isSo) => {
     for (let turn = 0; !isSo() && turn < 1000; turn++) await new Promise((done) => setImmediate(done));
     assert.ok(isSo());
@@ -117,6 +123,23 @@ test("it tries again later each time, and at once when it is asked to", async ()
   ledger.retry();
   await until(() => pauses.length === 9);
   assert.equal(pauses[8], 1000, "as from the beginning");
+});
+
+test("a stream whose head never comes is given up: the list is read again, later each time", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { ledger, asked, pauses, until, pass } = ledgerOver({
+    approvals: () => json({ approvals: [row()], next_cursor: null }),
+    "approvals/events": () => new Promise((/** @type {(_: Response) => void} */ _) => {}),
+  });
+  ledger.update();
+  for (const [turn, pause] of [1000, 2000].entries()) {
+    await until(() => asked.length === 2 * turn + 2 && ledger.state.problem === null);
+    mock.timers.tick(45_000);
+    await until(() => pauses.length === turn + 1);
+    assert.deepEqual([ledger.state.problem?.kind, pauses.at(-1)], ["away", pause]);
+    pass();
+  }
+  mock.timers.reset();
 });
 
 test("a click is sent once; what doesn't arrive can be sent again", async () => {

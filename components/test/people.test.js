@@ -187,3 +187,14 @@ test("on a German page the server's sentences are German: by their words, else b
   assert.equal(serverSaid("Nobody knows this.", "brand_new", german), "Nobody knows this.");
   assert.equal(serverSaid("You can't reject this.", "not_allowed", stringsFor("en")), "You can't reject this.");
 });
+
+test("on a German page it is German why an edit wasn't taken, and why the conversation doesn't go on", async () => {
+  await loadStrings("de");
+  const german = stringsFor("de");
+  const files = ["approvals/answer_validation.py", "approvals/edits.py", "approvals/out_of_band.py", "stores/sql/leases.py"];
+  const text = files.map((file) => readFileSync(new URL(`../../server/agui_gate/${file}`, import.meta.url), "utf8")).join("\n");
+  const said = [...text.matchAll(/(?:(?:ApprovalRefused|ThreadBusy)\(|not_continued=|": )f?"([A-Z{][^"]+)"/g)].map(([, sentence = ""]) => sentence.replace("{_ASK_AGAIN}", "Nothing was run.").replace(/\{[^}]+\}/g, "this"));
+  assert.ok(said.length > 12, said.join("\n"));
+  for (const sentence of said) assert.notEqual(serverSaid(sentence, undefined, german), sentence);
+  assert.equal(serverSaid("The edit was refused: these arguments may not be edited: to.", undefined, german), "Das darf nicht geändert werden: to.");
+});

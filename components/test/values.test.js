@@ -36,7 +36,7 @@ for (const [text, shown] of /** @type {[string, string][]} */ ([
 for (const text of ["", "plain", "two\nlines\tand a tab\r\n", "👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣ #️⃣ 🏳️‍🌈 🧑🏽‍⚕️", "می‌خواهم", "क्‍ष", "Größe 10 €", "שלום"])
   test(`${JSON.stringify(text)} stays as it is`, () => assert.deepEqual([reveal(text), hides(text)], [text, false]));
 
-test("a hidden character has a name", () => assert.deepEqual(pieces("a\u202e"), [{ text: "a" }, { text: "⟦U+202E⟧", name: "right-to-left override" }]));
+test("a hidden character is told apart", () => assert.deepEqual(pieces("a\u202e"), [{ text: "a" }, { text: "⟦U+202E⟧", isHidden: true }]));
 
 test("no digit of a number is lost (T3)", () => {
   const text = '{"id":9007199254740993,"n":-9007199254740993,"s":"9007199254740993 \\" 1","f":1.5,"e":1e3,"huge":1e400,"list":[12345678901234567890]}';

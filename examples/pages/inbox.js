@@ -1,13 +1,9 @@
 const gate = document.querySelector("agui-gate");
-const card = document.querySelector("agui-confirm-card");
 
 gate.getToken = () => sessionStorage.getItem("token"); // null: none, as on a server without authentication
 
 const approval = new URLSearchParams(location.search).get("approval");
-if (approval) {
-  card.setAttribute("approval", approval);
-  card.hidden = false;
-}
+if (approval) Object.assign(document.querySelector("agui-confirm-card"), { approval, hidden: false });
 
 gate.addEventListener("agui-decided", ({ detail: { record } }) => {
   document.querySelector("#told").textContent = `${record.tool}: ${record.state}`;

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { AXE, BUILT, SERVER, ask, card, decide, example, listen, next, open, proxy, record, remove, visit } from "./site.mjs";
+import { AXE, BUILT, SERVER, ask, card, decide, example, leave, listen, next, open, openOwn, proxy, record, remove, visit } from "./site.mjs";
 
 const REFUND = "Refund 20 euros of order 1003";
 const gate = (inner, { base = SERVER, attributes = "send" } = {}) => `<agui-gate base="${base}" ${attributes}>${inner}</agui-gate>`;
-const done = (page) => page.context().close();
 
 test("cards and an inbox are one list and one stream, however many they are", async () => {
   const asked = await Promise.all([REFUND, REFUND, REFUND].map((text) => ask(text)));
@@ -17,7 +16,7 @@ test("cards and an inbox are one list and one stream, however many they are", as
   await page.addScriptTag({ content: AXE }).catch(() => page.evaluate(AXE));
   const { violations } = await page.evaluate(() => axe.run(document, { rules: { "heading-order": { enabled: false }, "landmark-unique": { enabled: false } } }));
   assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), []);
-  await done(page);
+  await leave(page);
 });
 
 test("with `send` a click decides, and every element of that call shows what became of it", async () => {
@@ -30,12 +29,12 @@ test("with `send` a click decides, and every element of that call shows what bec
   assert.equal((await record(asked.id)).decision.way, "http");
   await first.getByText(/Approved .*outside the chat/).waitFor();
   assert.equal(page.requests.filter((one) => one.startsWith("POST")).length, 1);
-  await done(page);
+  await leave(page);
 });
 
 test("without `send` nothing is sent: the event is for the page", async () => {
   const asked = await ask(REFUND);
-  const script = `globalThis.heard = []; addEventListener("agui-decide", ({ detail }) => heard.push([detail.ask.id, detail.decision]));`;
+  const script = `globalThis.heard = []; here.addEventListener("agui-decide", ({ detail }) => heard.push([detail.ask.id, detail.decision]));`;
   const page = await open(gate(`${card(asked)}${card(asked)}`, { attributes: "" }), { script });
   await page.getByRole("button", { name: "Approve" }).first().click();
   await page.locator("agui-confirm-card[mode=sending]").waitFor();
@@ -44,7 +43,7 @@ test("without `send` nothing is sent: the event is for the page", async () => {
   assert.equal((await record(asked.id)).state, "pending");
   await decide(asked.id, { approved: true });
   await page.locator("agui-confirm-card[mode=closed]").nth(1).waitFor();
-  await done(page);
+  await leave(page);
 });
 
 test("what is asked and decided elsewhere comes and goes by itself", async () => {
@@ -56,15 +55,15 @@ test("what is asked and decided elsewhere comes and goes by itself", async () =>
   await decide(asked.id, { approved: false, reason: "not now" });
   await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=rejected]`).waitFor();
   assert.match(await page.locator("agui-inbox .news").innerText(), /Rejected/);
-  await done(page);
+  await leave(page);
 });
 
 test("what was typed stays while the server is away, and is sent when it is back", async () => {
   const asked = await ask(REFUND);
   let isAway = false;
   const between = await proxy(() => (isAway ? null : undefined));
-  const script = `globalThis.told = []; addEventListener("agui-problem", ({ detail }) => told.push(detail.kind));`;
-  const page = await open(gate(card(asked), { base: between.url }), { base: between.url, script });
+  const script = `globalThis.told = []; here.addEventListener("agui-problem", ({ detail }) => told.push(detail.kind));`;
+  const page = await open(gate(card(asked), { base: between.url }), { script });
   await page.getByRole("button", { name: "Reject" }).click();
   await page.getByLabel(/Reason/).fill("too much");
   isAway = true;
@@ -80,14 +79,14 @@ test("what was typed stays while the server is away, and is sent when it is back
   await page.getByRole("button", { name: "Reject" }).click();
   await page.locator("agui-confirm-card[mode=closed]").waitFor();
   assert.equal((await record(asked.id)).decision.reason, "too much");
-  await done(page);
+  await leave(page);
 });
 
 test("what was typed stays whatever is in the server's place meanwhile, and is sent once it is back", async () => {
   const asked = await ask(REFUND);
   let instead;
   const between = await proxy(() => instead);
-  const page = await open(gate(card(asked), { base: between.url }), { base: between.url });
+  const page = await open(gate(card(asked), { base: between.url }));
   const [send, reason] = [page.getByRole("button", { name: "Reject" }), page.getByLabel(/Reason/)];
   await send.click();
   await reason.fill("too much");
@@ -111,14 +110,14 @@ test("what was typed stays whatever is in the server's place meanwhile, and is s
   await send.click();
   await page.locator("agui-confirm-card[mode=closed]").waitFor();
   assert.equal((await record(asked.id)).decision.reason, "too much");
-  await done(page);
+  await leave(page);
 });
 
 test("two elements of one page with one call: what is typed in the one stays while the other is answered, and isn't sent once that is taken", async () => {
   const asked = await ask(REFUND);
   let answer = () => {};
   const slow = await proxy(({ method }) => (method === "POST" ? new Promise((resolve) => (answer = resolve)) : undefined));
-  const page = await open(gate(`${card(asked)}${card(asked)}`, { base: slow.url }), { base: slow.url });
+  const page = await open(gate(`${card(asked)}${card(asked)}`, { base: slow.url }));
   const [one, other] = [page.locator("agui-confirm-card").first(), page.locator("agui-confirm-card").nth(1)];
   await one.getByRole("button", { name: "Reject" }).click();
   await one.getByLabel(/Reason/).fill("too much");
@@ -135,14 +134,13 @@ test("two elements of one page with one call: what is typed in the one stays whi
   await one.getByText(/approved.*What you were about to answer was not sent/i).waitFor();
   assert.equal((await record(asked.id)).decision.approved, true);
   assert.equal(page.requests.filter((entry) => entry.startsWith("POST")).length, 2);
-  await done(page);
+  await leave(page);
 });
 
 test("two tabs with one call: what one decides the other shows, and what was typed there is not sent", async () => {
   const asked = await ask(REFUND);
-  const page = await open(gate(card(asked)));
-  const other = await page.context().newPage();
-  await other.goto(page.url());
+  const page = await openOwn(gate(card(asked)));
+  const other = await visit(page.url());
   await other.getByRole("button", { name: "Reject" }).click();
   await other.getByLabel(/Reason/).fill("too much");
   await page.getByRole("button", { name: "Approve" }).click();
@@ -151,7 +149,7 @@ test("two tabs with one call: what one decides the other shows, and what was typ
   assert.deepEqual(page.problems, []);
   const { approved, reason } = (await record(asked.id)).decision;
   assert.deepEqual([approved, reason], [true, undefined]);
-  await done(page);
+  for (const tab of [other, page]) await leave(tab);
 });
 
 test("offline: what was typed stays, and is decided once when the network is back, without a click on anything else", async () => {
@@ -170,7 +168,7 @@ test("offline: what was typed stays, and is decided once when the network is bac
   await page.locator("agui-confirm-card[mode=closed]").getByText(/20 € → 15 €/).waitFor();
   assert.equal((await record(asked.id)).effective_arguments.amount, 15);
   await page.getByText("The server can't be reached").waitFor({ state: "detached" });
-  await done(page);
+  await leave(page);
 });
 
 test("asked anew in the middle of an answer: the old card says that it went on, the new one asks with nothing typed", async () => {
@@ -189,7 +187,7 @@ test("asked anew in the middle of an answer: the old card says that it went on, 
   await fresh.getByRole("button", { name: "Reject" }).click();
   await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=rejected]`).waitFor();
   assert.equal((await record(asked.id)).decision, null);
-  await done(page);
+  await leave(page);
 });
 
 test("a card that gets another call, or goes, while its answer is under way: each answer is of its own call", async () => {
@@ -197,7 +195,7 @@ test("a card that gets another call, or goes, while its answer is under way: eac
   let release;
   const isReleased = new Promise((resolve) => (release = resolve));
   const slow = await proxy(({ method }) => (method === "POST" ? isReleased : undefined));
-  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`, { base: slow.url }), { base: slow.url });
+  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`, { base: slow.url }));
   const one = page.locator("agui-confirm-card[approval]");
   await one.getByRole("button", { name: "Approve" }).click();
   await page.locator("agui-confirm-card[approval][mode=sending]").waitFor();
@@ -213,20 +211,20 @@ test("a card that gets another call, or goes, while its answer is under way: eac
   await page.locator(`agui-inbox .item[data-thread="${second.thread_id}"][data-state=rejected]`).waitFor();
   assert.equal((await record(second.id)).decision.reason, "too much");
   assert.deepEqual([page.requests.filter((entry) => entry.startsWith("POST")).length, page.problems], [2, []]);
-  await done(page);
+  await leave(page);
 });
 
 test("who is not logged in is told so, and goes on with a token", async () => {
   const asked = await ask(REFUND);
   const guarded = await proxy(({ headers }) => (headers.authorization === "Bearer good" ? undefined : [401, '{"error":{"code":"unauthorized","message":"No."}}']));
-  const script = `globalThis.told = []; addEventListener("agui-problem", ({ detail }) => told.push(detail.kind));`;
-  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`, { base: guarded.url }), { base: guarded.url, script });
+  const script = `globalThis.told = []; here.addEventListener("agui-problem", ({ detail }) => told.push(detail.kind));`;
+  const page = await open(gate(`${card(asked)}<agui-inbox></agui-inbox>`, { base: guarded.url }), { script });
   await page.locator("agui-confirm-card").getByText("You have to log in").waitFor();
   await page.evaluate(() => (document.querySelector("agui-gate").getToken = async () => "good"));
   await page.locator("agui-confirm-card").getByRole("button", { name: "Approve" }).waitFor();
   assert.deepEqual(await page.evaluate("told"), ["unauthorized", null]);
   assert.ok(!(await page.content()).includes("good"), "no token in the DOM");
-  await done(page);
+  await leave(page);
 });
 
 for (const [name, answer] of Object.entries({
@@ -235,16 +233,16 @@ for (const [name, answer] of Object.entries({
 }))
   test(`${name} is told as what it is`, async () => {
     const other = await listen((_, response) => response.writeHead(200, { "content-type": answer[1], "access-control-allow-origin": "*" }).end(answer[0]));
-    const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card><agui-inbox></agui-inbox>`, { base: other.url }), { base: other.url });
+    const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card><agui-inbox></agui-inbox>`, { base: other.url }));
     await page.locator("agui-confirm-card").getByText("At this address there is no agui-gate server.").waitFor();
     await page.locator("agui-inbox").getByText("At this address there is no agui-gate server.").waitFor();
     assert.deepEqual(page.problems, []);
-    await done(page);
+    await leave(page);
   });
 
 test("a base that is set late is the only server that is asked", async () => {
   const asked = await ask(REFUND);
-  const page = await open('<div id="here"></div>');
+  const page = await openOwn('<div id="here"></div>');
   await page.evaluate(async ([base, id]) => {
     await customElements.whenDefined("agui-gate");
     const made = document.createElement("agui-gate");
@@ -257,16 +255,16 @@ test("a base that is set late is the only server that is asked", async () => {
   await page.getByRole("button", { name: "Approve" }).waitFor();
   const loaded = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
   assert.deepEqual(loaded.filter((name) => name.includes("approvals") && !name.startsWith(SERVER)), []);
-  await done(page);
+  await leave(page);
 });
 
 test("a base that answers nothing is told in the card", async () => {
   const nobody = await listen(() => {});
   const base = nobody.url;
   await new Promise((closed) => nobody.close(closed));
-  const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base }), { base });
+  const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base }));
   await page.getByText("The server can't be reached").waitFor();
-  await done(page);
+  await leave(page);
 });
 
 test("a base that hears and never answers is told in the card", async () => {
@@ -275,9 +273,9 @@ test("a base that hears and never answers is told in the card", async () => {
     const usual = AbortSignal.timeout;
     AbortSignal.timeout = (ms) => usual.call(AbortSignal, ms === 45_000 ? 200 : ms);
     await import("${SERVER}components/auto.js");`;
-  const page = await open(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base: deaf.url }), { base: deaf.url, script, module: "/page.js" });
+  const page = await openOwn(gate(`<agui-confirm-card approval="apr_1"></agui-confirm-card>`, { base: deaf.url }), { script, module: "/page.js" });
   await page.getByText("The server can't be reached").waitFor();
-  await done(page);
+  await leave(page);
 });
 
 test("an id that is not there, and a chat that is deleted, are told in the card", async () => {
@@ -293,11 +291,11 @@ test("an id that is not there, and a chat that is deleted, are told in the card"
   assert.equal(await typing.getByRole("button", { name: "Reject" }).count(), 0);
   await typing.getByLabel(/Reason/).press("Enter");
   assert.equal(await typing.getAttribute("mode"), "reject", "what nobody can take isn't sent");
-  await done(page);
+  await leave(page);
 });
 
 test("forty open cards: one clock, one sheet, few elements, no observer of sizes, and not much more work than copies of them", async () => {
-  const page = await open("", { script: `
+  const page = await openOwn("", { script: `
     const count = (name) => { const Usual = window[name]; counts[name] = 0; window[name] = new Proxy(Usual, { construct: (Own, given) => (counts[name]++, new Own(...given)), apply: (act, self, given) => (counts[name]++, act.apply(self, given)) }); };
     window.counts = {};
     ["setInterval", "ResizeObserver", "IntersectionObserver", "MutationObserver", "CSSStyleSheet"].forEach(count);
@@ -367,7 +365,7 @@ test("forty open cards: one clock, one sheet, few elements, no observer of sizes
   assert.ok(all <= 1.6 * copied, `${all} ms, and ${copied} without the components`); // about 1.4; 1.7 with a template for each part
   assert.ok(laidOut <= 16, `${laidOut} ms to lay out forty`); // about 11
   assert.ok(inList <= 5, `${inList} ms to lay out those of a list`); // about 1.5
-  await done(page);
+  await leave(page);
 });
 
 test("what the page puts into a slot is shown, whenever it comes, and the focus stays on its button", async () => {
@@ -393,7 +391,7 @@ test("what the page puts into a slot is shown, whenever it comes, and the focus 
   await page.evaluate(() => (document.querySelector("agui-confirm-card").ask = fromApproval({ ...row, you: { may: ["reject"], agreed: false, why: null } })));
   await approve.waitFor({ state: "detached" });
   assert.equal(await page.evaluate(() => document.querySelector("agui-confirm-card").shadowRoot.activeElement?.className), "card", "its button is gone");
-  await done(page);
+  await leave(page);
 });
 
 test("who types goes on typing where they are, when the page fills a slot and when the call is frozen", async () => {
@@ -415,7 +413,22 @@ test("who types goes on typing where they are, when the page fills a slot and wh
   await page.getByRole("button", { name: "Approve" }).waitFor({ state: "detached" });
   await page.keyboard.type("z");
   assert.equal(await page.locator("[name=sku]").inputValue(), "xyzA1");
-  await done(page);
+  await leave(page);
+});
+
+test("a card that moves to another document keeps its look", async () => {
+  const page = await open("<agui-confirm-card></agui-confirm-card><iframe></iframe>", { script: `
+    const { fromApproval } = await import("${SERVER}components/agui-gate.js");
+    window.moving = document.querySelector("agui-confirm-card");
+    moving.ask = fromApproval({ id: "apr_1", call_id: "c1", tool: "order", arguments: {}, editable: [] });` });
+  const look = () => page.evaluate(() => getComputedStyle(moving.shadowRoot.querySelector(".card")).borderTopLeftRadius);
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  assert.equal(await look(), "14px");
+  await page.evaluate(() => document.querySelector("iframe").contentDocument.body.append(moving));
+  assert.equal(await look(), "14px");
+  await page.evaluate(() => document.querySelector("main").append(moving));
+  assert.equal(await look(), "14px");
+  await leave(page);
 });
 
 test("an ask is text, whatever it is", async () => {
@@ -426,14 +439,14 @@ test("an ask is text, whatever it is", async () => {
     document.querySelector("agui-confirm-card").ask = { ...fromApproval({ id: "apr_1", call_id: "c1", tool: "<img>", agent: "<img>", arguments: { "<img>": "<img>", of: evil, list: [evil] }, editable: [] }), message: evil };` });
   await page.getByRole("button", { name: "<img src=x>&amp;" }).waitFor();
   assert.equal(await page.locator("agui-confirm-card img").count(), 0);
-  await done(page);
+  await leave(page);
 });
 
 test("an argument without an input of its own is edited as JSON: what isn't valid is said, and stays", async () => {
   const page = await open("<agui-confirm-card></agui-confirm-card>", { script: `
     const { fromApproval } = await import("${SERVER}components/agui-gate.js");
     globalThis.heard = [];
-    addEventListener("agui-decide", ({ detail }) => heard.push(detail.decision));
+    here.addEventListener("agui-decide", ({ detail }) => heard.push(detail.decision));
     document.querySelector("agui-confirm-card").ask = fromApproval({ id: "apr_1", call_id: "c1", tool: "order", arguments: { items: [{ sku: "A1" }] }, editable: ["items"] });` });
   await page.getByRole("button", { name: "Edit" }).click();
   const field = page.getByLabel("Items");
@@ -446,7 +459,7 @@ test("an argument without an input of its own is edited as JSON: what isn't vali
   await page.getByRole("button", { name: "Approve with changes" }).click();
   await page.waitForFunction(() => heard.length > 0);
   assert.deepEqual(await page.evaluate("heard"), [{ approved: true, edits: { items: [{ sku: "B2" }] } }]);
-  await done(page);
+  await leave(page);
 });
 
 test("an older server: a card without its schema, and a sentence", async () => {
@@ -456,17 +469,17 @@ test("an older server: a card without its schema, and a sentence", async () => {
     if (!url.startsWith("/approvals?")) return undefined;
     return (text) => JSON.stringify({ next_cursor: null, approvals: JSON.parse(text).approvals.map(strip) });
   });
-  const page = await open(gate(card(asked), { base: older.url }), { base: older.url });
+  const page = await open(gate(card(asked), { base: older.url }));
   await page.getByText("The server is older than this page").waitFor();
   await page.getByRole("button", { name: "Edit" }).click();
   assert.equal(await page.getByLabel(/Amount/).inputValue(), "20");
-  await done(page);
+  await leave(page);
 });
 
 test("without modules what is in the element is what is seen", async () => {
-  const page = await open(gate(`<agui-confirm-card approval="apr_1">Open the chat to decide this.</agui-confirm-card>`), { module: `${SERVER}components/nothing.js` });
+  const page = await openOwn(gate(`<agui-confirm-card approval="apr_1">Open the chat to decide this.</agui-confirm-card>`), { module: `${SERVER}components/nothing.js` });
   assert.ok(await page.getByText("Open the chat to decide this.").isVisible());
-  await done(page);
+  await leave(page);
 });
 
 test("by the keyboard, on a phone", async () => {
@@ -479,7 +492,7 @@ test("by the keyboard, on a phone", async () => {
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, "nothing is wider than the phone");
   await page.keyboard.press("a");
   await page.locator(`agui-inbox .item[data-thread="${asked.thread_id}"][data-state=done]`).waitFor();
-  await done(page);
+  await leave(page);
 });
 
 test("the focus goes to the first call that waits, past those that were decided", async () => {
@@ -494,7 +507,7 @@ test("the focus goes to the first call that waits, past those that were decided"
   await page.locator("agui-inbox .item[data-waits=true] .line-button[aria-expanded=true]:focus").waitFor();
   await page.evaluate(() => document.querySelector("agui-inbox").clear());
   await page.locator("agui-inbox .item[data-waits=false]").waitFor({ state: "detached" });
-  await done(page);
+  await leave(page);
 });
 
 test("a page gives the cards in an inbox its look, and buttons of its own", async () => {
@@ -503,7 +516,7 @@ test("a page gives the cards in an inbox its look, and buttons of its own", asyn
     const sheet = new CSSStyleSheet();
     sheet.replaceSync("agui-inbox::part(card-title), agui-inbox::part(button) { letter-spacing: 3px }");
     document.adoptedStyleSheets = [sheet];
-    addEventListener("agui-toggle", ({ target, detail: { id } }) => {
+    here.addEventListener("agui-toggle", ({ target, detail: { id } }) => {
       const own = document.querySelector("#own") ?? Object.assign(document.createElement("button"), { id: "own", slot: id, textContent: "Ask a colleague" });
       target.opened.has(id) ? target.append(own) : own.remove();
     });`;
@@ -516,7 +529,7 @@ test("a page gives the cards in an inbox its look, and buttons of its own", asyn
   await line.click();
   await page.locator("#own").waitFor({ state: "detached" });
   await decide(asked.id, { approved: false });
-  await done(page);
+  await leave(page);
 });
 
 test("forty calls that are gone are one request, and nothing in the console", async () => {
@@ -525,7 +538,7 @@ test("forty calls that are gone are one request, and nothing in the console", as
   await page.getByText("This was deleted, or it is nothing that you may decide.").nth(39).waitFor();
   assert.deepEqual(page.requests.filter((one) => one.includes("/approvals")).sort(), ["GET /approvals", "GET /approvals", "GET /approvals/events"]);
   assert.deepEqual(page.problems, []);
-  await done(page);
+  await leave(page);
 });
 
 test("a thousand that wait: a hundred lines are drawn, all can be searched", async () => {
@@ -543,7 +556,7 @@ test("a thousand that wait: a hundred lines are drawn, all can be searched", asy
     const approvals = Array.from({ length: 100 }, (_, at) => row(from + at));
     response.writeHead(200, { ...headers, "content-type": "application/json" }).end(JSON.stringify({ approvals, next_cursor: from + 100 < 1000 ? String(from + 100) : null }));
   });
-  const page = await open(gate("<agui-inbox></agui-inbox>", { base: many.url }), { base: many.url });
+  const page = await open(gate("<agui-inbox></agui-inbox>", { base: many.url }));
   await page.getByRole("heading", { name: "Waiting for you (1000)" }).waitFor();
   assert.equal(await page.locator("agui-inbox .item").count(), 100);
   const took = await page.evaluate(async () => {
@@ -559,7 +572,7 @@ test("a thousand that wait: a hundred lines are drawn, all can be searched", asy
   await page.getByRole("searchbox").fill("chat 777");
   await page.locator("agui-inbox .item").nth(1).waitFor({ state: "detached" });
   assert.equal(await page.locator("agui-inbox .item").count(), 1);
-  await done(page);
+  await leave(page);
 });
 
 
@@ -573,7 +586,7 @@ for (const [name, folder] of [["inbox.html"], ["react.html", BUILT], ["vue.html"
     await page.locator("agui-confirm-card[approval][mode=closed]").waitFor();
     assert.equal(page.requests.filter((one) => one === "GET /approvals/events").length, 1);
     assert.deepEqual(page.problems, []);
-    await done(page);
+    await leave(page);
   });
 
 test("the example: markup of one's own over the core", async () => {
@@ -586,7 +599,7 @@ test("the example: markup of one's own over the core", async () => {
   await own.getByText(/Approved/).waitFor();
   assert.equal((await record(asked.id)).effective_arguments.amount, 15);
   assert.deepEqual(page.problems, []);
-  await done(page);
+  await leave(page);
 });
 
 test("the example of Next.js: rendered by its server, taken over in the browser", async () => {
@@ -600,7 +613,7 @@ test("the example of Next.js: rendered by its server, taken over in the browser"
   await page.getByText(/^refund: (claimed|done)$/).waitFor();
   await page.locator("agui-confirm-card[approval][mode=closed]").waitFor();
   assert.deepEqual(page.problems, [], "and nothing differs from what was rendered");
-  await done(page);
+  await leave(page);
 });
 
 for (const hitl of ["interrupt", "card"])
@@ -612,5 +625,5 @@ for (const hitl of ["interrupt", "card"])
     await page.locator("agui-confirm-card").getByRole("button", { name: "Approve" }).click();
     await page.getByText(/refunded|Done/i).last().waitFor();
     assert.deepEqual(page.problems, []);
-    await done(page);
+    await leave(page);
   });

@@ -19,12 +19,15 @@ async function ask(text, who = "ada", thread = crypto.randomUUID(), tools = []) 
   return (await get(who, `threads/${thread}`)).approvals[0];
 }
 
+const usual = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin" });
+
 /** The page as `who` has it; null: without a token. */
-async function open(who, { at = "", page: path = `inbox${at}`, before = async () => {}, ...options } = {}) {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, locale: "en-GB", ...options });
-  context.setDefaultTimeout(60_000);
-  if (who) await context.addInitScript((token) => sessionStorage.setItem("agui-gate.token", token), who);
-  const page = await context.newPage();
+async function open(who, { at = "", page: path = `inbox${at}`, before = async () => {}, viewport = { width: 1100, height: 800 }, colorScheme = "light", locale } = {}) {
+  const page = await (locale ? await browser.newContext({ locale }) : usual).newPage();
+  page.setDefaultTimeout(60_000);
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ colorScheme });
+  if (who) await page.addInitScript((token) => sessionStorage.setItem("agui-gate.token", token), who);
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("response", (response) => response.status() === 403 && response.request().method() === "GET" && page.problems.push(`403 ${response.url()}`)); // it knows by /me what it may ask
@@ -37,8 +40,15 @@ const item = (page, { id }) => page.locator(`agui-inbox .item[data-id="${id}"]`)
 const line = (page, asked) => item(page, asked).locator(".line-button");
 async function done(page) {
   assert.deepEqual(page.problems, []);
-  await page.context().close();
+  await page.close();
 }
+
+/** What a page looks for every ten seconds it looks for at once. */
+const looksOften = (page) =>
+  page.addInitScript(() => {
+    const usual = window.setTimeout;
+    window.setTimeout = (act, ms, ...more) => usual(act, ms === 10_000 ? 300 : ms, ...more);
+  });
 
 async function looksWell(page, name) {
   await page.screenshot({ path: `${SHOTS}${name}.png` });
@@ -232,7 +242,7 @@ test("a call is handed to a colleague; who may not be is told in the dialog", as
   await dialog.waitFor({ state: "detached" });
   assert.deepEqual((await get("ada", `approvals/${asked.id}`)).handed_to, { to: "cat", by: "ben" });
   const other = await ask("refund D2 20");
-  const cat = await open("cat", { viewport: { width: 390, height: 760 }, colorScheme: "dark" });
+  const cat = await open("cat", { viewport: { width: 390, height: 760 }, colorScheme: "dark", before: looksOften });
   await cat.getByText("Handed to you by colleagues: 1.").waitFor();
   await line(cat, other).waitFor();
   await cat.getByLabel("Whose").selectOption("handed");
@@ -303,7 +313,7 @@ test("an emergency has a reason, and whom it concerns sees it at once", async ()
 
 test("a deputy is named, decides in the place of who is away, and not any more once that is ended", async () => {
   const asked = await ask("refund F1 20");
-  const ben = await open("ben", { at: "#deputies", timezoneId: "Europe/Berlin" });
+  const ben = await open("ben", { at: "#deputies" });
   await ben.getByText("Nobody decides in your place, and you in nobody's.").waitFor();
   assert.equal(await ben.getByRole("link", { name: "Emergencies" }).count(), 0, "who has no such right has no such tab");
   await ben.getByRole("button", { name: "Name a deputy …" }).click();
@@ -392,10 +402,7 @@ test("an address that can't be read shows what waits", async () => {
 });
 
 test("what begins to wait for others comes by itself; a thousand are there within a second", async () => {
-  const page = await open("ben", { before: (page) => page.addInitScript(() => {
-    const usual = window.setTimeout;
-    window.setTimeout = (act, ms, ...more) => usual(act, ms === 10_000 ? 300 : ms, ...more);
-  }) });
+  const page = await open("ben", { before: looksOften });
   await page.waitForFunction(() => document.querySelector("agui-gate")?.ledger?.state.isRead);
   const asked = await ask("refund C1 7");
   await line(page, asked).waitFor();

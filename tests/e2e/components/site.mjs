@@ -52,19 +52,39 @@ export function proxy(change) {
 }
 
 /**
- * A page with this body. Its script is a file of its own, as the policy wants it: nothing inline, nothing of a third
- * origin. `page.requests` are those to servers, `page.problems` what the console says.
+ * A page with this body, in a document that knows the elements: cases share it one after the other, and what was in it is
+ * taken away. `script` is run once the body is there, which is `here`. `page.requests` are those to servers,
+ * `page.problems` what the console says.
  */
-export async function open(body, { script = "", base = SERVER, module = `${SERVER}components/auto.js`, ...options } = {}) {
-  const from = new URL(SERVER).origin;
-  const policy = `default-src 'none'; script-src 'self' ${from}; connect-src ${from} ${new URL(base).origin}; base-uri 'none'`;
+export async function open(body, { script = "", viewport } = {}) {
+  const page = shared.pop() ?? (await openOwn("", { viewport }));
+  page.isShared = true;
+  await bring(page, viewport);
+  Object.assign(page, { requests: [], problems: [] });
+  await page.evaluate(`(async () => {
+    document.adoptedStyleSheets = [];
+    sessionStorage.clear();
+    const here = document.createElement("main");
+    document.body.replaceChildren(here);
+    here.innerHTML = ${JSON.stringify(`<h1>Shop</h1>${body}`)};
+    ${script}
+  })()`);
+  return page;
+}
+
+/**
+ * The same in a document of its own. Its script is a file of its own, as the policy wants it: nothing inline, nothing of a
+ * third origin.
+ */
+export async function openOwn(body, { script = "", module = `${SERVER}components/auto.js`, viewport } = {}) {
+  const policy = `default-src 'none'; script-src 'self' ${new URL(SERVER).origin}; connect-src http://127.0.0.1:*; base-uri 'none'`;
   const site = await listen((request, response) => {
     if (request.url === "/page.js") return response.writeHead(200, { "content-type": "text/javascript" }).end(script);
     const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Shop</title><meta name="viewport" content="width=device-width">
       <script type="module" src="${module}"></script>${script && '<script type="module" src="/page.js"></script>'}<body><main><h1>Shop</h1>${body}</main>`;
     response.writeHead(200, { "content-type": "text/html", "content-security-policy": policy }).end(html);
   });
-  return visit(site.url, options);
+  return visit(site.url, { viewport });
 }
 
 const EXAMPLES = new URL("../../../examples/pages/", import.meta.url);
@@ -98,28 +118,54 @@ export async function next() {
   throw new Error(`next start ended: ${said}`);
 }
 
-export async function visit(url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, ...options });
-  context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  page.requests = [];
-  page.problems = [];
-  page.on("request", (request) => request.url().startsWith(new URL(url).origin) || page.requests.push(`${request.method()} ${new URL(request.url()).pathname}`));
+const VIEW = { width: 1000, height: 800 };
+const [free, shared] = [[], []]; // tabs whose case is over
+
+/** One context for all cases: what was loaded and compiled is there. Each site is another origin. */
+let context = null;
+
+async function newTab() {
+  context ??= browser.newContext({ viewport: VIEW });
+  const page = await (await context).newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("request", (request) => {
+    if (request.isNavigationRequest()) Object.assign(page, { requests: [], problems: [] }); // the page before is over
+    const { origin, pathname } = new URL(request.url());
+    if (origin !== page.origin) page.requests.push(`${request.method()} ${pathname}`);
+  });
   page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(String(error)));
+  return page;
+}
+
+async function bring(page, { width, height } = VIEW) {
+  await page.bringToFront(); // one behind another is drawn once a second
+  if (page.viewportSize().width !== width) await page.setViewportSize({ width, height });
+}
+
+/** `viewport`: of another size than most have. */
+export async function visit(url, { viewport } = {}) {
+  const page = free.pop() ?? (await newTab());
+  page.origin = new URL(url).origin;
+  await bring(page, viewport);
   await page.goto(url);
   return page;
+}
+
+/** The case is over: what asks servers goes, and the next case has the tab. One that fails keeps it. */
+export async function leave(page) {
+  await page.evaluate(() => document.body.replaceChildren());
+  (page.isShared ? shared : free).push(page);
 }
 
 const read = async (path, init) => (await fetch(SERVER + path, init)).json();
 const post = (path, body) => read(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
-/** Ask for something in a chat of its own: the record that waits. `tools`: of the page that asks. */
+/** Ask for something in a chat of its own: the ids of the call that waits, and of the chat. `tools`: of the page that asks. */
 export async function ask(text, { threadId = crypto.randomUUID(), tools = [] } = {}) {
   const input = { threadId, runId: crypto.randomUUID(), state: {}, tools, context: [], forwardedProps: {}, messages: [{ id: "u1", role: "user", content: text }] };
-  await (await fetch(SERVER, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(input) })).text();
-  const { approvals } = await read(`threads/${threadId}`);
-  return approvals[0];
+  const said = await (await fetch(SERVER, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(input) })).text();
+  return { id: /apr_\w+/.exec(said)?.[0] ?? (await read(`threads/${threadId}`)).approvals[0].id, thread_id: threadId }; // a card names its call
 }
 export const decide = (id, body) => post(`approvals/${id}`, body);
 export const record = (id) => read(`approvals/${id}`);

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { accessible } from "../axe.mjs";
-import { addPage, TIMEOUT } from "../browser.mjs";
 import { CLOCK, focused } from "../builtin.mjs";
 import { becomes, counts, shows, textOf } from "../eventually.mjs";
 import { isClaimed, waiting } from "../inbox.mjs";
@@ -30,11 +29,9 @@ function serve({ server, elsewhere: url }) {
 /** The plain page; `define: false`: it doesn't know the elements yet. `modules`: what is answered for them, in place of the server. */
 async function plain(t, { define = true, modules, ...options } = {}) {
   if (!elsewhere) await serve(t.urls);
-  const context = await t.browser.newContext({ viewport: { width: 900, height: 860 }, ...options });
-  context.setDefaultTimeout(TIMEOUT);
-  if (modules) await context.route("**/components/**", modules);
-  const page = await addPage(context, `${t.urls.elsewhere}/`);
-  t.pages.push(page);
+  const page = await t.openUrl(`${t.urls.elsewhere}/`, options); // without options it shares what others have loaded
+  if (modules) await page.route("**/components/**", modules);
+  await page.setViewportSize({ width: 900, height: 860, ...options.viewport });
   if (define) await load(t, page);
   return page;
 }
@@ -325,9 +322,10 @@ export async function elementIsForEverybody(t) {
     assert.equal(await page.locator(".button").first().evaluate((button) => getComputedStyle(button).transitionDuration), "0s");
   }
   const page = await plain(t, { forcedColors: "active" });
-  await page.evaluate((ask) => void window.show(ask, { dir: "rtl", lang: "de" }), { ...EDITABLE, message: undefined, expiresAt: new Date(Date.now() + 300_000).toISOString() });
+  await page.evaluate((ask) => void window.show(ask, { dir: "rtl", lang: "de" }), { ...EDITABLE, message: undefined, refused: "The edit was refused: these arguments may not be edited: to.", expiresAt: new Date(Date.now() + 300_000).toISOString() });
   await page.getByRole("region", { name: "Freigabe nötig: Refund order" }).waitFor();
   await shows(page.locator(".card"), /Der Assistent möchte das tun\. Es geschieht nichts, bis Sie entscheiden\.Läuft ab in \d/);
+  await shows(page.getByRole("alert").first(), /^Das darf nicht geändert werden: to\.$/);
   const side = (name) => page.getByRole("button", { name }).evaluate((button) => button.getBoundingClientRect().left);
   assert.ok((await side("Freigeben")) > (await side("Ablehnen")), "from right to left");
   assert.equal(await page.locator(".card").evaluate((card) => getComputedStyle(card).borderTopWidth), "1px");

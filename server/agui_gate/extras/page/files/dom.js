@@ -18,7 +18,7 @@ function setAttribute(node, name, value) {
 
 /** `text` as nodes, what was hidden in it marked as such. */
 export function shown(text) {
-  return pieces(String(text)).map((piece) => (piece.name ? h("span", { class: "hidden-character", title: piece.name }, piece.text) : piece.text));
+  return pieces(String(text)).map((piece) => (piece.isHidden ? h("span", { class: "hidden-character" }, piece.text) : piece.text));
 }
 
 /** Set text only where it differs: an untouched node keeps the reader's selection. */
