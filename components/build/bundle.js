@@ -34,11 +34,16 @@ const SHARED = {
   legalComments: "none",
 };
 
-/** @type {import("terser").CompressOptions} None of the functions is made with `new`, and no getter has an effect. */
-const COMPRESS = { passes: 3, unsafe_arrows: true, keep_fargs: false, pure_getters: true };
+/**
+ * None of the functions is made with `new`, no getter has an effect, and `String(…)` is of nothing that `+ ""` reads otherwise.
+ * @type {import("terser").CompressOptions}
+ */
+const COMPRESS = { passes: 3, unsafe: true, unsafe_arrows: true, keep_fargs: false, pure_getters: true };
+/** What lit calls its own parts by, which nobody else sees. @type {import("terser").MangleOptions} */
+const MANGLE = { properties: { regex: /^_\$(A[A-Z]|litPart\$)$/ } };
 
-/** Pages: what is made of which module, and the sheet of its styles. @type {[string, string, string][]} */
-const PAGES = [["index.html", "app.js", "styles.css"], ["approvals.html", "approvals.js", "approvals.css"], ["admin.html", "admin.js", "admin.css"]];
+/** Pages: the modules of which each is made, and the sheet of its styles. @type {[string, string[], string][]} */
+const PAGES = [["index.html", ["app.js"], "styles.css"], ["desk.html", ["approvals.js", "admin.js"], "desk.css"]];
 
 /** @type {import("esbuild").Plugin} `./components/…` in the page's modules is where the server serves the components */
 const asServed = {
@@ -114,7 +119,7 @@ async function packStyles(sheets) {
 async function bundleModules(entryPoints, folder, plugins, head = "") {
   const { outputFiles } = await build({ ...SHARED, entryPoints, outdir: folder, entryNames: "[name]", write: false, plugins });
   for (const { path, text } of outputFiles) {
-    const { code = "" } = await minify(text, { module: true, ecma: 2020, compress: COMPRESS });
+    const { code = "" } = await minify(text, { module: true, ecma: 2020, compress: COMPRESS, mangle: MANGLE });
     await writeFile(path, `${head}${LICENCE}\n${shorten(code)}`);
   }
 }
@@ -134,15 +139,15 @@ async function bundlePage() {
   const page = join(DIST, "page");
   await copyFile(join(DIST, "german.js"), join(page, "german.js"));
   for (const name of ["theme.js", "early.js", "favicon.svg"]) await copyFile(join(PAGE, name), join(page, name));
-  await Promise.all(PAGES.map(([name, script, styles]) => bundleOne(page, name, script, styles)));
+  await Promise.all(PAGES.map(([name, scripts, styles]) => bundleOne(page, name, scripts, styles)));
 }
 
-/** @param {string} page @param {string} name @param {string} script @param {string} sheetName */
-async function bundleOne(page, name, script, sheetName) {
+/** @param {string} page @param {string} name @param {string[]} scripts @param {string} sheetName */
+async function bundleOne(page, name, scripts, sheetName) {
   const index = await readFile(join(PAGE, name), "utf8");
   const sheet = /<link rel="stylesheet" href="page\/([\w.]+)">\s*/g;
   const styles = [...index.matchAll(sheet)].map(([, name]) => `@import "./${name}";`).join("\n");
-  await bundleModules([join(PAGE, script)], page, [asServed, packed, apart]);
+  for (const script of scripts) await bundleModules([join(PAGE, script)], page, [asServed, packed, apart]);
   await build({ ...SHARED, stdin: { contents: styles, resolveDir: PAGE, loader: "css" }, outfile: join(page, sheetName) });
   const [head, ...rest] = index.split(sheet).filter((_, at) => at % 2 === 0);
   await writeFile(join(page, name), `${head}<link rel="stylesheet" href="page/${sheetName}">\n    ${rest.join("")}`);
@@ -156,7 +161,7 @@ await mkdir(join(DIST, "page"), { recursive: true });
 const made = await hashOfSources();
 await bundleComponents();
 await bundlePage();
-for (const name of ["agui-gate.js", "german.js", "page/german.js", ...PAGES.flatMap(([, script, styles]) => [`page/${script}`, `page/${styles}`])]) {
+for (const name of ["agui-gate.js", "german.js", "page/german.js", ...PAGES.flatMap(([, scripts, styles]) => [...scripts, styles].map((one) => `page/${one}`))]) {
   const text = await readFile(join(DIST, name));
   await writeFile(join(DIST, `${name}.br`), brotli(text)); // a tenth smaller than what the server compresses itself
 }

@@ -86,10 +86,10 @@ def page_routes(built: Path = BUILT, bundle: Bundle | None = None) -> list[BaseR
         return html(request, text)
 
     async def inbox(request: Request) -> Response:
-        return html(request, page.text("approvals.html"))
+        return html(request, page.desk("Inbox", "approvals.js", "The server works with any AG-UI client."))
 
     async def admin(request: Request) -> Response:
-        return html(request, page.text("admin.html"))
+        return html(request, page.desk("Operations", "admin.js", "<code>agui-gate ops</code> does the same."))
 
     def html(request: Request, text: str) -> Response:
         headers = HEADERS | {"vary": "Accept-Encoding"}
@@ -217,9 +217,13 @@ class PageIndex:
         return {**dict(named(self._bundle.page, "", "*")), **dict(components(self._bundle.sources))}
 
     def text(self, name: str = "index.html") -> str:
-        """Returns the built-in page, which names every module, or another one."""
+        """Returns the built-in page, which names every module, or the one that `desk` fills in."""
         found = self._found()
         text = found[name].read_text(encoding="utf-8")
         modules = sorted(name for name in found if name.endswith(".js") and name not in UNNAMED)
         links = "\n    ".join(f'<link rel="modulepreload" href="page/{name}">' for name in modules)
         return text.replace("<!-- modules -->", links).replace('"page/', f'"page/{self.files.hash}/')
+
+    def desk(self, title: str, script: str, instead: str) -> str:
+        """Returns a page of people who decide or operate. ``instead``: what there is without JavaScript, as HTML."""
+        return self.text("desk.html").format(title=title, script=script, instead=instead)

@@ -77,7 +77,7 @@ function draw() {
       </div>
       <p class="told" role="status">${told}</p>
     </header>
-    <main class="desk" id="main">
+    <main class="desk ops" id="main">
       ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: serverSaid(problem.message, problem.code, stringsFor(lang)) })}</p>` : nothing}
       ${summary?.server.draining ? html`<p class="banner" role="status">${words.draining}</p>` : nothing}
       ${seen.freezes?.freezes.length ? html`<p class="banner" role="status"><a href="#frozen">${words.isFrozen}</a></p>` : nothing}
