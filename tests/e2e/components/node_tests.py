@@ -21,4 +21,5 @@ async def run_cases(url: str, *files: str) -> None:
         stderr=asyncio.subprocess.STDOUT,
     )
     said, _ = await cases.communicate()
+    print(said.decode())  # `pytest -s`: how long each took
     assert cases.returncode == 0, said.decode()[-12_000:]
