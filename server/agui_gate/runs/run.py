@@ -158,7 +158,7 @@ class Run:
         if self._conversing is not None:
             self._conversing.listens = False
             await self._closing(self._conversing.stopped(error))
-        self._thread.take_back()
+        self._thread.withdraw()
         if error is None:  # the stop came while they were saved
             for result in list(self._scope.untold.values()):
                 self._scope.tell(result)

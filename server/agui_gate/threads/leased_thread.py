@@ -154,8 +154,8 @@ class LeasedThread:
             self._asked.append(approval)
             self.history.record(approval)
 
-    def take_back(self) -> None:
-        """Takes back the questions that the store has not taken. Nobody was told of them, and nobody will be."""
+    def withdraw(self) -> None:
+        """Withdraws the questions that the store has not taken. Nobody was told of them, and nobody will be."""
         gone = {approval.id for approval in self._asked}
         self._asked, self._happened = [], [one for one in self._happened if one.approval_id not in gone]
         self.history.forget(gone)
