@@ -41,7 +41,7 @@ async def test_a_run_that_is_stopped_before_its_question_is_saved(monkeypatch: p
     app = create_app(Agent(name="a", model=Asks(), tools=[refund]), store="memory://", settings=Settings())
     async with started(app):
         with monkeypatch.context() as patched:
-            patched.setattr(OutcomeEvents, "restate", waits)
+            patched.setattr(OutcomeEvents, "snapshot", waits)
             asking = asyncio.create_task(run(app, run_body("t", user("refund", "m1"))))
             await reached.wait()
             assert (await request(app, "GET", "/approvals")).json()["approvals"] == []
