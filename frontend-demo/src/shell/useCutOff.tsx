@@ -32,7 +32,7 @@ export function useCutOff(headers: Record<string, string>, isListed: boolean, on
   const [cut, setCut] = useState<ReadonlySet<string>>(new Set());
   const [wasListed] = useState(isListed);
   useEffect(() => {
-    let [isRead, isBegun, isWhole, isSaying, isThere, tries] = [false, false, false, false, wasListed, 0];
+    let [isRead, isBegun, isWhole, isSaying, isStopped, isThere, tries] = [false, false, false, false, false, wasListed, 0];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const add = (ids: string[]) => setCut((known) => (ids.every((id) => known.has(id)) ? known : new Set([...known, ...ids])));
     const read = async () => {
@@ -45,13 +45,19 @@ export function useCutOff(headers: Record<string, string>, isListed: boolean, on
       if (told?.run?.status === "cancelled" && last?.role === "user") add([last.id]);
       if (told?.run?.status === "running" && !agent.isRunning && (tries += 1) < TRIES) timer = setTimeout(read, SOON);
     };
+    const stop = agent.abortRun.bind(agent);
+    agent.abortRun = () => {
+      isStopped = true;
+      stop();
+    };
     const { unsubscribe } = agent.subscribe({
       onRunInitialized: () => {
-        [isBegun, isWhole, isSaying, tries] = [false, false, false, 0];
+        [isBegun, isWhole, isSaying, isStopped, tries] = [false, false, false, false, 0];
         clearTimeout(timer);
       },
       onRunStartedEvent: () => {
         isBegun = true;
+        if (isStopped) stop(); // it had overtaken its run, and found nothing to stop
       },
       onTextMessageStartEvent: () => {
         isSaying = true;
@@ -68,6 +74,7 @@ export function useCutOff(headers: Record<string, string>, isListed: boolean, on
       onRunFinalized: ({ messages }) => {
         const last = messages.at(-1);
         if (!isWhole && isSaying && (last?.role === "assistant" || last?.role === "reasoning") && last.content) add([last.id]);
+        if (isStopped && !isBegun && last?.role === "user") add([last.id]); // so the server has nothing to say of it
         if ((isBegun && !isWhole && messages.length > 0) || (!isRead && isThere)) void read();
         isRead = true;
       },
@@ -75,6 +82,7 @@ export function useCutOff(headers: Record<string, string>, isListed: boolean, on
     return () => {
       clearTimeout(timer);
       unsubscribe();
+      agent.abortRun = stop;
     };
   }, [agent, headers, wasListed, onUsed]);
   return cut;

@@ -43,15 +43,30 @@ export async function saidEarly(t) {
   await becomes(() => page.getByTestId("copilot-user-message").allInnerTexts().then((all) => all.map((one) => one.trim())), [text]);
 }
 
+/** From here on the page's next run is held until its stop was answered; what is returned waits for that, and lets it go. */
+async function overtaken(page) {
+  const isStop = (url) => /\/stop\//.test(url.pathname);
+  let release;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  await page.route(/\/run$/, (route) => isReleased.then(() => route.continue()), { times: 1 });
+  const answered = page.waitForResponse((response) => isStop(new URL(response.url())));
+  return async () => {
+    assert.equal((await (await answered).json()).stopped, false);
+    release();
+  };
+}
+
 /** Stopped before there was a word of an answer, and while it was thought about: said at once, and after a reload. */
 export async function stopThought(t) {
   const nothing = { ...says("Never said."), fault: { kind: "hang", after_events: 1 }, when: { user: "nothing" }, repeat: true };
   const thought = { output: [{ type: "reasoning", summary: [WORDS.join("")] }], when: { user: "Think" } };
   await t.script(nothing, slowly(thought, 50), { ...says("Back again."), when: { user: "now" } });
   const page = await t.open();
+  const release = await overtaken(page); // the stop arrives before what it stops
   await t.say(page, "Tell me nothing");
   await page.locator('[data-testid="copilot-send-button"][aria-label="Stop"]').waitFor();
   await stop(page);
+  await release();
   await shows(page.getByTestId("cut"), /Stopped before there was an answer/);
   await page.reload();
   await shows(page.getByTestId("cut"), /Stopped before there was an answer/);
