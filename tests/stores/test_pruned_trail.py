@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import asdict, replace
 
 from agui_gate.cli.commands.audit import command
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Decision, State
-from agui_gate.core.audit import Head
+from agui_gate.core.audit import Head, chained
+from agui_gate.core.audit_anchors import Pruned, anchor, seal_of
 from agui_gate.core.freezes import Freeze
 from agui_gate.core.transcript import Output
 from agui_gate.extras.audit.entries import END, view
@@ -228,6 +230,59 @@ async def test_a_chain_that_somebody_cuts_off_is_found(pruned: Path, cut: str) -
     assert await wrong(pruned) == []
     execute(pruned, CUTS[cut])
     assert await wrong(pruned) != []
+
+
+def forge(path: Path, thread: int, seq: int, prev: str, pruned: Pruned, kept: str = "") -> None:
+    """Adds an anchor that isn't signed, from before there was a key. ``kept``: the hash of the event in whose place it
+    is, as if names were replaced in that.
+    """
+    (event,) = chained(Head(str(thread), seq - 1, kept or prev), 1, [anchor(pruned)])
+    event = replace(event, prev=prev, hash=kept or event.hash, erased=f":{event.hash}" if kept else "")
+    row = asdict(event)
+    columns, places = ", ".join(row), ", ".join("?" * len(row))
+    execute(path, f"INSERT INTO approval_events ({columns}) VALUES ({places})", *row.values())
+
+
+async def seals_of(path: Path, thread: int) -> dict[str, str]:
+    store = SQLiteStore(str(path))
+    await store.start()
+    try:
+        return {record.id: seal_of(record) for record in await store.read_ledger(str(thread))}
+    finally:
+        await store.aclose()
+
+
+async def test_an_anchor_that_is_not_signed_vouches_for_nothing_that_was(pruned: Path, tmp_path: Path) -> None:
+    rows = execute(pruned, "SELECT thread, seq, prev, hash FROM approval_events WHERE thread > 0 ORDER BY seq")
+    _, (key, at, before, second), *_, (_, last, _, end) = rows
+    seals, kept = await seals_of(pruned, key), Head(str(key), last, end)
+
+    async def found(heads: list[Head]) -> list[str]:
+        store = SQLiteStore(str(copy))
+        await store.start()
+        try:
+            return await broken(store, heads)
+        finally:
+            await store.aclose()
+
+    copy = tmp_path / "copy.db"
+
+    def begin(statement: str) -> None:
+        shutil.copyfile(pruned, copy)
+        execute(copy, statement)
+
+    begin(f"DELETE FROM approval_events WHERE thread > 0 AND seq <= {at}")
+    forge(copy, key, 1, "", Pruned(through=at, hash=second, records=seals))
+    assert "events before it are missing" in await found([kept]), "at the beginning, of what came behind it"
+    begin(f"DELETE FROM approval_events WHERE thread > 0 AND seq <= {at}")
+    forge(copy, key, at, before, Pruned(through=at - 1, hash=before, records=seals), kept=second)
+    assert "it was changed" in await found([kept]), "in the place of a signed event, as if names were replaced there"
+    begin("DELETE FROM approval_events WHERE thread > 0")
+    forge(copy, key, last + 9, "x", Pruned(through=last + 8, hash="x", records=seals))
+    assert len(await found([kept])) == 1, "in the place of a chain, whose head was kept"
+    begin("DELETE FROM approval_events WHERE thread = 0")
+    forge(copy, 0, 9, "x", Pruned(through=8, hash="x", keyed={"x": 2**50}))
+    assert "the trail does not say since when its events are signed" in await found([])
 
 
 async def test_whatever_is_changed_in_a_pruned_trail_is_found(pruned: Path, tmp_path: Path) -> None:

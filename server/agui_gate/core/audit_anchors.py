@@ -92,7 +92,7 @@ class Anchors:
 
     def __init__(self, heads: Collection[tuple[str, str, int]] = ()) -> None:
         self._wanted = {(tenant, thread) for tenant, thread, _ in heads}
-        self._cuts: dict[tuple[str, str], dict[int, str]] = {}
+        self._cuts: dict[bool, dict[tuple[str, str], dict[int, str]]] = {True: {}, False: {}}
         self._of_chain: dict[int, str] = {}
         self.events = 0
         """Events that were pruned, as far as anchors are there that say so."""
@@ -100,30 +100,37 @@ class Anchors:
         """Heads that were kept, of events that were pruned since."""
 
     def add(self, event: Event) -> int | None:
-        """Takes an anchor. Returns since when events are signed, where it says that."""
-        pruned = read_pruned(event)
-        self._add(event.tenant, event.thread, Cut(pruned.through, pruned.hash, pruned.count))
+        """Takes an anchor. Returns since when events are signed, where it says that and is signed. One that says that
+        it went itself, or what came after it, was never added by us.
+        """
+        pruned, is_signed = read_pruned(event), bool(event.key_id)
+        if pruned.through >= event.seq:
+            return None
+        self._add(event.tenant, event.thread, Cut(pruned.through, pruned.hash, pruned.count), is_signed)
         if pruned.through:
             self._of_chain[pruned.through] = pruned.hash
         if event.thread != str(STORE_CHAIN):
             return None
         for thread, cut in pruned.chains.items():
-            self._add(event.tenant, thread, cut)
-        return min(pruned.keyed.values(), default=None)
+            self._add(event.tenant, thread, cut, is_signed)
+        return min(pruned.keyed.values(), default=None) if is_signed else None
 
-    def _add(self, tenant: str, thread: str, cut: Cut) -> None:
+    def _add(self, tenant: str, thread: str, cut: Cut, is_signed: bool) -> None:
         self.events += cut.count
         if cut.through and (tenant, thread) in self._wanted:
-            self._cuts.setdefault((tenant, thread), {})[cut.through] = cut.hash
+            self._cuts[is_signed].setdefault((tenant, thread), {})[cut.through] = cut.hash
 
     def end_chain(self) -> Mapping[int, str]:
         """Returns the last events that went of the chain that ends, by their numbers."""
         of_chain, self._of_chain = self._of_chain, {}
         return of_chain
 
-    def have(self, head: Head) -> bool:
-        """Returns whether a head is of an event that was pruned."""
-        cuts = self._cuts.get((head.tenant, head.thread), {})
+    def have(self, head: Head, *, is_signed: bool) -> bool:
+        """Returns whether a head is of an event that was pruned. Where the trail ``is_signed``, one that isn't says
+        nothing about it: anybody can have added that in the place of a chain.
+        """
+        place = (head.tenant, head.thread)
+        cuts = self._cuts[True].get(place, {}) | ({} if is_signed else self._cuts[False].get(place, {}))
         found = cuts[head.seq] == head.hash if head.seq in cuts else head.seq < max(cuts, default=0)
         self.heads += found
         return found

@@ -56,7 +56,7 @@ class Chains:
         self._gaps: list[Head] = []
         self._last = Head("")
         self.hash_of = hash_of
-        self._is_signed = self._any_signed = False
+        self._is_signed = self._any_signed = self._is_replaced = False
         self._keyed_at: int | None = None
         self.erased = 0
         """Events in which names were replaced since."""
@@ -68,27 +68,34 @@ class Chains:
         before: list[Break] = []
         if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
             before = self.end_chain()
-            self._last, self._is_signed = Head(event.thread, tenant=event.tenant), False
+            self._last, self._is_signed, self._is_replaced = Head(event.thread, tenant=event.tenant), False, False
         found: list[Why] = []
         if event.seq > self._last.seq + 1:
             self._gaps.append(Head(event.thread, event.seq - 1, event.prev, event.tenant))
         elif event.seq != self._last.seq + 1:
             found = ["added"]
-        elif event.prev != self._last.hash:
+        elif event.prev != self._last.hash or (event.key_id and self._is_replaced):
             found = ["changed"]
         said = as_erased(event) if event.erased else event
         meant = self.hash_of(said)
         if said.hash != meant:
             found = ["no_key" if meant is None else "changed"]
         self.erased += bool(event.erased)
+        self._is_replaced = bool(event.erased) and not said.key_id  # its hash can be any
         found += self._unsigned(event, vouched=bool(said.key_id))
         kept = self._heads.pop((event.tenant, event.thread, event.seq), event.hash)
         if kept != event.hash:
             found = [*found, "not_the_head"]
         self._last = event.head
-        if event.kind == "pruned" and (since := self.anchors.add(event)) is not None:
+        if event.kind == "pruned" and (since := self.add_anchor(event)) is not None:
             self._keyed_at = since if self._keyed_at is None else min(since, self._keyed_at)
         return before + [Break(event.thread, event.seq, why, event.tenant) for why in found]
+
+    def add_anchor(self, event: Event) -> int | None:
+        """Takes an anchor, unless it was changed. Returns since when events are signed, where it says that."""
+        said = as_erased(event) if event.erased else event
+        is_whole = said.hash == self.hash_of(said) and bool(said.key_id or not event.erased)
+        return self.anchors.add(event) if is_whole else None
 
     def end_chain(self) -> list[Break]:
         """Returns the gaps of the last chain of which no event says that they were pruned."""
@@ -116,7 +123,7 @@ class Chains:
         lost = [
             Break(thread, seq, "not_the_head", tenant)
             for (tenant, thread, seq), kept in self._heads.items()
-            if not self.anchors.have(Head(thread, seq, kept, tenant))
+            if not self.anchors.have(Head(thread, seq, kept, tenant), is_signed=self._any_signed)
         ]
         lost = self.end_chain() + lost
         keyless = self._any_signed and self._keyed_at is None

@@ -187,8 +187,8 @@ class Pruning:
             return True
         (found,) = yield [Statement(f"{_OF_CHAIN} AND kind = 'pruned' ORDER BY seq", {"key": key})]
         for event in map(event_of, found.rows):
-            if event.hash == chains.hash_of(event):
-                chains.anchors.add(event)
+            if event.key_id or not events[0].key_id:  # else one that isn't signed comes after one that is
+                chains.add_anchor(event)
         return bool(chains.end_chain())
 
     def _held(self, key: int, events: Sequence[Event]) -> Steps[list[Approval] | None]:
