@@ -17,7 +17,7 @@ from opentelemetry import environment_variables as of_api
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk import environment_variables
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
@@ -356,6 +356,24 @@ async def test_spans_are_ended_some_at_a_time_and_none_is_late(
         *({"number": number, names.ERROR: "internal"} for number in (1, 2, 3)),
     ]
     assert max(span.end_time or 0 for span in exporter.get_finished_spans()) <= over
+
+
+async def test_an_sdk_that_fails_at_a_span_loses_no_other_and_fails_no_run(exporter: InMemorySpanExporter) -> None:
+    class Failing(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            if span.name == "1":
+                raise ValueError("s3cr3t")
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    provider.add_span_processor(Failing())
+    ends, spans = SpanEnds(), provider.get_tracer("test")
+    with capture_logs() as logs:
+        for name in "123":
+            ends.add(spans.start_span(name), {}, None)
+        ends.flush()
+    assert [span.name for span in exporter.get_finished_spans()] == ["1", "2", "3"]
+    assert [(line["event"], line["error"]) for line in logs] == [("span_failed", "ValueError")]
 
 
 _CONTENT = (names.INPUT, names.OUTPUT, names.INSTRUCTIONS, names.ARGUMENTS, names.RESULT)

@@ -7,6 +7,7 @@ from operator import attrgetter
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -27,6 +28,8 @@ Attributes = dict[str, str | int | float]
 
 FAILURES = frozenset({"failed", "lost", "unsaved"})
 """Outcomes of runs that are errors."""
+
+log = structlog.get_logger("agui_gate.traces")
 
 _counts: Callable[[Usage], tuple[int | None, ...]] = attrgetter(*names.TOKENS.values())
 
@@ -198,6 +201,7 @@ class SpanEnds:
     def __init__(self) -> None:
         self._over: list[tuple[Span, Attributes, str | None, int]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._is_failing = False
 
     def add(self, span: Span, found: Attributes, error: str | None) -> None:
         """Notes that ``span`` is over, what is to be said of it, and the code of its ``error`` if it failed."""
@@ -209,17 +213,24 @@ class SpanEnds:
             self._timer = loop.call_later(END_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Ends them all."""
+        """Ends them all. What the application's SDK raises is logged, once in a row."""
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
         over, self._over = self._over, []
+        failed = ""
         for span, found, error, at in over:
-            if error is not None:
-                set_error(span, error)
-            if found:
-                span.set_attributes(found)
-            span.end(at)
+            try:
+                if error is not None:
+                    set_error(span, error)
+                if found:
+                    span.set_attributes(found)
+                span.end(at)
+            except Exception as problem:  # of one span; the others are of other runs
+                failed = type(problem).__name__
+        if failed and not self._is_failing:
+            log.error("span_failed", error=failed)
+        self._is_failing = bool(failed)
 
 
 def headers_of(span: Span) -> dict[str, str]:
