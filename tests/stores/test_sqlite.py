@@ -418,3 +418,36 @@ async def test_reading_a_long_thread_is_linear(store: SQLiteStore) -> None:
     pieces = await cpu("pieces", 5000, 10)
     assert large < 40 * small
     assert pieces < 10 * large
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the loop is woken otherwise there")
+async def test_the_bell_is_closed_after_the_thread_that_rings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is late: what it rings for was taken back already, with what it rang for before."""
+    worker = sqlite_store.Worker("test", lambda changes: [])
+    bell, thread, go = worker._bell, worker._thread, threading.Event()
+    rings: list[bool] = []
+    ring, close, join = os.eventfd_write, os.close, thread.join
+
+    def late(descriptor: int, value: int) -> None:
+        ring(descriptor, value)
+        go.wait()
+
+    def closing_bell(descriptor: int) -> None:
+        if descriptor == bell:
+            rings.append(thread.is_alive())
+        close(descriptor)
+
+    def joining(timeout: float | None = None) -> None:
+        go.set()
+        join(timeout)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "eventfd_write", late)
+        patched.setattr(os, "close", closing_bell)
+        patched.setattr(thread, "join", joining)
+        assert await worker.submit(lambda: "done") == "done"
+        worker.stop()
+        worker.leave()
+        go.set()
+    join(10)
+    assert rings == [False]

@@ -287,6 +287,7 @@ class Worker:
 
     def leave(self) -> None:
         """Gives back what it has of its event loop, after all that was queued is done."""
+        self._thread.join(CLOSE_S)  # it may not have rung yet for what was taken back already
         bell, self._bell = self._bell, None
         if bell is not None:
             with suppress(RuntimeError):  # its loop is closed
