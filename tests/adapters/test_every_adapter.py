@@ -240,3 +240,4 @@ async def test_check_is_bounded(subject: Subject, monkeypatch: pytest.MonkeyPatc
     (finding,) = await subject.answering(hang).check()  # type: ignore[arg-type]  # httpx2 takes both kinds of handlers
     assert not finding.ok
     assert "no answer" in finding.detail
+    assert finding.fix.startswith("If it answered before, the provider hangs: ")

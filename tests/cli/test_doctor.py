@@ -276,7 +276,8 @@ async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli,
     assert result.exit_code == 0
     assert "can be written; 1 thread (0.0 MB), 9 approvals (1 pending), " in result.stdout
     assert (
-        "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them has ended\n"
+        "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them has ended, "
+        "or hangs\n"
         "  → If a server runs here, it settles them within ten seconds. Otherwise start one: docs/runbook/claimed.md.\n"
     ) in result.stdout
     which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))

@@ -1,5 +1,6 @@
 """Calls that don't end, calls of which nobody knows what came, threads that don't answer, and a stop of everything."""
 
+import os
 import signal
 
 import httpx2
@@ -36,16 +37,19 @@ def test_a_call_that_is_being_carried_out_for_ever(place: Place) -> None:
     assert hung not in page.run("Look", 1)
     assert hung in page.run("Look", 2)
     page.run("Cure", 1, THREAD="t1")
-    page.run("Cure", 2, APPROVAL=hung)
+    page.run("Cure", 3, APPROVAL=hung)
     page.run("Verify")
     is_told(server, hung, RESULT)
 
     died = at_work(place, server, "t2", "H2")
+    os.kill(server.process.pid, signal.SIGSTOP)  # it reads no signal any more
+    assert "end that with SIGKILL" in page.run("Cure", 1, THREAD="t2", code=1)
+    page.run("Cure", 2, PID=str(server.process.pid))
     server.end(signal.SIGKILL)
     assert died in page.run("Look", 1)
     server = place.start()
     server.until(lambda: server.record("ann", died)["state"] == "unknown", "settled")
-    page.run("Cure", 2, APPROVAL=died)
+    page.run("Cure", 3, APPROVAL=died)
     page.run("Verify")
     is_told(server, died, RESULT)
     assert "Done." in server.say("ann", "t2", "and now?").text

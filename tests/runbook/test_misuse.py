@@ -43,7 +43,8 @@ def test_a_token_that_has_leaked(place: Place, tmp_path: Path) -> None:
     open_stream = server.aside(server.say, "ann", "t3", "hang up")
     server.until(lambda: "running" in server.send("ann", "GET", "/threads/t3").text, "running")
 
-    assert stolen in page.run("Look")
+    assert page.run("Look", 1) == "ann\n"
+    assert stolen in page.run("Look", 3)
     page.run("Cure", 1)
     page.run("Cure", 2)
     server.until_logged("event=settings_read changed=tokens")
@@ -51,7 +52,8 @@ def test_a_token_that_has_leaked(place: Place, tmp_path: Path) -> None:
     page.run("Verify")
     assert server.decide("ann", waits).status_code == 401
     (line,) = [line for line in place.tokens.read_text().splitlines() if line.startswith("ann:")]
-    page.run("Cure", 4, NEW_TOKEN=line.removeprefix("ann:"))
+    page.run("Cure", 4, APPROVAL=waits, APPROVER_TOKEN=line.removeprefix("ann:"))
+    page.run("Cure", 5, NEW_TOKEN=line.removeprefix("ann:"))
     assert server.say("bob", "t1", "hello").status_code == 200, "nobody else noticed"
     again = server.send(line.removeprefix("ann:"), "GET", "/threads/t1")
     assert (again.status_code, len(place.effects())) == (200, 1)
@@ -64,6 +66,7 @@ def test_a_token_that_has_leaked(place: Place, tmp_path: Path) -> None:
     )  # fmt: skip
     stolen, other = (issuer.token("ES256", "ec", sub="cat", jti=name) for name in ("stolen-1", "other-1"))
     assert [signed.say(one, "t1", "hello").status_code for one in (stolen, other)] == [200, 200]
+    assert '"jti":"stolen-1"' in page.run("Look", 2, OLD_TOKEN=stolen).replace(" ", "")
     page.run("Cure", 3, JTI="stolen-1")
     signed.until(lambda: signed.say(stolen, "t1", "hello").status_code == 401, "refused")
     assert signed.say(other, "t1", "hello").status_code == 200

@@ -60,7 +60,8 @@ async def check(asker: Asker, model: str, host: str) -> Finding:
         with anyio.fail_after(LIMIT_SECONDS):
             known = await asker.get_model()
     except TimeoutError:
-        return Finding(what, False, f"no answer within {LIMIT_SECONDS:.0f} s", address)
+        fix = f"If it answered before, the provider hangs: docs/runbook/thread.md. Otherwise: {address}"
+        return Finding(what, False, f"no answer within {LIMIT_SECONDS:.0f} s", fix)
     except Failure as failure:
         if _says_nothing(failure, model) and not _describes_models(host):
             return _unsure(what, f"({failure.status})", address)

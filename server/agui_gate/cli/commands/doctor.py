@@ -296,7 +296,7 @@ async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) 
         return
     yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
-        detail = f"{_named(len(left.found), left.found)}. The process that ran them has ended"
+        detail = f"{_named(len(left.found), left.found)}. The process that ran them has ended, or hangs"
         fix = "If a server runs here, it settles them within ten seconds. Otherwise start one: docs/runbook/claimed.md."
         yield Finding("approved, and not running", True, detail, fix)
     if unknown[0]:

@@ -217,8 +217,8 @@ def stop(ctx: click.Context, place: Place, thread_id: str, owner: str | None, re
     elif told["state"] == "idle":
         click.echo("It had ended already.")
     else:
-        click.echo("It was asked to stop, and has not ended yet. Its process may hang: `agui-gate ops runs` shows its")
-        click.echo("lease. When that process is ended, the thread is free again within half a minute.")
+        click.echo("It was asked to stop, and has not ended yet. If its process hangs, end that with SIGKILL.")
+        click.echo("The thread is free again half a minute later: docs/runbook/claimed.md.")
     if told["state"] == "asked":
         ctx.exit(FAILED)
 
