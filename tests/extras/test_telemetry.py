@@ -358,6 +358,13 @@ async def test_spans_are_ended_some_at_a_time_and_none_is_late(
     assert max(span.end_time or 0 for span in exporter.get_finished_spans()) <= over
 
 
+async def test_a_run_that_outlasts_the_stop_of_its_server_has_a_span(exporter: InMemorySpanExporter) -> None:
+    tracer = Tracer()
+    await tracer.stop()
+    tracer.ends.add(tracer.spans.start_span("late"), {}, None)
+    assert [span.name for span in exporter.get_finished_spans()] == ["late"]
+
+
 async def test_an_sdk_that_fails_at_a_span_loses_no_other_and_fails_no_run(exporter: InMemorySpanExporter) -> None:
     class Failing(SpanProcessor):
         def on_end(self, span: ReadableSpan) -> None:

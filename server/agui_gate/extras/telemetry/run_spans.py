@@ -202,12 +202,14 @@ class SpanEnds:
         self._over: list[tuple[Span, Attributes, str | None, int]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_failing = False
+        self.is_stopped = False
+        """Whether no time is left: each is ended at once, of a run that takes longer to stop than its server waits."""
 
     def add(self, span: Span, found: Attributes, error: str | None) -> None:
         """Notes that ``span`` is over, what is to be said of it, and the code of its ``error`` if it failed."""
         over, loop = self._over, asyncio.get_running_loop()
         over.append((span, found, error, time_ns()))
-        if len(over) >= TOGETHER:
+        if self.is_stopped or len(over) >= TOGETHER:
             self.flush()
         elif self._timer is None or self._timer.when() < loop.time():  # one of a loop that is closed never comes
             self._timer = loop.call_later(END_SECONDS, self.flush)

@@ -93,6 +93,7 @@ class Tracer(Extension):
     # --- the server's hooks -----------------------------------------------------------------------------------------
     async def start(self, server: Server) -> None:
         """Finds out whether content is recorded, and starts the inner one."""
+        self.ends.is_stopped = False
         self.content = next(
             (one for one in cast(Any, server).engine.extensions.all if isinstance(one, SpanContent)), None
         )
@@ -101,6 +102,7 @@ class Tracer(Extension):
 
     async def stop(self) -> None:
         """Ends all spans that are over, and stops the inner one."""
+        self.ends.is_stopped = True
         self.ends.flush()
         if self.inner is not None:
             await self.inner.stop()
