@@ -60,6 +60,26 @@ def test_a_gate_that_nobody_can_satisfy_is_said(cli: Cli, target: str, tokens: s
     assert result.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("target", "roles", "is_said"),
+    [("by_role", "", True), ("by_role", "groups", False), ("by_id", "", False), ("by_login", "", False)],
+)
+def test_so_is_one_that_waits_for_a_role_where_signed_tokens_have_none(
+    cli: Cli, tmp_path: Path, target: str, roles: str, is_said: bool
+) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text('{"keys": []}')
+    env = {
+        "AGUI_GATE_JWT_ISSUER": "https://id.example",
+        "AGUI_GATE_JWT_AUDIENCE": "desk",
+        "AGUI_GATE_JWT_JWKS": str(keys),
+    }
+    result = cli("doctor", f"cli_people:{target}", "--store", "memory://", env=env | {"AGUI_GATE_JWT_ROLES": roles})
+    why = "it waits for finance, and no token has roles: AGUI_GATE_JWT_ROLES isn't set"
+    assert (f"! gate of refund: nobody can approve its calls: {why}\n" in result.stdout) == is_said
+    assert ("nobody can approve" in result.stdout) == is_said
+
+
 def test_an_application_with_its_own_auth_is_looked_into(cli: Cli) -> None:
     env = {"AGUI_GATE_TOKENS": f"ada:{LONG}", "AGUI_GATE_STORE": "sqlite:////nonexistent/x.db"}
     result = cli("doctor", "cli_people:own_auth", env=env)

@@ -39,13 +39,20 @@ def ignores_tokens(settings: Settings, states: Sequence[Any]) -> bool:
 
 def undecidable(settings: Settings, agents: Collection[Agent], states: Sequence[Any]) -> Iterator[tuple[str, str]]:
     """Yields the tools whose calls nobody could approve, as far as the people are known; and why."""
-    asked = [(state.engine.members, _people_of(state.guard.auth)) for state in states]
+    roleless = settings.signed_tokens and not settings.jwt_roles
+    asked = [
+        (state.engine.members, _people_of(state.guard.auth), roleless and not _asks_application(state))
+        for state in states
+    ]
     if not states:
         some = None if settings.signed_tokens else tuple(settings.tokens) or (LOCAL,)
-        asked = [(Roster(tuple(agents)).members, some)]
-    for members, people in asked:
-        if people and any(tool.gate and tool.gate.people for one in members.values() for tool in one.by_name.values()):
+        asked = [(Roster(tuple(agents)).members, some, roleless)]
+    for members, people, nobody_has_roles in asked:
+        gates = any(tool.gate and tool.gate.people for one in members.values() for tool in one.by_name.values())
+        if gates and people:
             yield from load("people.deciders").undecidable(members, people)
+        elif gates and nobody_has_roles:
+            yield from load("people.deciders").undecidable_without_roles(members)
 
 
 def why_refused(settings: Settings, agents: Collection[Agent] = ()) -> str | None:

@@ -1,7 +1,8 @@
 """Says which gates nobody could approve, as far as the people are known: where the server names all of them itself.
 
 These are the principals of fixed tokens, and without tokens who uses this machine. They have no roles, and how they
-logged in isn't known. Whom an identity provider or an ``auth`` of the application names, only they know.
+logged in isn't known. Whom an identity provider or an ``auth`` of the application names, only they know; but where no
+claim of roles is read from signed tokens, nobody has a role.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -23,6 +24,19 @@ def undecidable(agents: Mapping[str, Agent], people: Collection[str]) -> Iterato
         for tool in agent.by_name.values():
             if tool.gate is not None and (why := _why_nobody(tool.gate, people)):
                 yield tool.name, why
+
+
+def undecidable_without_roles(agents: Mapping[str, Agent]) -> Iterator[tuple[str, str]]:
+    """Yields the tools whose calls wait for roles alone, where no token has any; and why, in words."""
+    for agent in agents.values():
+        for tool in agent.by_name.values():
+            terms = None if tool.gate is None else tool.gate.people
+            if tool.gate is None or terms is None or terms.by_function or not isinstance(terms.approvers, str):
+                continue
+            added = [who for _, who in tool.gate.escalate if isinstance(who, str)]
+            if len(added) == len(tool.gate.escalate):
+                waited = agreement.waited_for(_with(terms, list(added)))
+                yield tool.name, f"it waits for {waited}, and no token has roles: AGUI_GATE_JWT_ROLES isn't set"
 
 
 def _why_nobody(gate: "Gate", people: Collection[str]) -> str | None:
