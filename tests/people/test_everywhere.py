@@ -2,6 +2,8 @@
 
 Everybody who decides shares the thread (one team), so that they can answer in its runs as well. Each provider is at the
 paths that it has, and takes one key. What it gave with the call has to come back to it after the decision.
+
+All cases, not only those that the pairs take: `pytest tests/people/test_everywhere.py --every --numprocesses=2`.
 """
 
 import asyncio
@@ -59,38 +61,56 @@ CALLS = ("call_of_the_first", "call_of_the_second")
 WHY = "Is it fair?"
 """What the model thinks before it asks for a refund."""
 
-Kept = Callable[[Json, Entry, bool], bool]
-"""Whether the body of a request has what the provider gave in answer to the one before it, in a task or not."""
+
+class Decided(NamedTuple):
+    """What was decided about a call, as far as it matters for what its provider gets back."""
+
+    asked: Entry
+    """The request whose answer has the call."""
+    leaves_task: bool
+    """Whether the call waited in a task: another run goes on with it then."""
+    edited: Json
+    """The arguments that ran, where a person changed them at the server that asks the provider; else empty."""
 
 
-def by_previous(body: Json, asked: Entry, in_task: bool) -> bool:
+Kept = Callable[[Json, Decided], bool]
+"""Whether the body of a request has what the provider gave in answer to the one before it."""
+
+
+def by_previous(body: Json, decided: Decided) -> bool:
     """Only the output, and the response that it follows."""
-    return body["previous_response_id"] == asked.response_id and kinds(body) == {"function_call_output"}
+    return body["previous_response_id"] == decided.asked.response_id and kinds(body) == ["function_call_output"]
 
 
-def by_conversation(body: Json, asked: Entry, in_task: bool) -> bool:
+def by_conversation(body: Json, decided: Decided) -> bool:
     """Only the output, and the conversation that keeps the rest; that of a task is not gone on with by another run."""
-    if in_task:
-        return "conversation" not in body and kinds(body) == {"message", "function_call", "function_call_output"}
-    named = (asked.body or {})["conversation"]
-    return bool(named) and body["conversation"] == named and kinds(body) == {"function_call_output"}
+    if decided.leaves_task:
+        return "conversation" not in body and kinds(body) == ["message", "function_call", "function_call_output"]
+    named = (decided.asked.body or {})["conversation"]
+    return bool(named) and body["conversation"] == named and kinds(body) == ["function_call_output"]
 
 
-def by_value(body: Json, asked: Entry, in_task: bool) -> bool:
-    """Everything: sealed reasoning, and behind it the call under the id of its item."""
+def by_value(body: Json, decided: Decided) -> bool:
+    """Everything: sealed reasoning, and behind it the call under the id of its item.
+
+    A call that a person changed is not what was thought of any more. It comes as it ran, without either (S19, B11).
+    """
     items = body["input"]
     at = max(n for n, item in enumerate(items) if item["type"] == "function_call")
-    before = items[at - 1]
+    before, made = items[at - 1], items[at]
+    if decided.edited:
+        whole = kinds(body) == ["message", "function_call", "function_call_output"]
+        return whole and "id" not in made and json.loads(made["arguments"]) == decided.edited
     is_sealed = before["type"] == "reasoning" and str(before.get("encrypted_content")).startswith("gAAAA")
-    return is_sealed and items[at]["id"].startswith("fc_") and "previous_response_id" not in body
+    return is_sealed and made["id"].startswith("fc_") and "previous_response_id" not in body
 
 
-def in_message(body: Json, asked: Entry, in_task: bool) -> bool:
+def in_message(body: Json, decided: Decided) -> bool:
     """The call in the message that has what was thought."""
     return bool(_last_answer(body)["reasoning_content"] == WHY)
 
 
-def in_blocks(body: Json, asked: Entry, in_task: bool) -> bool:
+def in_blocks(body: Json, decided: Decided) -> bool:
     """The call behind the block that has what was thought, signed."""
     block, use = _last_answer(body)["content"]
     return (block["type"], block["thinking"], use["type"]) == ("thinking", WHY, "tool_use") and bool(block["signature"])
@@ -100,8 +120,8 @@ def _last_answer(body: Json) -> Json:
     return next(dict(one) for one in reversed(body["messages"]) if one["role"] == "assistant")
 
 
-def kinds(body: Json) -> set[str]:
-    return {item["type"] for item in body["input"]}
+def kinds(body: Json) -> list[str]:
+    return [item["type"] for item in body["input"]]
 
 
 class Provider(NamedTuple):
@@ -135,7 +155,7 @@ PROVIDERS = {
     ),
     "azure chat": Provider(  # which never shows what was thought
         lambda url, name: OpenAIChat(name, base_url=f"{url}{AZURE}/v1", api_key=KEY, profile="azure"),
-        lambda body, asked, in_task: len(_last_answer(body)["tool_calls"]) == 1,
+        lambda body, decided: len(_last_answer(body)["tool_calls"]) == 1,
         AZURE,
         {"chat": "azure"},
     ),
@@ -298,11 +318,15 @@ class Place:
         (record,) = (await self.get("/approvals?state=decided"))["approvals"]
         assert record["state"] == "done"
         assert {name: record["decision"].get(name) for name in decision} == decision
-        self.check_kept(CALLS[0])
+        ran = record["effective_arguments"]
+        self.check_kept(CALLS[0], waited=True, edited=ran if ran != record["arguments"] else {})
         return dict(record)
 
-    def check_kept(self, call_id: str) -> None:
-        """The provider got the output of that call by its id, and all that it gave before it."""
+    def check_kept(self, call_id: str, *, waited: bool, edited: Json) -> None:
+        """The provider got the output of that call by its id, and all that it gave before it.
+
+        ``waited``: for people. A server far away is told of an edit by the output alone, and has the call as it was.
+        """
         asked = answer = None
         for entry in self.emulator.accepted:
             body = entry.body or {}
@@ -312,8 +336,9 @@ class Place:
             asked = entry if body["model"] == "clerk" else asked
         assert answer is not None, "no output came"
         assert asked is not None
-        in_task = self.where in ("sub-agent", "workflow")
-        assert self.provider.kept(answer.body or {}, asked, in_task), answer.body
+        leaves_task = waited and self.where in ("sub-agent", "workflow")
+        decided = Decided(asked, leaves_task, {} if self.where == "remote" else edited)
+        assert self.provider.kept(answer.body or {}, decided), answer.body
         assert "Refund A1" in json.dumps(answer.items), "what was said before the call"
 
     async def still_waits(self) -> Json:
@@ -353,7 +378,7 @@ async def grant(place: Place, again: Callable[[], Any]) -> None:
     decided = (await place.get("/approvals?state=decided"))["approvals"]
     ways = {one["decision"]["way"]: one["decision"]["grant"] for one in decided}
     assert ways["grant"] == record["decision"]["grant"]
-    place.check_kept(CALLS[1])
+    place.check_kept(CALLS[1], waited=False, edited={})
 
 
 async def deputy(place: Place, again: Callable[[], Any]) -> None:
