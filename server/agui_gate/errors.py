@@ -13,6 +13,7 @@
     │   ├── Frozen                  403  frozen
     │   ├── ApprovalPending         409  approval_pending
     │   ├── ApprovalRefused         422  approval_refused
+    │   │   └── ArgumentsChanged    422  approval_refused
     │   ├── Gone                    410  gone
     │   ├── TooLarge                413  too_large
     │   └── UnsupportedMediaType    415  unsupported_media_type
@@ -163,6 +164,10 @@ class ApprovalRefused(RequestError):
 
     status = 422
     code = "approval_refused"
+
+
+class ArgumentsChanged(ApprovalRefused):
+    """The arguments that the answer names as shown were edited since. Over HTTP, `error.record` has those of now."""
 
 
 class Gone(RequestError):

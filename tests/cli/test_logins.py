@@ -61,7 +61,9 @@ async def test_postgresql_gets_the_new_password_and_what_is_open_stays(
         await desk.ask("ada", thread="open connections stay")
         (tmp_path / "store").write_text(f"postgresql://locked:second@{where}\n")
         assert again(files) == [("store", None)]
-        postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'locked'", "postgres")
+        postgres.execute(
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE usename = 'locked'", "postgres"
+        )
         await desk.ask("ada", thread="after")
         store: Any = desk.app.state.engine.store
         assert await store.check() is None

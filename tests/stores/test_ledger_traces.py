@@ -123,7 +123,8 @@ class Tables:
 
     async def restore(self) -> None:
         await self._store.aclose()
-        fill = "TRUNCATE %2$I CASCADE; INSERT INTO %2$I OVERRIDING SYSTEM VALUE SELECT * FROM copied.%1$I;"
+        self._each("", "TRUNCATE %I CASCADE;")  # all before any is filled: it empties those that refer to it, too
+        fill = "INSERT INTO %2$I OVERRIDING SYSTEM VALUE SELECT * FROM copied.%1$I;"
         self._each("SET session_replication_role = replica;", fill)
         await self._store.start()
         await self._store.begin_epoch()

@@ -14,7 +14,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.browser_numbers import from_browser
 from agui_gate.core.json_text import canonical, parse_object
 from agui_gate.core.schemas import below
-from agui_gate.errors import ApprovalRefused, ToolError
+from agui_gate.errors import ApprovalRefused, ArgumentsChanged, ToolError
 from agui_gate.protocol.cards import NotAllowed, checked_edit
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ MAX_EDIT = 128 * 1024
 
 def edited(approval: Approval, answer: Answer, tool: Tool | None) -> str | None:
     """Returns all arguments after the edit of an answer, as canonical JSON; None if it changes nothing. Raises
-    `ApprovalRefused`, also where the answer is to other arguments than those of now.
+    `ApprovalRefused`, and `ArgumentsChanged` where the answer is to other arguments than those of now.
 
     ``tool`` is the one that would run; None if there is none here.
     """
@@ -71,9 +71,9 @@ def is_what_ran(approval: Approval, sent: Json) -> bool:
 
 
 def _check_shown(approval: Approval, shown: Any) -> None:
-    """Raises `ApprovalRefused` if what was shown to who approves is not what would run: it was edited since."""
+    """Raises `ArgumentsChanged` if what was shown to who approves is not what would run: it was edited since."""
     if not isinstance(shown, dict) or not is_what_ran(approval, shown):
-        raise ApprovalRefused("The arguments are not those that you were shown. Look at them again, then decide.")
+        raise ArgumentsChanged("The arguments are not those that you were shown. Look at them again, then decide.")
 
 
 def _meant(approval: Approval, sent: Json, tool: Tool | None) -> Json:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import Approval
-from agui_gate.errors import ApprovalRefused, Forbidden, Gone, InvalidRequest, NotFound
+from agui_gate.errors import ApprovalRefused, ArgumentsChanged, Forbidden, Gone, InvalidRequest, NotFound
 from agui_gate.extra_loader import load
 from agui_gate.http.approval_cards import card_views, number_fitting
 from agui_gate.http.approval_lists import read_records
@@ -122,8 +122,8 @@ class ApprovalRoutes:
         return json_response({"error": {"code": Gone.code, "message": message, "record": tombstone_view(left[0])}}, 410)
 
     async def decide(self, request: Request) -> Response:
-        """`POST /approvals/{id}`. Already decided: 409 with the record. An answer that is refused: 422 with the record,
-        as it would run now.
+        """`POST /approvals/{id}`. Already decided: 409 with the record. Said of arguments that were edited since: 422
+        with the record, as it would run now.
         """
         principal = await self._guard.principal(request)
         payload = await json_value(await self._server.body(request))
@@ -133,7 +133,7 @@ class ApprovalRoutes:
             decided = await self._engine.decide(
                 principal, approval_id, payload, way=way, go_on=go_on, by=caller_of(request)
             )
-        except ApprovalRefused as refused:
+        except ArgumentsChanged as refused:
             if (asked := await self.find(request, principal, approval_id)) is None:
                 raise
             record = approval_view(asked, self._engine.members)

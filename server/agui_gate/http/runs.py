@@ -56,6 +56,8 @@ async def begun_before(
     if b"last-event-id" not in headers_of(request):
         return None
     cursors = {cursor for cursor in request.headers.getlist("last-event-id") if cursor}
+    if not cursors:
+        return None
     cursor = cursors.pop()
     named = _EVENT_ID.fullmatch(cursor)
     if named is None or cursors:
