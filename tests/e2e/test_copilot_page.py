@@ -46,7 +46,7 @@ def _case(name: str, via: str, style: str, **more: Any) -> object:
     each("approve")
     + spread("reject", "reload", "twoTabs", over=ALL)
     + spread("threeCards", "approveAll", "ignored", "restart", "mixed", "sevenCalls", "decidedElsewhere", over=ALL)
-    + spread("halfDecided", "halfAtWork", "refusedEdit", over=BOTH)
+    + spread("halfDecided", "halfAtWork", "refusedEdit", "askedOtherwise", over=BOTH)
     + spread("stopsAtCard", over=[("direct", "card"), ("runtime", "card")])
     + spread("lateAnswer", over=[("runtime", "interrupt"), ("direct", "card"), ("browser", "card")]),
 )

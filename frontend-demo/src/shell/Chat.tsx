@@ -39,7 +39,7 @@ interface Props {
 
 export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "goOn" | "takeBack">;
 
-/** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
+/** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. What was asked by interrupt before is so asked also where there are cards. */
 export function Chat({ agent, delegates, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
   const { store, isOpen, read } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
   const { regenerate, undoing, edit, editing, say, usage, chat, learnUsed, again, goOn, takeBack } = useConversation({ isListed, onSend, onRunOver, onCut, onStopped, store, read });
@@ -54,7 +54,8 @@ export function Chat({ agent, delegates, thread, choice, headers, isListed, onSe
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <Ledger store={store}>
-      {choice.style === "card" ? <ConfirmCard onDecide={onDecide} /> : <Interrupts onDecide={onDecide} />}
+      {choice.style === "card" && <ConfirmCard onDecide={onDecide} />}
+      <Interrupts onDecide={onDecide} />
       <ToolChips Chip={TeamCall} />
       <ThemeTool />
       <div className="conversation" data-agent={agent.name} data-open={isOpen}>

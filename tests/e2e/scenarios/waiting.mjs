@@ -165,3 +165,18 @@ export async function inboxMany(t) {
     await accessible(page, `${name} long`);
   }
 }
+
+/** What was asked in one style is decided on a page in the other one. */
+export async function askedOtherwise(t) {
+  await t.script(calls("I'll refund it.", refund()), says("You have it back."));
+  const page = await t.open();
+  await t.say(page, `Refund ten cents (${t.label})`);
+  await t.card(page).waitFor();
+  const url = new URL(page.url());
+  url.searchParams.set("hitl", t.style === "card" ? "interrupt" : "card");
+  const other = await t.tab(page, url.href);
+  await t.card(other).waitFor();
+  await t.press(other, "Approve");
+  await t.answered(other, "You have it back.");
+  await t.chipsAre(other, ["refund:done"]);
+}

@@ -5,6 +5,7 @@ import { isLate, recordText } from "agui-gate-components/core/records.js";
 import { peopleOf, waitsForText } from "agui-gate-components/core/people.js";
 import { unitsFor } from "agui-gate-components/core/units.js";
 import { Icon } from "../confirm-card/Icon";
+import { CARD } from "../confirm-card/open";
 import { useAnswer, useGone, useLeft, useLost, useRecord, useUnsent } from "../confirm-card/Ledger";
 import type { CallRecord } from "../confirm-card";
 import { Shown } from "../confirm-card/Shown";
@@ -17,11 +18,11 @@ import { cardsIn, RUN, useOpenCalls } from "./useOpenCalls";
 import "../confirm-card/elements";
 import "./tool-chips.css";
 
-/** Shows every tool call of the chat as a line that opens. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `Chip`: what draws a call. */
+/** Shows every tool call of the chat as a line that opens, but for cards of a page that asked in another style. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `Chip`: what draws a call. */
 export function ToolChips({ Chip = ToolChip }: { Chip?: ComponentType<Call> }) {
   const open = useOpenCalls();
   const carded = useCarded();
-  useRenderTool({ name: "*", render: (call: Call) => <Chip {...call} {...meanwhile(open, call.toolCallId)} hasCard={carded.includes(call.toolCallId ?? "-")} /> }, [open, carded, Chip]);
+  useRenderTool({ name: "*", render: (call: Call) => (call.name === CARD ? <></> : <Chip {...call} {...meanwhile(open, call.toolCallId)} hasCard={carded.includes(call.toolCallId ?? "-")} />) }, [open, carded, Chip]);
   return null;
 }
 
