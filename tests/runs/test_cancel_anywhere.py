@@ -20,7 +20,7 @@ from tests.requirements import shows
 pytestmark = pytest.mark.anyio
 
 STEPS = (*range(30), *range(40, 400, 20), *range(400, 4_000, 300))
-"""Steps of the loop. A store with a thread of its own takes hundreds of them over one save, and more beside other work."""
+"""Steps of the loop. A store with a thread of its own takes hundreds of them over one save, under load thousands."""
 
 
 class Shop:
