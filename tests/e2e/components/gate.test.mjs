@@ -115,16 +115,17 @@ test("what was typed stays whatever is in the server's place meanwhile, and is s
 
 test("two elements of one page with one call: what is typed in the one stays while the other is answered, and isn't sent once that is taken", async () => {
   const asked = await ask(REFUND);
-  let answer = () => {};
-  const slow = await proxy(({ method }) => (method === "POST" ? new Promise((resolve) => (answer = resolve)) : undefined));
+  let arrive = () => {};
+  const slow = await proxy(({ method }) => (method === "POST" ? new Promise((resolve) => arrive(resolve)) : undefined));
   const page = await open(gate(`${card(asked)}${card(asked)}`, { base: slow.url }));
   const [one, other] = [page.locator("agui-confirm-card").first(), page.locator("agui-confirm-card").nth(1)];
   await one.getByRole("button", { name: "Reject" }).click();
   await one.getByLabel(/Reason/).fill("too much");
   const approve = async (given) => {
+    const arrived = new Promise((resolve) => (arrive = resolve));
     await other.getByRole("button", { name: "Approve" }).click();
     await one.getByText("This is being answered elsewhere on this page.").waitFor();
-    answer(given);
+    (await arrived)(given);
   };
   await approve([503, "busy", "text/plain"]);
   await one.getByText("This is being answered elsewhere on this page.").waitFor({ state: "detached" });
