@@ -249,7 +249,7 @@ export class ConfirmCard extends GateElement {
     }
     const { ask, mode } = this.#card.state;
     const name = fill(strings, "approvalNeeded", { title: reveal(whole(ask, strings)) });
-    return joined(html`<section class="card" part="card" tabindex="-1" aria-label=${name} data-mode="${literal(mode)}" @click=${this.#clicked} @keydown=${this.#pressed}>
+    return joined(html`<section class="card" part="card" tabindex="-1" role="${literal(OPEN.includes(mode) ? "region" : "group")}" aria-label=${name} data-mode="${literal(mode)}" @click=${this.#clicked} @keydown=${this.#pressed}>
       ${OPEN.includes(mode) ? this.#open(strings) : this.#line(strings)}
     </section>`);
   }
