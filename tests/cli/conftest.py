@@ -9,7 +9,7 @@ import structlog
 from click.testing import CliRunner, Result
 
 from agui_gate.cli.program import program
-from agui_gate.cli.terminal.log_lines import Stderr
+from agui_gate.cli.terminal.command_log import Stderr
 from tests.cli.support import TARGETS
 
 Cli = Callable[..., Result]

@@ -27,7 +27,7 @@ from uvicorn.supervisors.basereload import BaseReload
 from agui_gate.cli.server.connections import limits_from, raise_descriptors
 from agui_gate.cli.server.plan import Plan, prepare
 from agui_gate.cli.server.uvicorn_server import Server, address_of, bind, configure, is_ours, unblock_signals
-from agui_gate.cli.terminal.log_lines import to_stderr
+from agui_gate.cli.terminal.command_log import to_stderr
 from agui_gate.config.settings import load_settings
 from agui_gate.errors import AguiGateError
 

@@ -110,6 +110,6 @@ def _can_show(text: str) -> bool:
 
 def log_to_stderr(ctx: click.Context, at: str = "warning", form: str = "text") -> None:
     """Sends logs to stderr from level ``at`` on; everything with ``--debug``. stdout is for what the command gives."""
-    from agui_gate.cli.terminal.log_lines import to_stderr
+    from agui_gate.cli.terminal.command_log import to_stderr
 
     to_stderr(logging.DEBUG if debugging(ctx) else logging.getLevelNamesMapping()[at.upper()], form)
