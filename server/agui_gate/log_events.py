@@ -62,11 +62,6 @@ def refused(record: Approval, by: str, why: str) -> None:
     log.warning("answer_refused", **_of(record), by=_by(record, by), why=why.partition(":")[0][:100])
 
 
-def decision_refused(record: Approval, by: str, code: str) -> None:
-    """Logs that a call could not be let go, as a freeze stands."""
-    log.warning("decision_refused", **_of(record), by=_by(record, by), code=code)
-
-
 def not_agreed(record: Approval) -> None:
     """Logs that an interrupted call is not repeated, since the record says otherwise than the audit trail."""
     means = "Its record differs from what the audit trail says was approved. `agui-gate audit verify` has the details."

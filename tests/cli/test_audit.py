@@ -317,10 +317,10 @@ def test_what_happened_is_listed_newest_first(gate: Path, cli: Cli) -> None:
     result = cli("audit", "ls", *STORE, "--limit", "2")
     assert result.exit_code == 0
     head, *rows = result.stdout.splitlines()
-    assert head.split() == ["TIME", "(UTC)", "WHAT", "APPROVAL"]
+    assert head.split() == ["TIME", "(UTC)", "WHAT", "TOOL", "APPROVAL"]
     assert [re.split("  +", row)[1:] for row in rows] == [
-        ["It ran, and ended.", "a2"],
-        ["refund was about to run.", "a2"],
+        ["It ran, and ended.", "refund", "a2"],
+        ["refund was about to run.", "refund", "a2"],
     ]
 
     def ids(*arguments: str) -> set[str]:

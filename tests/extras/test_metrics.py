@@ -17,6 +17,7 @@ from starlette.requests import Request
 from agui_gate import Agent, Gate, Principal, create_app, tool
 from agui_gate.bus.replicas.bus import SharedBus
 from agui_gate.config.settings import Settings
+from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
 from agui_gate.extras.metrics import state
 from agui_gate.extras.metrics.families import OTHER, Families, Names
@@ -151,6 +152,21 @@ async def test_an_answer_that_is_not_taken_is_counted_by_its_code() -> None:
     ((_, count),) = labelled(found, "agui_gate_answers_refused_total").items()
     assert count == 1
     assert labelled(found, "agui_gate_decisions_total") == {}
+
+
+async def test_an_answer_that_a_freeze_refuses_is_counted_and_in_the_trail_once_whichever_way_it_came() -> None:
+    app = app_of()
+    async with started(app):
+        await run(app, run_body("t", user("refund", "1")))
+        await app.state.engine.store.freeze(Freeze(reason="The till is checked."))
+        assert await decide(app, {"approved": True}) == 403
+        (asked,) = (await request(app, "GET", "/approvals")).json()["approvals"]
+        resume = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+        await run(app, run_body("t", resume=resume))
+        found = await scrape(app)
+        events = (await app.state.engine.store.read_events(limit=20)).events
+    assert labelled(found, "agui_gate_answers_refused_total") == {'code="frozen"': 2}
+    assert [event.way for event in events if event.kind == "refused"] == ["http", "resume"]
 
 
 async def test_tools_without_a_gate_are_counted_and_invented_names_are_one() -> None:

@@ -269,8 +269,8 @@ async def test_what_an_operator_does_and_what_a_freeze_refuses_is_logged() -> No
         "support",
         "acme/olga",
     )
-    line = found["decision_refused"]
-    assert (line["approval"], line["by"], line["code"]) == (approval_id, "acme/ada", "frozen")
+    line = found["answer_refused"]
+    assert (line["approval"], line["by"], line["why"]) == (approval_id, "acme/ada", "This is frozen")
     assert "secret" not in str(lines)
 
 
@@ -451,9 +451,8 @@ async def test_what_can_not_be_done_is_said() -> None:
         await store.lease_thread(owner, "t", "support", f"r-{owner}")
     with pytest.raises(InvalidRequest, match=r"Several owners .*: alice, bob\."):
         await desk.stop("t", "why")
-    clock.advance(2 * LEASE_MS)
     with pytest.raises(NotFound):
-        await desk.stop("t", "why")
+        await desk.stop("another", "why")
     await store.aclose()
 
 
@@ -468,6 +467,23 @@ async def test_who_can_stop_a_run_at_once_does() -> None:
 
     stopped = await OperatorsDesk(store, "olga", stop=stop).stop("t", "why")
     assert (stopped["state"], told) == ("stopped", [("alice", "t")])
+    await store.aclose()
+
+
+async def test_what_lost_its_thread_is_not_said_to_have_stopped() -> None:
+    """Its process hangs: it loses the thread while it is asked to stop. Then there is nobody to ask."""
+    clock = Clock()
+    store: FullStore = MemoryStore(clock=clock)
+    await store.start()
+    await store.lease_thread("alice", "t", "support", "run_1")
+
+    async def stop(principal: str, thread_id: str) -> None:
+        clock.advance(2 * LEASE_MS)
+
+    desk = OperatorsDesk(store, "olga", stop=stop)
+    told = [await desk.stop("t", "why"), await desk.stop("run_1", "again")]
+    assert [one["state"] for one in told] == ["lost", "lost"]
+    assert len((await store.read_events(limit=10)).events) == 1, "what changed nothing is in no trail"
     await store.aclose()
 
 

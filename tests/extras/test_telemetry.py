@@ -395,7 +395,7 @@ async def test_what_fails_says_so(exporter: InMemorySpanExporter) -> None:
     run, chatted = spans["invoke_agent support"], spans["chat gpt-5.4-mini"]
     assert not run.status.is_ok
     assert not chatted.status.is_ok
-    assert attributes(chatted)[names.ERROR] == "provider_rejected"
+    assert attributes(chatted)[names.ERROR] == attributes(run)[names.ERROR] == "provider_rejected"
     assert attributes(run)[names.OUTCOME] == "failed"
 
 

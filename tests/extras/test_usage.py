@@ -360,6 +360,7 @@ async def test_of_a_budget_of_zero_nothing_is_asked(budget: str, prices: str) ->
     async with served(budgets=(budget,), prices=prices) as s:
         answer = await s.say("ann")
     assert (answer.status, s.model.requests) == (429, [])
+    assert 0 < int(answer.headers["retry-after"]) <= 86_400
     assert "is zero, so no model is asked" in answer.json()["error"]["message"]
 
 

@@ -216,7 +216,7 @@ async def test_what_has_no_thread_is_in_it_too(store: FullStore) -> None:
         assert [one["text"] for one in told] == [
             f"ada revoked grant {grant}.",
             "Gated calls of tool refund and of tenant acme were frozen.",
-            "Gated calls of tool refund and of tenant acme are no longer frozen.",
+            "The freeze of gated calls of tool refund and of tenant acme was lifted.",
         ]
         assert [one["kind"] for one in await entries(desk, "evil aud")] == []
 

@@ -402,7 +402,15 @@ async def test_every_change_of_a_record_is_signed(store: FullStore) -> None:
         assert await differences() == []
     told = {one.event.kind for one in await store.trail.read(Part(), END, 100)}
     assert told >= {"settled", "handed_on", "escalated", "expired", "replaced", "frozen", "lifted", "keyed"}
-    sentences = [view(one, record, True)["text"] for one in await store.trail.read(Part(), END, 100)]
-    assert "olga handed its thread on from alice to bob: “why not”" in sentences
-    assert "Gated calls of tool x were frozen by olga: “why not”" in sentences
+    entries = [view(one, record, True) for one in await store.trail.read(Part(), END, 100)]
+    sentences = [one["text"] for one in entries]
+    assert "olga handed thread t on from alice to bob: “why not”" in sentences
+    assert "olga froze gated calls of tool x: “why not”" in sentences
+    assert "olga lifted the freeze of gated calls of tool x: “why not”" in sentences
+    story = [(one["text"], one["result"]) for one in entries if one["approval_id"] == "unknown"][:3]
+    assert story == [
+        ("It counts as done.", "found out"),
+        ("olga found out that it took effect: “why not”", None),
+        ("It may have run: it was interrupted before it could say so.", None),
+    ], "what was found out later is no result of what was not known"
     assert "Nobody had decided it, so lead may, too." in sentences

@@ -14,7 +14,7 @@ from agui_gate.agents.tool import Tool
 from agui_gate.approvals import answer_validation
 from agui_gate.approvals.answer_validation import Refused, Verdict, validate_answers
 from agui_gate.approvals.decisions_in_progress import DecisionsInProgress, Stopped, Work
-from agui_gate.approvals.execution import GatedCalls
+from agui_gate.approvals.execution import REFUSALS, GatedCalls
 from agui_gate.approvals.expiry import with_result
 from agui_gate.config.limits import DEFAULTS, Limits
 from agui_gate.core import answers as an
@@ -164,13 +164,13 @@ class Decisions:
         """Decides as `decide` does, without waiting for the thread."""
         approval = await self._approval(principal, approval_id, by)
         if not approval.is_pending:
-            return _decided_before(approval)
+            return _decided_before(approval, by)
         if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
             refused = ApprovalRefused("The answer is to a question from before a backup was restored.")
             if (trail := capabilities(self._store).audit) is not None:
                 name = principal if by is None else by.principal.id
                 await trail.note([audit.refused(approval, name, way, refused, "")])
-            return _decided_before(approval)
+            return _decided_before(approval, by)
         answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:
             raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
@@ -197,7 +197,7 @@ class Decisions:
                 ) is None:  # its thread was deleted, and the id leads to another one
                     raise NotFound("There is no such approval.")
                 if not fresh.is_pending:
-                    return _decided_before(fresh)
+                    return _decided_before(fresh, by)
                 verdict = await self._verdict(agent, opened, index, answer)
                 done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
                 if done.is_pending and done.people is not None:  # more persons have to agree
@@ -257,6 +257,9 @@ class Decisions:
         gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
             return await work.carry(gated_calls.decide(verdict))
+        except REFUSALS as error:  # at the claim: it is frozen, say
+            opened.refused(Refused(verdict.approval, error, verdict.decision.way or "http"))
+            raise
         except NotSaved as error:
             claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
             return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=result_texts.not_saved(error))
@@ -279,6 +282,6 @@ def _asked_by(approval: Approval) -> "By":
     return on_behalf(approval.asker, approval.principal)
 
 
-def _decided_before(approval: Approval) -> Decided:
-    log_events.late(approval, approval.principal)
+def _decided_before(approval: Approval, by: "By") -> Decided:
+    log_events.late(approval, approval.principal if by is None else by.principal.id)
     return Decided(record=with_result(approval), ours=False)

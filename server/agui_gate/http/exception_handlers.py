@@ -48,7 +48,7 @@ async def on_own_error(request: Request, error: Exception) -> Response:
     if error.retry_after is not None:
         response.headers["retry-after"] = str(error.retry_after)
     is_failure = response.status_code >= 500 and not isinstance(error, ShuttingDown)  # a deployment is none
-    if is_failure or response.status_code == 429 or error.code == "frozen":
+    if is_failure or response.status_code == 429:
         load("operations.refusal_log").log_refused(request, error, response.status_code)
     if response.status_code == 401:
         response.headers["www-authenticate"] = "Bearer"

@@ -276,10 +276,15 @@ def ls(
         click.echo("There is no such entry.")
     else:
         rows = [
-            (entry["at"][:19].replace("T", " "), short(entry["text"], 90), short(entry["approval_id"], 40))
+            (
+                entry["at"][:19].replace("T", " "),
+                short(entry["text"], 90),
+                short(entry["tool"], 30),
+                short(entry["approval_id"], 40),
+            )
             for entry in entries
         ]
-        click.echo(table(rows, ("TIME (UTC)", "WHAT", "APPROVAL")))
+        click.echo(table(rows, ("TIME (UTC)", "WHAT", "TOOL", "APPROVAL")))
 
 
 @command.command("show", short_help="Tell the story of one approval.")

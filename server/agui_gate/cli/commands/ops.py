@@ -216,10 +216,14 @@ def stop(ctx: click.Context, place: Place, thread_id: str, owner: str | None, re
             click.echo(f"  agui-gate ops settle {_id(name)} --done|--failed --result TEXT --reason TEXT")
     elif told["state"] == "idle":
         click.echo("It had ended already.")
+    elif told["state"] == "lost":
+        click.echo("Its process has died, or hangs: it has lost the thread, and can't be asked to stop.")
+        click.echo("If it hangs, end it with SIGKILL, as it might carry a call out later. Another server on this store")
+        click.echo("settles within ten seconds what it left: agui-gate ops approvals --state unknown")
     else:
         click.echo("It was asked to stop, and has not ended yet. If its process hangs, end that with SIGKILL.")
         click.echo("The thread is free again half a minute later: docs/runbook/claimed.md.")
-    if told["state"] == "asked":
+    if told["state"] in ("asked", "lost"):
         ctx.exit(FAILED)
 
 

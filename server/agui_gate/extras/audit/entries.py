@@ -36,6 +36,9 @@ Named = Callable[[Approval], Mapping[str, Any]]
 ERASED = "(erased)"
 """What is shown for a reason of a person who was erased."""
 
+OUTCOMES = ("done", "failed", "unknown")
+"""The kinds of events that have a result: that of the last one is kept."""
+
 DECISIONS = ("approved", "agreed", "rejected", "break_glass")
 """The kinds of events that are a person's decision."""
 
@@ -197,7 +200,9 @@ def view(shown: TrailEntry, named: Named, sees_all: bool) -> Entry:
 
 
 def _about(event: Event, body: Mapping[str, Any]) -> Entry:
-    """Returns what an event is about that is about no call."""
+    """Returns what an event is about that is about no call; and as what a call was settled."""
+    if event.kind == "settled":
+        return {"to": body.get("to", "")}
     if event.kind == "pruned":
         pruned = read_pruned(event)
         threads = {"threads": len(pruned.chains)} if pruned.chains else {"through": pruned.through}
@@ -226,7 +231,7 @@ def _outcome(shown: TrailEntry, record: Approval | None, call: Mapping[str, Any]
     event, left, request = shown.event, shown.left, shown.request
     return {
         "state": str(record.state.public) if record else str(left.state) if left else "",
-        "result": call.get("result") if event.kind in ("done", "failed", "unknown") else None,
+        "result": call.get("result") if record and event.kind == str(record.state.public) in OUTCOMES else None,
         "turn_id": record.turn_id if record else "",
         "response_id": (record.provider_ref if record else None) or "",
         "provider": "" if request is None else request.provider,

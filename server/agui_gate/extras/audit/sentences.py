@@ -5,6 +5,9 @@ from typing import Any
 
 Entry = dict[str, Any]
 
+SETTLED = "operator"
+"""The way of an outcome that an operator has found out."""
+
 
 def sentence(entry: Entry) -> str:
     """Returns what happened, for people. ``entry``: see `entries.view`."""
@@ -99,11 +102,19 @@ def _revoked(entry: Entry) -> str:
 
 
 def _frozen(entry: Entry) -> str:
-    about = entry["about"]
-    what = " and ".join(f"of {name} {value}" for name, value in about.items())
-    verb = "were frozen" if entry["kind"] == "frozen" else "are no longer frozen"
-    by = f" by {entry['by']}" if entry["by"] else ""
-    return (f"Gated calls {what} {verb}" if what else f"All gated calls {verb}") + by + _because(entry)
+    about = " and ".join(f"of {name} {value}" for name, value in entry["about"].items())
+    calls = f"gated calls {about}" if about else "all gated calls"
+    is_end = entry["kind"] == "lifted"
+    if entry["by"]:
+        return f"{entry['by']} {'lifted the freeze of' if is_end else 'froze'} {calls}{_because(entry)}"
+    return (f"The freeze of {calls} was lifted" if is_end else f"{calls[0].upper()}{calls[1:]} were frozen") + _because(
+        entry
+    )
+
+
+def _settled(entry: Entry) -> str:
+    found = {"done": "that it took effect", "failed": "that it did not take effect"}
+    return f"{entry['by']} found out {found.get(entry['about'].get('to', ''), 'what came of it')}{_because(entry)}"
 
 
 def _pruned(entry: Entry) -> str:
@@ -122,9 +133,9 @@ _SENTENCES: dict[str, Callable[[Entry], str]] = {
     "claimed": lambda entry: f"{_tool(entry)} was about to run.",
     "passed": lambda entry: "The provider was told that it may run it.",
     "given_back": lambda entry: "The provider did not act on that. It may be told again.",
-    "done": lambda entry: "It ran, and ended.",
-    "failed": lambda entry: "It ran, and failed.",
-    "unknown": lambda entry: "It may have run: its process ended before it could say so.",
+    "done": lambda entry: "It counts as done." if entry["way"] == SETTLED else "It ran, and ended.",
+    "failed": lambda entry: "It counts as failed." if entry["way"] == SETTLED else "It ran, and failed.",
+    "unknown": lambda entry: "It may have run: it was interrupted before it could say so.",
     "superseded": lambda entry: "The user went on without an answer. It did not run.",
     "cancelled": lambda entry: "The run was stopped. It did not run.",
     "expired": lambda entry: "Nobody answered in time. It did not run.",
@@ -137,10 +148,12 @@ _SENTENCES: dict[str, Callable[[Entry], str]] = {
     "break_glass": _break_glass,
     "deputy_named": _deputy,
     "deputy_removed": _deputy,
-    "settled": lambda entry: f"{entry['by']} said what came of it{_because(entry)}",
-    "stopped": lambda entry: f"{entry['by']} stopped its run{_because(entry)}",
+    "settled": _settled,
+    "stopped": lambda entry: (
+        f"{entry['by']} told what was at work on thread {entry['thread_id']} to stop{_because(entry)}"
+    ),
     "handed_on": lambda entry: (
-        f"{entry['by']} handed its thread on from {entry['from']} to {entry['owner']}{_because(entry)}"
+        f"{entry['by']} handed thread {entry['thread_id']} on from {entry['from']} to {entry['owner']}{_because(entry)}"
     ),
     "frozen": _frozen,
     "lifted": _frozen,

@@ -104,7 +104,10 @@ class Families(Collector):
 
     def _make_server(self) -> None:
         self.refused = self._counter(
-            "answers_refused_total", "Answers that were not taken, by the error's code.", "code"
+            "answers_refused_total",
+            "Answers that were not taken, by the error's code, as the audit trail has them: not_allowed, frozen, "
+            "approval_refused and others. Not: late ones, and what is no answer.",
+            "code",
         )
         self.streams = self._gauge("streams_open", "Event streams that are open: of runs, and of the inbox.", "kind")
         self.dropped = self._counter("readers_dropped_total", "Streams that this server ended before their end.")

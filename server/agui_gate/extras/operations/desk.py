@@ -29,8 +29,10 @@ from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.operators import Act, OwnedCall, OwnedThread, Run, WhichCalls
 
 Json = dict[str, Any]
-Stopped = Literal["stopped", "asked", "idle"]
-"""``stopped``: it has ended. ``asked``: it was asked to, and has not ended yet. ``idle``: nothing was at work."""
+Stopped = Literal["stopped", "asked", "idle", "lost"]
+"""``stopped``: it has ended. ``asked``: it was asked to, and has not ended yet. ``idle``: nothing was at work.
+``lost``: its process has died, or hangs; it has lost the thread, and can't be asked.
+"""
 
 MAX_REASON = 500
 """Characters of a reason."""
@@ -156,20 +158,23 @@ class Desk:
     async def stop(self, thread_id: str, reason: str, owner: str | None = None) -> Json:
         """Stops what is at work on a thread, in whichever process. ``thread_id``: the thread's id, or a run's key.
 
-        Raises `NotFound` if nothing is at work there, and `InvalidRequest` where it could be several.
+        What is lost is told, and nothing is changed. Raises `NotFound` if nothing is at work there, and
+        `InvalidRequest` where it could be several.
         """
         act = self._act(reason)
-        runs = [run for run in await self._running() if not run.is_lost]
-        found = [run for run in runs if thread_id in (run.thread_id, run.run_key)]
+        found = [run for run in await self._running() if thread_id in (run.thread_id, run.run_key)]
         if owner is not None:
             found = [run for run in found if run.principal == self.owner(owner)]
         if not found:
             raise NotFound("Nothing is at work on such a thread.")
+        found = [run for run in found if not run.is_lost] or found
         if len(found) > 1:
             names = ", ".join(run.principal.rpartition(SEPARATOR)[2] for run in found[:10])
             raise InvalidRequest(f"Several owners have a thread of this id: {names}. Say whose.", well_formed=True)
         run = found[0]
         view = {"thread_id": run.thread_id, **_owner(run.principal), "run": run.run_key}
+        if run.is_lost:
+            return {**view, "state": "lost"}
         if await self._all.ask_to_stop(run.principal, run.thread_id, act, run.run_key) is None:
             return {**view, "state": "idle"}
         if self._stop is not None:
@@ -189,7 +194,8 @@ class Desk:
         while True:
             now = await self._store.read_thread(run.principal, run.thread_id, whole=False)
             if now is None or (now.run_key, now.run_status) != (run.run_key, "running"):
-                return "stopped"
+                is_lost = now is not None and (now.run_key, now.run_status) == (run.run_key, "interrupted")
+                return "lost" if is_lost else "stopped"
             if loop.time() >= until:
                 return "asked"
             await asyncio.sleep(LOOK_SECONDS)

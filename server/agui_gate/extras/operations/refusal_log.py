@@ -1,4 +1,4 @@
-"""Logs requests that a limit or a freeze refuses, or that fail, so that who runs the server sees whose they are.
+"""Logs requests that a limit refuses, or that fail, so that who runs the server sees whose they are.
 
 Of what a limit refuses there is one line an owner, reason and minute, as a loop may ask a thousand times a second.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable
 import structlog
 from starlette.requests import Request
 
-from agui_gate.errors import AguiGateError, Frozen
-from agui_gate.http.auth import OWNER, caller_of
-from agui_gate.log_events import decision_refused, name_of
+from agui_gate.errors import AguiGateError
+from agui_gate.http.auth import OWNER
+from agui_gate.log_events import name_of
 
 EVERY_SECONDS = 60.0
 """Seconds after which what is refused for the same reason is logged again."""
@@ -46,11 +46,8 @@ limited = Limited()
 
 
 def log_refused(request: Request, error: AguiGateError, status: int) -> None:
-    """Logs a request that a limit has refused, a decision that a freeze has, or a request that failed (5xx)."""
-    if isinstance(error, Frozen):
-        by = caller_of(request)
-        decision_refused(error.approval, request.scope.get(OWNER, "") if by is None else by.principal.id, error.code)
-    elif status == 429:
+    """Logs a request that a limit has refused, or that failed (5xx)."""
+    if status == 429:
         limited.refused(request, error)
     else:
         _log_request(request, error, status)

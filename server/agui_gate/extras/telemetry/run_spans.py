@@ -58,6 +58,8 @@ class RunMeter:
         self._around, self._begun = contexts.get_current(), time_ns()
         self._span: Span | None = None
         self.steps: list[ChatStep] = []
+        self.error: str | None = None
+        """The code of the error of the last request, if it failed."""
 
     def open(self) -> Span:
         """Returns the span, which is made if there is none yet."""
@@ -94,7 +96,7 @@ class RunMeter:
                 names.RUN_KEY: live.key,
                 names.OUTCOME: outcome,
             }
-            self._tracer.ends.add(span, found, outcome if outcome in FAILURES else None)
+            self._tracer.ends.add(span, found, (self.error or outcome) if outcome in FAILURES else None)
 
     async def run_tool(self, *args: Any, **more: Any) -> Output:
         """See `turns.meter.Meter`."""
@@ -188,6 +190,7 @@ class ChatStep(TurnStep):
         if span is None:
             return
         found, self._found = self._found, {}
+        self._run.error = error
         TRACE_HEADERS.set({})
         self._tracer.ends.add(span, found, error)
 

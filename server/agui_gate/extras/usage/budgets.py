@@ -68,12 +68,12 @@ class Budgets:
 
     async def check(self, owner: str) -> None:
         """Raises `RateLimited` if nothing is left for a run of ``owner``. Reserves nothing."""
-        for budget in self._of_run:
-            if 0 in (budget.tokens, budget.cost):
-                raise RateLimited(_told(budget))
-        if not self._of_day:
+        if not self:
             return
         now = self._store.now()
+        for budget in self._of_run:
+            if 0 in (budget.tokens, budget.cost):
+                raise _refused(budget, now)
         for budget, want in zip(self._of_day, self._wants(owner, now // DAY_MS), strict=True):
             tokens, cost = await self._ledger.spent(want.budget)
             if _is_over(budget, tokens, cost):

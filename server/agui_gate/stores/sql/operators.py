@@ -215,7 +215,7 @@ class SqlOperators:
         body = {"output": digest(output.content)}
         whose = (approval.principal, approval.thread_id)
         by = yield from _happened("settled", act, *whose, {"to": to.value}, approval.id, run_key)
-        outcome = about(approval, to.value, run_key=run_key, body=body)
+        outcome = msgspec.structs.replace(about(approval, to.value, run_key=run_key, body=body), way="operator")
         after = msgspec.structs.replace(approval, state=to, output=output)
         results = yield Last(
             [
