@@ -195,7 +195,7 @@ async def test_a_lease_lost_anywhere(deployment: Deployment, version: str | None
     async with place(deployment, version) as at:
         for steps in STEPS[:: some(4, 1)]:
             live, body = await at.begin(f"t{steps}", SCENES[scene], user("go", "u1"))
-            await after(steps, live, live.lose)
+            await after(steps, live, live.run.lose)
             codes.add((await at.judged(live, body)).get("code"))
     assert "lease_lost" in codes
 
@@ -307,7 +307,7 @@ async def test_hindered_while_answers_are_carried_out(
 
             def hinder(at: Place = at, live: LiveRun = live) -> None:
                 at.store.away = stop == "away"
-                {"stop": live.cancel, "lose": live.lose, "away": lambda: None}[stop]()
+                {"stop": live.cancel, "lose": live.run.lose, "away": lambda: None}[stop]()
 
             await after(steps, live, hinder)
             end = await at.judged(live, body)

@@ -26,7 +26,7 @@ from agui_gate.http import exception_handlers as handlers
 from agui_gate.http.auth import Auth, Guard, Origins
 from agui_gate.http.routes import all_routes
 from agui_gate.http.server import HttpServer
-from agui_gate.http.sse import Streams
+from agui_gate.http.sse import StreamingApplication
 from agui_gate.logs import ensure_configured
 from agui_gate.protocol.dialects.base import Deployment
 from agui_gate.runs.engine import Engine
@@ -161,9 +161,9 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
     if guard.asks_people or _may_come(engine, "people.grants") or any(gate.grants for gate in _gates(engine)):
         guard.givers = load("people.givers").Givers(engine, guard.auth)
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
-    app = Starlette(
+    app = StreamingApplication(
         routes=all_routes(server, page=settings.page),
-        middleware=[Middleware(Streams), _cors(guard, settings.cors_origins)],
+        middleware=[_cors(guard, settings.cors_origins)],
         exception_handlers={
             AguiGateError: handlers.on_own_error,
             HTTPException: handlers.on_http_error,

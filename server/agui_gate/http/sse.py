@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -78,8 +80,8 @@ class EventStream(Response):
         also ends when `auth` doesn't know any more who opened it.
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
-        told = _tell_when_gone(receive, self._reader.close)
-        watcher = None if told else asyncio.create_task(self._watch(receive))
+        client = _client_of(receive, self._reader)
+        watcher = None if client is not None else asyncio.create_task(self._watch(receive))
         admission, read, (card, interrupt) = admission_of(scope), self._reader.read, ASKING
         has_ended = getattr(self._reader, "has_ended", bool)  # only a log knows beforehand that nothing follows
         guard = _StreamGuard(self._reader, limit, admission)
@@ -110,6 +112,8 @@ class EventStream(Response):
             pass  # the client is gone, which is how most streams of chats end
         finally:
             guard.stop()
+            if client is not None:
+                client.leave()
             if watcher is not None:
                 watcher.cancel()
             self._close(scope)
@@ -128,8 +132,8 @@ class EventStream(Response):
 class Streams:
     """Sends the events of streams outside of ``app``: what has found the route is free by then, and no event passes it.
 
-    It goes around what the server itself puts around its routes. What an application adds (`add_middleware`) is around
-    this, and sees all that is sent.
+    It goes around what the server itself puts around its routes, and inside of what was added (`add_middleware`), which
+    sees all that is sent.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -145,6 +149,25 @@ class Streams:
             await stream.send_events(inner, receive, send)
 
 
+class StreamingApplication(Starlette):
+    """Does what `Streams` does, outside of all the others. Where anything was added, that is done inside of it."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """See `Starlette`."""
+        if len(self.user_middleware) > 1:
+            self.user_middleware.insert(-1, Middleware(Streams))
+        return super().build_middleware_stack()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See `Starlette`."""
+        scope["app"], scope[STREAM] = self, (left := list[tuple[EventStream, Scope]]())
+        self.middleware_stack = self.middleware_stack or self.build_middleware_stack()
+        await self.middleware_stack(scope, receive, send)
+        if left:
+            stream, inner = left.pop()
+            await stream.send_events(inner, receive, send)
+
+
 def hang_up(receive: Receive) -> bool:
     """Closes the connection without waiting for what its client doesn't take, if the server is one that we know."""
     transport = getattr(getattr(receive, "__self__", None), "transport", None)
@@ -153,19 +176,39 @@ def hang_up(receive: Receive) -> bool:
     return transport is not None
 
 
-def _tell_when_gone(receive: Receive, tell: Callable[[], None]) -> bool:
-    """Has ``tell`` called when the client is gone, if the server is ours (`agui_gate.cli.server.connections`). Under
-    others a task has to wait for that, which takes 1.4 KB.
+class _Client(asyncio.Event):
+    """The event that uvicorn sets whenever something has happened to the request of this ``cycle``. It closes
+    ``reader`` once the client is gone. Under other servers a task has to wait for that, which takes 1.4 KB.
     """
-    cycle = getattr(receive, "__self__", None)
-    event: Any = getattr(cycle, "message_event", None)
-    if cycle is None or not hasattr(event, "on_gone"):
-        return False
-    event.on_gone = tell
+
+    def __init__(self, cycle: Any, reader: Reader) -> None:
+        super().__init__()
+        self._waiters = []  # type: ignore[assignment]  # there is no interface for it; an empty deque takes 760 bytes
+        self._cycle, self._reader = cycle, reader
+
+    def set(self) -> None:
+        """See `asyncio.Event`."""
+        super().set()
+        if self._cycle is not None and self._cycle.disconnected:
+            self._reader.close()
+
+    def leave(self) -> None:
+        """Looks no longer after a stream that is over."""
+        self._cycle = None
+
+
+def _client_of(receive: Receive, reader: Reader) -> _Client | None:
+    """Returns what closes ``reader`` when the client is gone, in the place of the event for which ``receive`` waits.
+    None if the server is not one that we know, or if somebody waits for the client already.
+    """
+    cycle: Any = getattr(receive, "__self__", None)
+    if getattr(getattr(cycle, "message_event", None), "_waiters", True) or not hasattr(cycle, "disconnected"):
+        return None
+    client = cycle.message_event = _Client(cycle, reader)
     cycle.flow.resume_reading()  # as `receive` does: after a large body nothing is read, so not its client's end either
     if cycle.disconnected:
-        tell()
-    return True
+        reader.close()
+    return client
 
 
 class _StreamGuard:

@@ -218,7 +218,9 @@ class AgentLoop:
             self._thread.lease.check()
             self._scope.at_rest()
             speaker = self._cast.speaker(self._thread.journal)
-            turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
+            if (turns := self._turns.get(speaker.who.agent)) is None:
+                member = await self._cast.ready(speaker)
+                turns = self._turns[member.who.agent] = self._turns_of(member, self._scope.seq, self._own_consents)
             turn = await turns.next_turn()
             if turns.verdict.again:
                 continue
@@ -242,11 +244,6 @@ class AgentLoop:
             mine = [a for a in self._thread.journal.pending() if a.run_key == self._scope.key]
             await self._thread.commit()  # what is not in the store can't be closed there
             await self.gated_calls.close(mine, State.CANCELLED)
-
-    async def _first_turns(self, speaker: Member) -> Turns:
-        member = await self._cast.ready(speaker)
-        turns = self._turns[member.who.agent] = self._turns_of(member, self._scope.seq, self._own_consents)
-        return turns
 
     def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
         return Turns(member, self._scope, consents, self.done, lane, self._kinds)

@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from agui_gate.runs.stop_and_delete import Ended, Endings
     from agui_gate.turns.meter import Meter
 
-Names = Sequence[tuple[str, str]]
-"""The principals and threads by which a run can be followed."""
-
 
 class Engine:
     """Agents over a store. ``start`` and ``aclose`` bracket its use; runs in flight belong to it."""
@@ -178,7 +175,8 @@ class Engine:
         if self._expiry is not None:
             await self._expiry.step()
         for live in list(self._runs.values()):
-            await live.tell_expired()
+            if live.run is not None:
+                await live.run.tell_expired()
         self._leaser.tidy()
         self.extensions.tick()
         await self.bus.expire()
@@ -266,10 +264,9 @@ class Engine:
             await self._keeper.give_back(thread, key)
             raise
         live.way, live.keeps_state, live.reads_stops = way, keeps_state, reads_stops
-        names = ((principal, thread.id), (principal, run.thread_id))
-        self._by_thread |= dict.fromkeys(names, live)
+        self._by_thread |= dict.fromkeys(((principal, thread.id), (principal, run.thread_id)), live)
         self._reservations[key] = reservation
-        return self._begin(team, run, opened, self.store, live, names)
+        return self._begin(team, run, opened, self.store, live)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str, by: "By" = None) -> LiveRun:
         """Begins a run of which nothing is kept: it has a store of its own, which goes with it. So there is no thread
@@ -286,7 +283,7 @@ class Engine:
         opened.by, opened.meter = by, self._meter
         opened.parts.check(run, agent)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
-        return self._begin(self.team(agent), run, opened, store, live, ())
+        return self._begin(self.team(agent), run, opened, store, live)
 
     async def _published_run(
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
@@ -300,10 +297,8 @@ class Engine:
             raise
         return LiveRun(self.bus, publisher, key, principal, thread_id, run_id, stop_alone=stop_alone, grace=self._grace)
 
-    def _begin(
-        self, team: Team, run: RunInput, opened: LeasedThread, store: Store, live: LiveRun, names: Names
-    ) -> LiveRun:
-        """Starts a run on its open thread; ``names`` are those by which it can be followed."""
+    def _begin(self, team: Team, run: RunInput, opened: LeasedThread, store: Store, live: LiveRun) -> LiveRun:
+        """Starts a run on its open thread."""
         shapes = self._dialects.choose(run, reads_stops=live.reads_stops)
         opened.view = shapes.view(shapes.style(team.entry.hitl, run))
         opened.history.sent = run.sent
@@ -311,13 +306,11 @@ class Engine:
         live.opened(*opened.snapshot())
         work = Run(team, run, opened, store, live, shapes, new_id, store.now, self._downgrades)
         self._runs[live.key] = live
-        live.deciding, live.lose, live.tell_expired = work.deciding, work.lose, work.tell_expired
         live.thread_bytes = opened.capacity.size
         self._in_flight[live.principal] += 1
-        live.start(work.execute)
+        live.start(work, self._over)
         if self._meter is not None:
             self._meter.run_begun(team.entry.name, live, opened)
-        live.at_end.append(partial(self._over, live, names, opened))
         return live
 
     def agent(self, name: str | None) -> Agent:
@@ -394,19 +387,21 @@ class Engine:
         decided = await self._decisions.decide(principal, approval_id, payload, way, by)
         return await self._decisions.go_on(decided, self.run) if go_on and decided.ours else decided
 
-    def _over(self, live: LiveRun, names: Names, opened: LeasedThread) -> None:
+    def _over(self, live: LiveRun) -> None:
         """Forgets a run that has ended: it is found under none of its names any more."""
         self._reservations.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:
             self._in_flight[live.principal] -= 1
             if not self._in_flight[live.principal]:
                 del self._in_flight[live.principal]
-        for name in names:
-            if self._by_thread.get(name) is live:
-                del self._by_thread[name]
+        assert live.run is not None
+        for thread_id in (live.thread_id, live.run.scope.input.thread_id):
+            if self._by_thread.get((live.principal, thread_id)) is live:
+                del self._by_thread[live.principal, thread_id]
+        thread = live.run.scope.thread
         # Others are of a store that goes with them. Something that was called off may change the history still.
-        if names and not live.deciding():
-            self._leaser.release(opened)
+        if thread.lease.store is self.store and not live.deciding():
+            self._leaser.release(thread)
 
     def leases(self) -> set[str]:
         """Returns the keys of the leases that are held here."""
@@ -436,8 +431,8 @@ class Engine:
     def _lost(self, run_key: str) -> None:
         """Tells a run that its lease is lost. A decision's claim is refused then, and its tool is not cut off."""
         live = self._runs.get(run_key)
-        if live is not None:
-            live.lose()
+        if live is not None and live.run is not None:
+            live.run.lose()
 
     def _asked_to_stop(self, run_key: str, request: StopRequest) -> None:
         """Stops what holds this lease, as somebody wants, most likely in another process."""

@@ -7,8 +7,8 @@ keeps the run going, too, unless it merely watches.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -19,27 +19,25 @@ from agui_gate.core.events import Event
 from agui_gate.core.sse import FrameEncoder
 from agui_gate.errors import Unavailable
 
+if TYPE_CHECKING:
+    from agui_gate.runs.run import Run
+
 log = structlog.get_logger("agui_gate.live")
-
-
-async def _nothing() -> None:
-    """Does nothing: `LiveRun.tell_expired` before the run begins, and after its end."""
 
 
 class LiveRun:
     """One run in flight: its task, what it says, and how many read that. ``key`` is the server's own name for it.
 
     ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
-    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
-    something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
-    `resume[]` came. ``is_draining``: the process is about to end. ``is_drained``: it is stopped because of that.
+    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``way`` is how its `resume[]`
+    came. ``is_draining``: the process is about to end. ``is_drained``: it is stopped because of that.
     ``is_dropped``: we ended a stream of somebody who read it, whose token was taken back or who didn't keep up.
     ``at_end``: what is called when the run has said its last, in order, before anybody who reads it sees its end.
     """
 
-    __slots__ = ("_alone", "_bus", "_cancelled", "_encoder", "_grace", "_publisher", "_readers", "at_end", "deciding",
-                 "is_drained", "is_draining", "is_dropped", "keeps_state", "key", "lose", "principal", "reads_stops",
-                 "run_id", "stop_alone", "task", "tell_expired", "thread_bytes", "thread_id", "way")  # fmt: skip
+    __slots__ = ("_alone", "_bus", "_cancelled", "_encoder", "_grace", "_on_end", "_publisher", "_readers", "at_end",
+                 "is_drained", "is_draining", "is_dropped", "keeps_state", "key", "principal", "reads_stops",
+                 "run", "run_id", "stop_alone", "task", "thread_bytes", "thread_id", "way")  # fmt: skip
 
     def __init__(
         self,
@@ -57,9 +55,8 @@ class LiveRun:
         self.key, self.principal, self.thread_id, self.run_id = key, principal, thread_id, run_id
         self.stop_alone = stop_alone
         self.at_end: list[Callable[[], None]] = []
-        self.deciding: Callable[[], bool] = bool
-        self.lose: Callable[[], object] = bool
-        self.tell_expired: Callable[[], Awaitable[None]] = _nothing
+        self.run: Run | None = None
+        """What is at work, until its end."""
         self.task: asyncio.Task[None] | None = None
         self.thread_bytes = 0
         """Bytes of its thread when it began."""
@@ -72,28 +69,27 @@ class LiveRun:
         self._cancelled = self.is_drained = self.is_draining = self.is_dropped = False
         self._alone: asyncio.TimerHandle | None = None
 
-    def start(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begins the run's task."""
-        self.task = asyncio.get_running_loop().create_task(self._work(execute), name=f"run {self.key}")
+    def start(self, run: "Run", on_end: "Callable[[LiveRun], None]") -> None:
+        """Begins the task of ``run``, which ends with a call of `over`. ``on_end`` is called after all of `at_end`."""
+        self.run, self._on_end = run, on_end
+        self.task = asyncio.get_running_loop().create_task(run.execute(), name=f"run {self.key}")
 
-    async def _work(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Ends in the step in which ``execute`` does, so that readers get the last event and the end in one."""
-        try:
-            await execute()
-        except Exception:
-            log.exception("run_task_failed", run=self.key)
-        finally:
-            if self._alone is not None:
-                self._alone.cancel()
-            for tell in self.at_end:
-                try:
-                    tell()
-                except Exception:
-                    log.exception("run_end_failed", run=self.key)
-            self._publisher.end()
-            # All that worked in the run is free now, and nobody has to look for cycles.
-            self.deciding, self.lose, self.tell_expired = bool, bool, _nothing
-            self.at_end.clear()
+    def over(self) -> None:
+        """Ends it: the last step of its task, so that readers get the last event and the end in one."""
+        if self._alone is not None:
+            self._alone.cancel()
+        for tell in (*self.at_end, lambda: self._on_end(self)):
+            try:
+                tell()
+            except Exception:
+                log.exception("run_end_failed", run=self.key)
+        self._publisher.end()
+        self.run = None  # all that worked in the run is free now, and nobody has to look for cycles
+        self.at_end.clear()
+
+    def deciding(self) -> bool:
+        """See `Run.deciding`."""
+        return self.run is not None and self.run.deciding()
 
     def cancel(self, *, gently: bool = False, draining: bool = False) -> None:
         """Stops the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.

@@ -66,7 +66,7 @@ class Run:
         self._team, self._store, self._live = team, store, live
         self._thread = thread
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, shapes)
-        self._scope = RunContext(team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
+        self.scope = RunContext(team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
         self._conversing: AgentLoop | None = None
         self._seq.started()
 
@@ -75,23 +75,28 @@ class Run:
         try:
             cast = cast_of(self._team, self._thread.journal)
             await cast.get_ready(self._thread.journal)
-            self._conversing = AgentLoop(cast, self._scope)
-            await RunSteps(self._conversing, self._scope, self._store, self._team.tool_names).go()
-        except asyncio.CancelledError:
-            await (self._failed(LeaseLost()) if self._thread.lease.lost else self._cancelled())
-        except Exception as caught:
-            await self._failed(caught)
+            self._conversing = AgentLoop(cast, self.scope)
+            await RunSteps(self._conversing, self.scope, self._store, self._team.tool_names).go()
+        except (Exception, asyncio.CancelledError) as caught:
+            await self._broken(caught)
         finally:
             if self._conversing is not None and not self._conversing.deciding:
-                self._scope.close()
+                self.scope.close()
+            self._live.over()
 
-    async def _cancelled(self) -> None:
-        """Ends the run that somebody stopped, or that ends with the process."""
-        await self._stopped("cancelled", ASKED)
-        self._at_rest()
-        self._scope.stop(DRAINED if self._live.is_drained else ASKED, self._usage)
+    async def _broken(self, caught: BaseException) -> None:
+        """Ends a run that has failed, or that somebody stopped, or that ends with the process."""
+        was_stopped = isinstance(caught, asyncio.CancelledError)
+        try:
+            if not was_stopped or self._thread.lease.lost:
+                return await self._failed(LeaseLost() if was_stopped else caught)
+            await self._stopped("cancelled", ASKED)
+            self._at_rest()
+            self.scope.stop(DRAINED if self._live.is_drained else ASKED, self._usage)
+        except Exception:
+            log.exception("run_task_failed", run=self.scope.key)
 
-    async def _failed(self, caught: Exception) -> None:
+    async def _failed(self, caught: BaseException) -> None:
         error = _first(caught)
         status: RunStatus = "cancelled" if isinstance(error, LimitReached) else "failed"
         told = error if isinstance(error, AguiGateError) else Internal()
@@ -99,12 +104,12 @@ class Run:
             await to_the_end(self._stopped(status, Stop(told.code, told.message), error))
         self._at_rest()
         if isinstance(error, LimitReached):
-            self._scope.stop(at_limit(error), self._usage)
+            self.scope.stop(at_limit(error), self._usage)
             return
         if isinstance(error, AguiGateError):
             self._tell(error)
         else:
-            log.error("run_failed", run=self._scope.key, exc_info=caught)
+            log.error("run_failed", run=self.scope.key, exc_info=caught)
         self._seq.fail(told.code, told.message, self._usage)
 
     @property
@@ -117,7 +122,7 @@ class Run:
         """
         self._thread.parts.calls_ended(self._seq.other)
         self._seq.settle()
-        self._scope.at_rest()
+        self.scope.at_rest()
         if self._conversing is not None:
             self._conversing.showing.at_end()
 
@@ -127,9 +132,9 @@ class Run:
 
         if isinstance(error, ProviderError):
             speaker = self._conversing.speaker if self._conversing else self._team.entry.name
-            failure_log.provider_failed(error, speaker, self._scope)
+            failure_log.provider_failed(error, speaker, self.scope)
         elif error.status >= 500:
-            failure_log.failed(error, self._scope)
+            failure_log.failed(error, self.scope)
 
     def lose(self) -> None:
         """Stops as the thread's lease is lost, but cuts off nothing that a person approved. After it, the run stops."""
@@ -160,11 +165,11 @@ class Run:
             await self._closing(self._conversing.stopped(error))
         self._thread.withdraw()
         if error is None:  # the stop came while they were saved
-            for result in list(self._scope.untold.values()):
-                self._scope.tell(result)
+            for result in list(self.scope.untold.values()):
+                self.scope.tell(result)
         for call in self._thread.journal.open_calls():
             if call.kind != "client" or error is None:
-                self._scope.stopped(call)
+                self.scope.stopped(call)
         if self._conversing is not None:
             self._conversing.close_calls(error)
             await self._closing(self._conversing.consents.ended())
@@ -180,7 +185,7 @@ class Run:
             async with asyncio.timeout(CLEANUP_TIMEOUT):
                 await records
         except Exception:
-            log.exception("records_not_closed", run=self._scope.key)
+            log.exception("records_not_closed", run=self.scope.key)
 
 
 def _first(error: BaseException) -> BaseException:
@@ -209,9 +214,9 @@ class RunSteps:
     async def go(self) -> None:
         """Takes all steps, in order."""
         goes_back = await self._begin()
-        rest = await self._converse(goes_back)
-        while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
-            rest = await self._converse(goes_back)
+        while (rest := await self._resume(goes_back) or await self._conversing.converse()) is Rest.WAITS:
+            if not await self._conversing.tell_expired() and self._thread.journal.waits:
+                break
         self._conversing.listens = False
         await (self._wait() if rest is Rest.WAITS else self._finish())
 
@@ -344,18 +349,15 @@ class RunSteps:
         for call in self._thread.journal.open_calls():
             self._scope.result(call, result_texts.UNANSWERED_CLIENT)
 
-    async def _converse(self, goes_back: bool) -> Rest:
-        """Lets the agent go on, if there is something for it to do and nobody has to be waited for.
-
-        What it delegated goes on first.
+    async def _resume(self, goes_back: bool) -> Rest | None:
+        """Goes on with what was delegated. Returns why the agent doesn't go on then, if it doesn't: there is nothing to
+        do, or somebody has to be waited for.
         """
         await self._conversing.resume()
         if self._thread.journal.waits:
             return Rest.WAITS
         await self._thread.history.prepare(self._to)
-        if goes_back or self._has_work():
-            return await self._conversing.converse()
-        return Rest.DONE
+        return None if goes_back or self._has_work() else Rest.DONE
 
     def _has_work(self) -> bool:
         journal = self._thread.journal

@@ -7,7 +7,6 @@ before are then called for it, so that a part doesn't know how late it came.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from agui_gate.threads.leased_thread import LeasedThread
 
 STATE, ACTIVITIES = "shared_state", "activities"
+
+Asked = tuple[RunInput, Emit, Callable[[], None], bool]
+"""The arguments of `ThreadPart.asked`."""
 
 _ABOUT_STATE = (ev.StateSnapshot, ev.StateDelta)
 _NO_STATE = msgspec.Raw(b"{}")
@@ -91,15 +93,17 @@ class ThreadPart:
 class Parts:
     """The parts of ``thread`` that are loaded. ``stored`` is the state that the store has of it."""
 
+    __slots__ = ("_agent", "_asked", "_loaded", "_stored", "_thread")
+
     def __init__(self, thread: "LeasedThread", stored: Any) -> None:
         self._thread, self._stored = thread, stored
         self._loaded: dict[str, ThreadPart] = {}
-        self._history: list[Callable[[ThreadPart], None]] = []
-        """The calls of hooks that a part must have seen, in order, for one that is loaded later."""
+        self._agent: Agent | None = None
+        self._asked: Asked | None = None
 
     def close(self) -> None:
         """Lets go of the thread, which nobody works on any more."""
-        self._history.clear()
+        self._asked = None
         del self._thread
 
     def need(self, name: str) -> ThreadPart:
@@ -108,8 +112,11 @@ class Parts:
         if part is None:
             part = load(name).thread_part(self._thread, self._stored)
             assert isinstance(part, ThreadPart)
-            for call in self._history:
-                call(part)
+            if self._agent is not None:  # it is told what it has missed
+                part.opened(self._agent)
+            if self._asked is not None:
+                run, emit, restart, known = self._asked
+                part.asked(run, emit, restart, known=known)
             self._loaded = dict(sorted({**self._loaded, name: part}.items()))  # always in the same order
         return part
 
@@ -130,18 +137,17 @@ class Parts:
         """See `ThreadPart.opened`."""
         if agent.state is not None or self._stored is not None:
             self._has(STATE)
-        self._call(methodcaller("opened", agent))
+        for part in self._loaded.values():
+            part.opened(agent)
+        self._agent = agent
 
     def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
         """See `ThreadPart.asked`."""
         if run.state is not None and run.state != {}:
             self._has(STATE)
-        self._call(methodcaller("asked", run, emit, restart, known=known))
-
-    def _call(self, hook: Callable[[ThreadPart], None]) -> None:
-        self._history.append(hook)
         for part in self._loaded.values():
-            hook(part)
+            part.asked(run, emit, restart, known=known)
+        self._asked = (run, emit, restart, known)
 
     # --- tools ------------------------------------------------------------------------------------------------------
     @property

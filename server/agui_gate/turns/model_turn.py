@@ -85,30 +85,30 @@ class Turns:
         commit. A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
         """
         await self._consents.pass_on(self._agent)
-        try:
-            recorder = await self._ask()
-        except ConsentLost:
-            await self._consents.lost()
-            recorder = await self._ask()
+        await self._prepare()
+        recorder, is_lost = None, False
+        while recorder is None:  # once more each time that a step changes what the provider refused
+            try:
+                recorder = await self._ask()
+            except ProviderError as error:
+                if isinstance(error, ConsentLost) and not is_lost:
+                    is_lost = True
+                    await self._consents.lost()
+                    await self._prepare()
+                elif not self._steps.ask_again(error):
+                    raise
         turn = await self._record_turn(recorder)
         self.verdict = self._steps.verdict()
         return turn
 
-    async def _ask(self) -> TurnRecorder:
-        """Asks the model, and once more each time that a step changes what the provider refused."""
+    async def _prepare(self) -> None:
         self._thread.capacity.check_turn()
         for step in self._steps.prepare:
             await step.prepare()
         if not self._member.who.task:  # others work on the thread beside a task
             await self._thread.history.prepare(self._member.to)
-        while True:
-            try:
-                return await self._ask_once()
-            except ProviderError as error:
-                if not self._steps.ask_again(error):
-                    raise
 
-    async def _ask_once(self) -> TurnRecorder:
+    async def _ask(self) -> TurnRecorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
         recorder = TurnRecorder(
             self._lane,
@@ -155,7 +155,7 @@ class Turns:
             self._specs,
             self._continuation.ref,
             draft.choice,
-            self._is_large(prompt),
+            self._thread.capacity.is_large or len(prompt) > LARGE_BYTES or len(self._specs) > LARGE,
             self._conversation,
             draft.output,
             draft.state,
@@ -168,9 +168,6 @@ class Turns:
         (TOOL-6).
         """
         return call.asks or (not call.hosted and call.name in (self._gated or ()))
-
-    def _is_large(self, instructions: str) -> bool:
-        return self._thread.capacity.is_large or len(instructions) > LARGE_BYTES or len(self._specs) > LARGE
 
     async def _listen(self, request: TurnRequest, recorder: TurnRecorder, seconds: float) -> None:
         """Takes the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""

@@ -22,7 +22,6 @@ interface. `tests/cli/test_connections.py` holds both parsers to it.
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -163,7 +162,8 @@ class Connection(_Protocol):
     def connection_made(self, transport: Any) -> None:
         """Comes in, if there is room."""
         super().connection_made(transport)
-        _make_light(self.flow._is_writable_event)
+        # As in `_Pipeline`; it is one at most who waits.
+        self.flow._is_writable_event._waiters = []  # type: ignore[assignment]  # there is no interface for it
         self._head_since = self.loop.time()
         if not self._door.enter(self):
             self._refuse(Unavailable("The server has reached its limit of connections. Try again in a moment."))
@@ -179,9 +179,7 @@ class Connection(_Protocol):
         for cycle in (*self._cycles, self.cycle):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
-                (event := cycle.message_event).set()
-                if isinstance(event, _MessageEvent):
-                    event.on_gone()
+                cycle.message_event.set()
         self.flow.resume_writing()
 
     def data_received(self, data: bytes) -> None:
@@ -207,8 +205,6 @@ class Connection(_Protocol):
     def on_response_complete(self) -> None:
         """Ends the answer; a body that nobody read may still come for a little while."""
         self._unread = self.cycle.more_body and not getattr(self, "pipeline", None)
-        if isinstance(event := self.cycle.message_event, _MessageEvent):
-            event.on_gone = _nothing
         super().on_response_complete()
         self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
         if not self._asked() and self in self._door.all:
@@ -241,7 +237,6 @@ class Connection(_Protocol):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
-            self.cycle.message_event = _MessageEvent()
             self._cycles.append(self.cycle)
 
     def on_chunk_header(self) -> None:
@@ -329,26 +324,6 @@ class _Pipeline(list[Any]):
     def appendleft(self, waiting: Any) -> None:
         """Adds the latest."""
         self.insert(0, waiting)
-
-
-class _MessageEvent(asyncio.Event):
-    """The event for which a request's `receive` waits. ``on_gone`` is called when its client is gone, so that a stream
-    needs no task that waits for that.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        _make_light(self)
-        self.on_gone: Callable[[], None] = _nothing
-
-
-def _nothing() -> None:
-    """Does nothing: nobody wants to be told."""
-
-
-def _make_light(event: asyncio.Event) -> None:
-    """Lets ``event``, for which nobody waits yet, keep who does in a list: see `_Pipeline`. It is one at most."""
-    event._waiters = []  # type: ignore[assignment]  # there is no interface for it
 
 
 _REASONS = {400: "Bad Request", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}
