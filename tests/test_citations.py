@@ -17,7 +17,7 @@ ADDRESS: str = PROJECT["urls"]["Homepage"]
 FILES = tuple(str(path.relative_to(ROOT)).replace("\\", "/") for path in tracked_files())
 HERE = Repository(ROOT, FILES)
 CITING = [name for name in FILES if name.startswith(FOLDERS) or ("/" not in name and name.endswith(".md"))]
-ALERTS = ("examples/metrics/alerts.yml", "examples/metrics/alerts_test.yml")
+ALERTS = ("server/agui_gate/extras/metrics/files/alerts.yml", "tests/crash/alerts_test.yml")
 """What is read apart from the repository."""
 PAGES = [name for name in CITING if name.endswith(".md")]
 

@@ -78,7 +78,7 @@ def test_a_long_sentence_is_found(tmp_path: Path) -> None:
 
 
 def test_the_runbook_says_what_to_do_about_each_alert() -> None:
-    rules = (pages.DOCS.parent / "examples/metrics/alerts.yml").read_text()
+    rules = (pages.DOCS.parent / "server/agui_gate/extras/metrics/files/alerts.yml").read_text()
     alerts = re.findall(r"- alert: (\w+)", rules)
     assert len(alerts) > 5
     rows = dict(re.findall(r"^\| `(AguiGate\w+)` \| (.+) \|$", runbook.text_of("README"), re.MULTILINE))

@@ -4,6 +4,7 @@ The other rules fire on series that are written down beside them.
 
 import asyncio
 import contextlib
+import json
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import httpx2
 import pytest
 import yaml
 
+from agui_gate.cli.commands.metrics import FILES
 from tests.crash.processes import machine
 from tests.product.kit import TIMEOUT
 from tests.product.shop import call
@@ -22,17 +24,17 @@ from tests.support.servers import Prometheus, needs_prometheus
 
 pytestmark = [pytest.mark.anyio, needs_prometheus]
 
-SHIPPED = Path(__file__).resolve().parents[2] / "examples/metrics"
+CASES = Path(__file__).parent / "alerts_test.yml"
 ORPHAN = "AguiGateOrphanedCalls"
 
 
 def shipped(target: str) -> Prometheus:
     """Prometheus with what we ship, but for the address, and without its waits: between looks, and for an alert."""
-    config = (SHIPPED / "prometheus.yml").read_text()
+    config = (FILES / "prometheus.yml").read_text()
     server = Prometheus(
         re.sub(r"targets: .*", f'targets: ["{target}"]', re.sub(r"interval: \w+", "interval: 1s", config))
     )
-    rules, changed = re.subn(r"for: \w+", "for: 0s", (SHIPPED / "alerts.yml").read_text())
+    rules, changed = re.subn(r"for: \w+", "for: 0s", (FILES / "alerts.yml").read_text())
     assert changed > 5
     (server.folder / "alerts.yml").write_text(rules)
     return server
@@ -80,9 +82,9 @@ async def test_the_rule_for_an_orphan_fires_when_a_process_is_killed_at_work(tmp
 
 
 def test_each_rule_fires_when_it_should_and_not_before(tmp_path: Path) -> None:
-    assert "job_name: agui-gate" in (SHIPPED / "prometheus.yml").read_text()
-    for name in ("alerts.yml", "alerts_test.yml"):
-        shutil.copy(SHIPPED / name, tmp_path)
+    assert "job_name: agui-gate" in (FILES / "prometheus.yml").read_text()
+    for file in (FILES / "alerts.yml", CASES):
+        shutil.copy(file, tmp_path)
     said = subprocess.run(
         ["promtool", "test", "rules", "alerts_test.yml"], cwd=tmp_path, check=False, capture_output=True, text=True
     )
@@ -90,9 +92,9 @@ def test_each_rule_fires_when_it_should_and_not_before(tmp_path: Path) -> None:
 
 
 def test_each_rule_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -> None:
-    (group,) = yaml.safe_load((SHIPPED / "alerts.yml").read_text())["groups"]
+    (group,) = yaml.safe_load((FILES / "alerts.yml").read_text())["groups"]
     fires, quiet = set[str](), set[str]()
-    for test in yaml.safe_load((SHIPPED / "alerts_test.yml").read_text())["tests"]:
+    for test in yaml.safe_load(CASES.read_text())["tests"]:
         for case in test["alert_rule_test"]:
             (fires if case["exp_alerts"] else quiet).add(case["alertname"])
     assert fires == quiet == {rule["alert"] for rule in group["rules"]}
@@ -100,9 +102,24 @@ def test_each_rule_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -
 
 def test_prometheus_takes_what_is_shipped_as_it_is(tmp_path: Path) -> None:
     for name in ("prometheus.yml", "alerts.yml"):
-        shutil.copy(SHIPPED / name, tmp_path)
+        shutil.copy(FILES / name, tmp_path)
     said = subprocess.run(
         ["promtool", "check", "config", "prometheus.yml"], cwd=tmp_path, check=False, capture_output=True, text=True
     )
     assert said.returncode == 0, said.stdout + said.stderr
     assert "rules found" in said.stdout
+
+
+def test_prometheus_understands_what_the_board_asks(tmp_path: Path) -> None:
+    asked = [
+        target["expr"]
+        for panel in json.loads((FILES / "board.json").read_text())["panels"]
+        for target in panel["targets"]
+    ]
+    rules = [{"record": f"asked:{number}", "expr": expr} for number, expr in enumerate(asked)]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "board", "rules": rules}]}))
+    said = subprocess.run(
+        ["promtool", "check", "rules", "rules.yml"], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert f"{len(asked)} rules found" in said.stdout

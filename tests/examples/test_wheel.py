@@ -27,6 +27,7 @@ NEEDED = (
     "agui_gate/revision.txt",
     "agui_gate/stores/migrations/0001_initial.sql",
     "agui_gate/extras/page/files/index.html",
+    "agui_gate/extras/metrics/files/board.json",
     "agui_gate/extras/components/files/agui-gate.js",
     "agui_gate/extras/components/files/core/card.js",
     "agui_gate/extras/components/files/vendor/lit.js",

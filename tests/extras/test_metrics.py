@@ -16,6 +16,7 @@ from starlette.requests import Request
 
 from agui_gate import Agent, Gate, Principal, create_app, tool
 from agui_gate.bus.replicas.bus import SharedBus
+from agui_gate.cli.commands.metrics import FILES
 from agui_gate.config.settings import Settings
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
@@ -537,16 +538,43 @@ def test_names_and_labels_stay() -> None:
     assert ours == {f"agui_gate_{name}": labels for name, labels in PROMISED.items()}
 
 
-@pytest.mark.parametrize("name", ["alerts.yml", "alerts_test.yml", "board.json"])
+@pytest.mark.parametrize("name", ["alerts.yml", "board.json"])
 def test_what_is_shipped_names_only_metrics_that_there_are(name: str) -> None:
-    used = set(_NAME.findall((ROOT / "examples/metrics" / name).read_text()))
+    used = set(_NAME.findall((FILES / name).read_text()))
     assert len(used) > 6
     assert used - names_of_samples() == set()
 
 
 def test_the_board_shows_every_metric() -> None:
-    board = json.loads((ROOT / "examples/metrics/board.json").read_text())
+    board = json.loads((FILES / "board.json").read_text())
     shown = set(_NAME.findall(json.dumps(board)))
     assert {name for name in names_of_samples() if not name.endswith(("_count", "_sum"))} - shown == set()
+
+
+def test_the_board_is_what_grafana_imports() -> None:
+    """Into any Grafana: it has no address of a source, but a variable that lists those that are there."""
+    board = json.loads((FILES / "board.json").read_text())
+    assert board.keys() & {"__inputs", "__requires", "id", "dashboard"} == set(), (
+        "an export of one Grafana, or its API's"
+    )
+    assert {"uid", "title"} <= board.keys()
+    assert board["schemaVersion"] >= 36
+    (variable,) = board["templating"]["list"]
+    assert (variable["type"], variable["query"]) == ("datasource", "prometheus")
     ids = [panel["id"] for panel in board["panels"]]
     assert len(set(ids)) == len(ids)
+    cells = [cell for panel in board["panels"] for cell in _cells(**panel["gridPos"])]
+    assert len(set(cells)) == len(cells), "panels that overlap are moved"
+    assert max(x for x, _ in cells) < 24
+    for panel in board["panels"]:
+        assert panel["datasource"] == {"type": "prometheus", "uid": f"${{{variable['name']}}}"}
+        assert panel["type"] in ("stat", "timeseries")
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+        for target in panel["targets"]:
+            grouped = re.search(r" by \(([\w, ]+)\)", target["expr"])
+            labels = set(grouped[1].split(", ")) - {"le"} if grouped else set()
+            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) == labels, "two lines of one name"
+
+
+def _cells(*, x: int, y: int, w: int, h: int) -> set[tuple[int, int]]:
+    return {(x + across, y + down) for across in range(w) for down in range(h)}

@@ -32,6 +32,7 @@ COMMANDS = {
         "agui_gate.cli.commands.support_bundle",
         "Write a file for whoever helps, without names and secrets.",
     ),
+    "metrics": ("agui_gate.cli.commands.metrics", "Write the files that Prometheus and Grafana need."),
     "check": ("agui_gate.cli.commands.check", "Check any AG-UI server against the specification."),
     "backup": ("agui_gate.cli.commands.backup", "Back up the store while it is in use."),
     "migrate": ("agui_gate.cli.commands.migrate", "Update the store's schema, or finish a restore."),
