@@ -63,14 +63,14 @@ class Cluster:
 
 @contextmanager
 def cluster(page: Page, **settings: object) -> Iterator[Cluster]:
-    """A cluster that is configured as the page says under "Before it happens"."""
+    """A cluster that is configured as the page says under "Before it happens", but for ``settings``."""
     made = Cluster()
     try:
         text = (FOLDER / f"{page.name}.md").read_text().rpartition("## Before it happens")[2]
         lines = text.partition("```text\n")[2].partition("```")[0].splitlines()
         said = dict(line.replace("'", "").split(" = ", 1) for line in lines)
         said = {name: value.replace("ARCHIVE", str(made.archive)) for name, value in said.items()}
-        made.start(**said, **settings)
+        made.start(**{**said, **settings})
         yield made
     finally:
         made.close()

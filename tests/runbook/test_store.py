@@ -1,9 +1,12 @@
 """A store that has no room left, or can't be written."""
 
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,20 +18,51 @@ from tests.support.servers import Postgres
 pytestmark = shows("T8")
 
 SIZE = 4 * 1024 * 1024
+SYSTEM = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 AS_ROOT = ("sudo", "-n") if os.geteuid() and shutil.which("sudo") else ()
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own. Who may not mount one can't try this; in CI that is a failure."""
-    folder = tmp_path / "disk"
+@contextmanager
+def mounted(folder: Path, *words: str) -> Iterator[Path]:
+    """A disk of its own at ``folder``. Who may not mount one can't try this; in CI that is a failure."""
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=1777", "tmpfs", str(folder)]
-    if subprocess.run([*AS_ROOT, *mount], check=False, capture_output=True).returncode:
+    if subprocess.run([*AS_ROOT, "mount", *words, str(folder)], check=False, capture_output=True).returncode:
         assert os.environ.get("CI") != "true", "nothing can be mounted"
         pytest.skip("nothing can be mounted here")
     yield folder
     subprocess.run([*AS_ROOT, "umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk."""
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", f"size={SIZE},mode=1777", "tmpfs") as folder:
+        yield folder
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Iterator[Path]:
+    """A disk that the kernel makes read-only once it meets an error, as it does with most."""
+    image = tmp_path / "image"
+    image.touch()
+    os.truncate(image, 4 * SIZE)
+    owner = f"root_owner={os.geteuid()}:{os.getegid()}"
+    subprocess.run(["mkfs.ext4", "-q", "-e", "remount-ro", "-E", owner, str(image)], check=True, env=SYSTEM)
+    attach = [*AS_ROOT, "losetup", "--find", "--show", str(image)]
+    device = subprocess.run(attach, check=False, capture_output=True, text=True, env=SYSTEM).stdout.strip()
+    with mounted(tmp_path / "disk", device) as folder:
+        yield folder
+    subprocess.run([*AS_ROOT, "losetup", "--detach", device], check=True, env=SYSTEM)
+
+
+def path_of_root(folder: Path) -> str:
+    """The path of who may mount: with programs in it that ask `sudo`, where that is somebody else."""
+    programs = folder / "root"
+    programs.mkdir()
+    for name in ("mount", "umount", "fsck") if AS_ROOT else ():
+        (programs / name).write_text(f'#!/bin/sh\nPATH={SYSTEM["PATH"]}\nexec {shlex.join(AS_ROOT)} {name} "$@"\n')
+        (programs / name).chmod(0o755)
+    return f"{programs}:{SYSTEM['PATH']}"
 
 
 def fill(file: Path) -> None:
@@ -68,14 +102,42 @@ def test_a_disk_that_is_full(place: Place, disk: Path) -> None:
     assert "the disk is full" in (place.folder / "bundle.json").read_text()
 
     index.end()
-    page.run("Cure")
+    page.run("Cure", 1)
     server.until(lambda: server.ready() == 200, "ready")
     server.until(lambda: server.record("ann", held)["state"] == "done", "saved")
     deciding.result()
     page.run("Verify")
     assert server.decide("ann", waits).json()["state"] == "done"
     assert [effect["order"] for effect in place.effects()] == ["W1", "R1"], "each ran once"
-    page.end()
+    page.end(but={("Cure", 2)})
+
+
+def test_a_disk_that_is_read_only(place: Place, failing: Path) -> None:
+    place.env |= {"AGUI_GATE_STORE": f"sqlite:///{failing}/gate.db", "PATH": path_of_root(place.folder)}
+    server = place.start()
+    find = ["findmnt", "--noheadings", "--output", "SOURCE", str(failing)]
+    device = subprocess.run(find, check=True, capture_output=True, text=True).stdout.strip()
+    page = place.page("store", SERVER=server.url, FOLDER=str(failing), DEVICE=device)
+    waits, hung = server.ask("ann", "t1", "refund R1"), server.ask("ann", "t2", "hang H1")
+    server.aside(server.decide, "ann", hung)
+    server.until(lambda: len(place.effects()) == 1, "at work")
+    trigger = f"/sys/fs/ext4/{Path(device).name}/trigger_fs_error"
+    subprocess.run([*AS_ROOT, "tee", trigger], check=True, input=b"1", capture_output=True)
+    server.until(lambda: server.ready() == 503, "away")
+    refused = server.decide("ann", waits)
+    assert (refused.status_code, "can't be read or written" in refused.text) == (503, True)
+    assert "read-only" in page.run("Look", 1, code=1)
+
+    server.end(signal.SIGKILL)
+    page.run("Cure", 2)
+    server = place.start()
+    assert "Done." in server.say("ann", "t2", "thanks").text
+    assert server.record("ann", hung)["state"] == "unknown"
+    place.page("unknown", APPROVAL=hung).run("Cure", 1)
+    page.run("Verify", SERVER=server.url)
+    assert server.decide("ann", waits).json()["state"] == "done"
+    assert [effect["order"] for effect in place.effects()] == ["H1", "R1"], "each ran once"
+    server.end()
 
 
 def test_a_database_that_is_read_only(place: Place, postgres: Postgres, database: str) -> None:
