@@ -65,6 +65,10 @@ def occupied(store: SQLiteStore) -> Iterator[None]:
         over.set()
 
 
+def pages(path: str) -> int:
+    return Path(path).stat().st_size // 4096
+
+
 def execute(path: str, *statements: str) -> None:
     connection = sqlite3.connect(path)
     with connection:
@@ -225,6 +229,17 @@ async def test_what_waits_for_the_disk(store: SQLiteStore) -> None:
 
 
 # --- callers
+
+
+async def test_the_log_is_copied_into_the_file_when_it_has_many_pages(store: SQLiteStore, path: str) -> None:
+    """The copy waits for the disk twice: after every thousand pages, as SQLite does it, is too often."""
+    thread = await store.lease_thread("alice", "t", "support", "r")
+    sizes = []
+    for _ in range(3):
+        await store.commit(thread, Change(entries=said("x" * 700 * 4096)), "r")
+        sizes.append(pages(path))
+    assert sizes[0] == sizes[1] < 100
+    assert sizes[2] > database.MAX_LOG_PAGES, "a text is in its id, too"
 
 
 async def test_a_cancelled_commit_is_committed(store: SQLiteStore) -> None:

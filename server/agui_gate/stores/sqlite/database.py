@@ -18,6 +18,9 @@ from agui_gate.stores.sqlite.variant import COPY
 BUSY_MS = 5_000
 """Milliseconds to wait for another process's transaction."""
 
+MAX_LOG_PAGES = 4_000
+"""Pages in the write-ahead log after which a commit copies them into the file, which waits for the disk twice."""
+
 APPLICATION_ID = 0x41474754
 """The number in the file's header ("AGGT"), so that another application's database is never mistaken for ours."""
 
@@ -195,6 +198,7 @@ def _prepare(database: Database, path: str) -> None:
         database.execute("PRAGMA foreign_keys = OFF")  # or a table that is made anew would take others along
         migrate(database, path)
     database.execute("PRAGMA foreign_keys = ON")
+    database.execute(f"PRAGMA wal_autocheckpoint = {MAX_LOG_PAGES}").fetchone()
     database.version = len(migrations())
     for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
         database.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608 our names
