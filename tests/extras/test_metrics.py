@@ -15,6 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from agui_gate import Agent, Gate, Principal, create_app, tool
+from agui_gate.adapter import TurnDone, Usage
 from agui_gate.bus.replicas.bus import SharedBus
 from agui_gate.cli.commands.metrics import FILES
 from agui_gate.config.settings import Settings
@@ -25,7 +26,11 @@ from agui_gate.extras.metrics.families import OTHER, Families, Names
 from agui_gate.extras.metrics.instruments import Histogram
 from agui_gate.extras.metrics.listener import Listener
 from agui_gate.extras.metrics.state import described
+from agui_gate.extras.observation import names_of
 from agui_gate.stores.memory import MemoryStore
+from agui_gate_adapters.anthropic_messages import AnthropicMessages
+from agui_gate_adapters.openai_chat import OpenAIChat
+from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bus.wire_in_memory import Place, WireInMemory
 from tests.product.inprocess import Json, Parrot, calls, request, run, run_body, says, started, user
 
@@ -201,6 +206,33 @@ async def test_a_model_that_fails_is_counted_by_its_code() -> None:
     codes = {key.partition(",")[0] for key in labelled(found, "agui_gate_model_requests_total")}
     assert codes == {'code="provider_rejected"', 'code="unavailable"'}
     assert labelled(found, "agui_gate_runs_total") == {'agent="support",outcome="failed"': 2}
+
+
+async def test_what_fails_and_what_answers_of_one_model_is_one_series() -> None:
+    """A provider says which version of the model has answered, and of a failure nothing."""
+
+    class Versioned(Parrot):
+        vendor, model, origin = "ollama", "qwen3:8b", "openai-chat:localhost:11434:qwen3:8b"
+
+    answered = TurnDone(usage=Usage(provider="ollama", model="qwen3:8b-q4", input_tokens=3, output_tokens=1))
+    agent = Agent(name="a", model=Versioned([[*says("hi"), answered], [ProviderRejected("no")]]))
+    app = create_app(agent, store="memory://", settings=Settings(metrics="on", usage=True))
+    async with started(app):
+        for number in "12":
+            await run(app, run_body(f"t{number}", user("hi", number)))
+        found = await scrape(app)
+        usage = (await request(app, "GET", "/usage", b"", {})).json()["usage"]
+    counted = labelled(found, "agui_gate_model_requests_total")
+    series = 'model="qwen3:8b",provider="ollama"'
+    assert counted == {f'code="ok",{series}': 1, f'code="provider_rejected",{series}': 1}
+    assert {name.partition(",")[2] for name in labelled(found, "agui_gate_tokens_total")} == {series}
+    assert {row["model"] for row in usage} == {"qwen3:8b", "qwen3:8b-q4"}
+
+
+@pytest.mark.parametrize("made", [AnthropicMessages, OpenAIChat, OpenAIResponses])
+def test_a_model_is_called_what_it_was_asked_for_by(made: Any) -> None:
+    adapter = made("ft:meta/llama:8b", base_url="http://127.0.0.1:1/v1", api_key="k")
+    assert names_of(adapter) == (adapter.vendor, "ft:meta/llama:8b")
 
 
 async def test_a_run_that_loses_its_lease_is_lost() -> None:

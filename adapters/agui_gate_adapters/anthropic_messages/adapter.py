@@ -142,6 +142,11 @@ class AnthropicMessages:
         return self._settings.origin
 
     @property
+    def model(self) -> str:
+        """The model that is asked for, as the API calls it."""
+        return self._settings.model
+
+    @property
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
         return "anthropic"

@@ -86,6 +86,11 @@ class OpenAIChat:
         return self._settings.origin
 
     @property
+    def model(self) -> str:
+        """The model that is asked for, as the API calls it."""
+        return self._settings.model
+
+    @property
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
         return self._settings.profile.name

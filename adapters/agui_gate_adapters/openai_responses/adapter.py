@@ -214,6 +214,11 @@ class OpenAIResponses:
         return self._settings.origin
 
     @property
+    def model(self) -> str:
+        """The model that is asked for, as the API calls it."""
+        return self._settings.model
+
+    @property
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
         return "openai"

@@ -44,6 +44,7 @@ from agui_gate.adapter import (
 from agui_gate.core.media import FOREIGN, is_foreign, placeholder
 from agui_gate.core.model_capabilities import Abilities, abilities_of, vendor_of
 from agui_gate.errors import AguiGateError, ConfigurationError, ProviderError, ProviderUnavailable, RateLimited
+from agui_gate.extras.observation import names_of
 
 MOST_FAILURES = 5
 """Failures in a row after which a model is left out."""
@@ -139,6 +140,11 @@ class FallbackModels:
     def vendor(self) -> str:
         """The vendor of the first one; handles of its files are kept from the others."""
         return vendor_of(self.adapters[0])
+
+    @property
+    def model(self) -> str:
+        """The name of the first one."""
+        return names_of(self.adapters[0])[1]
 
     @property
     def abilities(self) -> Abilities:

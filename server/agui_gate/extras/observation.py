@@ -1,10 +1,14 @@
-"""The meter of an engine, of what the settings ask for: metrics, traces, usage, lines of the log, or some of these."""
+"""The meter of an engine, of what the settings ask for: metrics, traces, usage, lines of the log, or some of these; and
+what they call a model.
+"""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from agui_gate.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from agui_gate.adapter import Adapter
     from agui_gate.config.settings import Settings
 
 
@@ -32,3 +36,11 @@ def meter_of(settings: "Settings") -> Any:
 
         meter = RunLog.around_meter(meter)
     return meter
+
+
+def names_of(adapter: "Adapter") -> tuple[str, str]:
+    """Returns the provider and the model that ``adapter`` asks, as it names them: a provider's answer may name a
+    version of the model, and a failure names none. The provider is "" where it isn't known.
+    """
+    vendor, model = getattr(adapter, "vendor", ""), getattr(adapter, "model", "")
+    return vendor, model or re.split("[:/]", adapter.origin)[-1]

@@ -36,6 +36,17 @@ async function done(page) {
   await page.context().close();
 }
 
+test("figures that are of more tenants than the lists say so", async () => {
+  const [of, text] = [await open("otto"), /of all tenants, the lists are of yours/];
+  await of.getByText(text).waitFor();
+  await of.locator("#unknown").getByText("None.").waitFor();
+  const mine = await open("olga");
+  await mine.locator("#unknown li").waitFor();
+  assert.equal(await mine.getByText(text).count(), 0);
+  await done(of);
+  await done(mine);
+});
+
 test("an operator sees what is at work, stops it, settles what is unknown, freezes and lifts", async () => {
   const page = await open("olga");
   const running = page.locator("#running li", { hasText: "thread hangs" });

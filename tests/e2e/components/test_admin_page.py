@@ -16,7 +16,11 @@ from tests.product.inprocess import Parrot, calls, request, run, run_body, says,
 from tests.product.kit import running
 
 SECONDS = 120.0
-PEOPLE = {"Bearer ada": Principal("ada", "acme"), "Bearer olga": Principal("olga", "acme", ["operator"])}
+PEOPLE = {
+    "Bearer ada": Principal("ada", "acme"),
+    "Bearer olga": Principal("olga", "acme", ["operator"]),
+    "Bearer otto": Principal("otto", roles=["operator"]),
+}
 ADA = {"authorization": "Bearer ada"}
 
 

@@ -4,7 +4,6 @@ Raises `ConfigurationError` where the package that makes metrics is not installe
 """
 
 import asyncio
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +21,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, ProviderUnavailable
 from agui_gate.extension import Extension, Server
+from agui_gate.extras.observation import names_of
 from agui_gate.release import describe_release
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store
@@ -155,11 +155,12 @@ class Meter(Extension):
         self.families.webhook_attempts.inc(endpoint, outcome)
 
     def requested(self, adapter: Adapter, usage: Usage | None, code: str, first: float | None = None) -> None:
-        """Counts a request to a model. ``first``: seconds to the first event of the answer."""
-        families = self.families
-        provider, model = (usage.provider, usage.model) if usage is not None else ("", "")
-        provider = families.models[provider or getattr(adapter, "vendor", "") or "unknown"]
-        model = families.models[model or re.split("[:/]", adapter.origin)[-1]]
+        """Counts a request to a model, by the names that ``adapter`` asks for: so failures and answers of one model are
+        one. What it doesn't name, the answer does. ``first``: seconds to the first event of the answer.
+        """
+        families, (vendor, asked) = self.families, names_of(adapter)
+        provider = families.models[vendor or (usage and usage.provider) or "unknown"]
+        model = families.models[getattr(adapter, "model", "") or (usage and usage.model) or asked]
         families.model_requests.inc(provider, model, code)
         if first is not None:
             families.first_token.observe(first, provider, model)

@@ -16,6 +16,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from agui_gate.adapter import TRACE_HEADERS, TurnDone, Usage
 from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ProviderError
+from agui_gate.extras.observation import names_of
 from agui_gate.extras.telemetry import names
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.threads.leased_thread import LeasedThread
@@ -135,8 +136,8 @@ class ChatStep(TurnStep):
         if self._run.passed_on is not None:
             TRACE_HEADERS.set(self._run.passed_on)
             return
-        model = self._adapter.origin.rpartition("/")[2].rpartition(":")[2]
-        self._vendor = getattr(self._adapter, "vendor", "") or "unknown"
+        vendor, model = names_of(self._adapter)
+        self._vendor = vendor or "unknown"
         self._begun = perf_counter()
         if self.span is not None:
             self.end("refused")

@@ -5,7 +5,6 @@ run ends is kept by itself: requests of a run that lost its lease, and of one th
 """
 
 import asyncio
-import re
 import secrets
 import sys
 import time
@@ -25,6 +24,7 @@ from agui_gate.core.principals import tenant_of
 from agui_gate.core.transcript import Entry, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, LeaseLost, ProviderError, ProviderUnavailable
 from agui_gate.extension import Extension, Server
+from agui_gate.extras.observation import names_of
 from agui_gate.extras.usage.budgets import BYTES_PER_TOKEN, OUTPUT_TOKENS, Budgets, Reservation
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import thread_view
@@ -371,9 +371,8 @@ def unpriced(file: str, adapters: Iterable[Adapter]) -> Iterator[str]:
 
 
 def _names(adapter: Adapter, usage: Usage | None) -> tuple[str, str]:
-    provider, model = (usage.provider, usage.model) if usage is not None else ("", "")
-    vendor, named = getattr(adapter, "vendor", ""), re.split("[:/]", adapter.origin)[-1]
-    return provider or vendor or "unknown", model or named
+    vendor, model = names_of(adapter)
+    return (usage and usage.provider) or vendor or "unknown", (usage and usage.model) or model
 
 
 def _code(error: BaseException | None) -> str:

@@ -118,8 +118,9 @@ function figures(waiting) {
     ["orphaned", words.orphaned, of("orphaned"), "bad"],
     ...(waiting ? [["holds", words.notices, waiting.notices, waiting.notices.seconds > 60 ? "wait" : ""]] : []),
   ];
+  const isMore = ["pending", "unknown", "orphaned"].some((name) => !listed(name).more && of(name).number > listed(name).number);
   return html`<nav class="figures" aria-label=${words.title}>${some.map(([to, text, { number: count, seconds, more }, tone]) => html`<a href="#${to}" data-tone=${(count > 0 && tone) || nothing}>
-    <b>${number(count)}${more ? "+" : ""}</b><span>${text}</span>${seconds > 0 && count > 0 ? html`<small>${say("oldest", { age: ageIn(seconds) })}</small>` : nothing}</a>`)}</nav>`;
+    <b>${number(count)}${more ? "+" : ""}</b><span>${text}</span>${seconds > 0 && count > 0 ? html`<small>${say("oldest", { age: ageIn(seconds) })}</small>` : nothing}</a>`)}</nav>${isMore ? html`<p class="quiet">${words.ofAll}</p>` : nothing}`;
 }
 
 function rows(items, row, keyOf, more = false, command = "") {

@@ -5,9 +5,9 @@ import { wordsFor as deskWords } from "./approvalwords.js";
 const ENGLISH = {
   title: "Operations", inbox: "Inbox", audit: "Audit", chat: "Chats", refresh: "Read again", readAt: "As of {at}",
   running: "In flight", unknown: "Unknown outcome", orphaned: "Orphaned", waiting: "Waiting", frozen: "Frozen", budgets: "Limits and budgets", usage: "Used today", holds: "In the store", server: "Server",
-  atWork: "At work", lost: "Lost", notices: "Not told yet", oldest: "oldest {age}",
+  atWork: "At work", lost: "Lost", notices: "Not told yet", ofAll: "These figures are of all tenants, the lists are of yours. agui-gate ops on the store lists all.", oldest: "oldest {age}",
   runningText: "What holds a thread, on all replicas. Lost: its process died, or hangs.", unknownText: "Nobody knows whether these took effect. Look it up in the system that the tool changes, then settle them.",
-  orphanedText: "Approved, and the process that ran them is gone. A server on this store settles them in half a minute.", waitingText: "People are asked. The inbox decides.",
+  orphanedText: "Approved, and the process that ran them is gone, or hangs: end it then. A server on this store settles them in half a minute.", waitingText: "People are asked. The inbox decides.",
   frozenText: "Nobody can approve these calls until the freeze is lifted. They can be rejected.", nothing: "None.", draining: "This server takes nothing new: it was told to end.", isFrozen: "Approvals are frozen.",
   more: "There are more. {command} lists them.", shownOf: "{shown} of {count} are shown. {command} lists all.", lostLine: "process died, or hangs", kindOf: { run: "run", decision: "decision" },
   thread: "thread {id}", run: "run {id}", saved: "saved {at}", asked: "asked {at}", until: "until {at}", key: "Idempotency key", story: "Story", decide: "Open",
@@ -26,9 +26,9 @@ const ENGLISH = {
 const GERMAN = {
   title: "Betrieb", inbox: "Eingang", audit: "Protokoll", chat: "Chats", refresh: "Neu lesen", readAt: "Stand {at}",
   running: "In Arbeit", unknown: "Ausgang unbekannt", orphaned: "Verwaist", waiting: "Wartet", frozen: "Eingefroren", budgets: "Grenzen und Budgets", usage: "Heute verbraucht", holds: "Im Speicher", server: "Server",
-  atWork: "Läuft", lost: "Verloren", notices: "Noch nicht gemeldet", oldest: "ältester seit {age}",
+  atWork: "Läuft", lost: "Verloren", notices: "Noch nicht gemeldet", ofAll: "Diese Zahlen sind von allen Mandanten, die Listen von Ihrem. agui-gate ops am Speicher listet alles auf.", oldest: "ältester seit {age}",
   runningText: "Was einen Thread hält, auf allen Replikaten. Verloren: sein Prozess ist tot, oder hängt.", unknownText: "Niemand weiß, ob diese wirkten. Sehen Sie in dem System nach, das das Werkzeug ändert, und klären Sie sie dann.",
-  orphanedText: "Freigegeben, und der Prozess, der sie ausführte, ist weg. Ein Server an diesem Speicher klärt sie in einer halben Minute.", waitingText: "Menschen sind gefragt. Entschieden wird im Eingang.",
+  orphanedText: "Freigegeben, und der Prozess, der sie ausführte, ist weg, oder hängt: beenden Sie ihn dann. Ein Server an diesem Speicher klärt sie in einer halben Minute.", waitingText: "Menschen sind gefragt. Entschieden wird im Eingang.",
   frozenText: "Niemand kann diese Aufrufe freigeben, bis das aufgehoben ist. Ablehnen geht.", nothing: "Keine.", draining: "Dieser Server nimmt nichts Neues an: er soll enden.", isFrozen: "Freigaben sind eingefroren.",
   more: "Es gibt mehr. {command} listet sie auf.", shownOf: "{shown} von {count} sind zu sehen. {command} listet alle auf.", lostLine: "Prozess tot, oder hängt", kindOf: { run: "Lauf", decision: "Entscheidung" },
   thread: "Thread {id}", run: "Lauf {id}", saved: "gesichert {at}", asked: "gefragt {at}", until: "bis {at}", key: "Idempotenzschlüssel", story: "Verlauf", decide: "Öffnen",
