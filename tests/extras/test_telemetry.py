@@ -16,6 +16,7 @@ from mcp import Client
 from opentelemetry import environment_variables as of_api
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.instrumentation import environment_variables as of_instrumentations
 from opentelemetry.sdk import environment_variables
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
@@ -246,11 +247,12 @@ async def test_the_example_records_messages_without_numbers_of_cards(
 
 
 def test_variables_of_the_examples_are_there() -> None:
-    known = {*vars(environment_variables), *vars(of_api)}
+    known = {*vars(environment_variables), *vars(of_api), *vars(of_instrumentations)}
     for path in EXAMPLES.glob("*.env"):
         settings = dict(line.split("=", 1) for line in path.read_text().splitlines() if not line.startswith("#"))
         ours = {name.removeprefix("AGUI_GATE_").lower(): value for name, value in settings.items() if "AGUI" in name}
         assert ours == {"traces": "true"}, path
+        assert "starlette" in settings["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"], "it makes a span of each event"
         assert {name for name in settings if name.startswith("OTEL_")} <= set(known), path
 
 
