@@ -110,14 +110,13 @@ def _thread() -> ThreadPoolExecutor:
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Within: no garbage collection. For a moment, and for one caller at a time; a second one changes nothing."""
-    if not gc.isenabled():
-        yield
-        return
+    is_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if is_on:
+            gc.enable()
 
 
 def json_list(items: Iterable[Any]) -> msgspec.Raw:

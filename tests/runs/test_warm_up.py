@@ -121,6 +121,19 @@ async def test_an_engine_without_a_server_freezes_too(did: list[str]) -> None:
     assert did == ["freeze", "unfreeze"]
 
 
+@pytest.mark.parametrize(("young", "then"), [(700, warm_up.YOUNG), (100_000, 100_000), (0, 0)])
+async def test_new_objects_are_looked_through_less_often(did: list[str], young: int, then: int) -> None:
+    """Unless the application wants it even less often, or never. After the last server it is as before."""
+    before = gc.get_threshold()
+    gc.set_threshold(young, *before[1:])
+    try:
+        async with serving(create_app(Agent(name="a", model=Loads()), store="memory://")):
+            assert gc.get_threshold() == (then, *before[1:])
+        assert gc.get_threshold() == (young, *before[1:])
+    finally:
+        gc.set_threshold(*before)
+
+
 async def test_what_an_application_has_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
     monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("it was done already"))
