@@ -3,11 +3,12 @@
 import asyncio
 import gc
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from agui_gate import concurrency
-from agui_gate.concurrency import bounded, stop_tasks, undisturbed
+from agui_gate.concurrency import bounded, stop_tasks, undisturbed, within
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +86,29 @@ async def test_a_task_that_missed_its_cancellation_is_cancelled_again(monkeypatc
         await stop_tasks([task])
         await stop_tasks([])
     assert task.done()
+
+
+async def test_work_within_a_time_needs_a_timer_only_where_it_waits() -> None:
+    seen: list[str] = []
+
+    async def work(*sleeps: float) -> str:
+        try:
+            for seconds in sleeps:
+                await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        return "done"
+
+    with patch.object(asyncio, "timeout", side_effect=AssertionError("a timer")):
+        assert await within(60, work()) == "done"
+    assert await within(60, work(0, 0.001)) == "done"
+    for sleeps in ((60,), (0, 60)):
+        with pytest.raises(TimeoutError):
+            await within(0.001, work(*sleeps))
+    task = asyncio.create_task(within(60, work(60)))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == ["cancelled"] * 3

@@ -10,10 +10,11 @@ import asyncio
 import gc
 import math
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from types import coroutine
 from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -284,6 +285,35 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
         if not task.done():
             task.cancel()
             await asyncio.wait([task], timeout=LEAVE_SECONDS)
+
+
+async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
+    """Awaits ``work`` as `asyncio.timeout` does. Raises `TimeoutError`. Most of what is awaited so never waits: that
+    needs no timer.
+    """
+    try:
+        waits_for = work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    async with asyncio.timeout(seconds):
+        return await _go_on(work, waits_for)
+
+
+@coroutine
+def _go_on(work: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+    """Goes on with ``work``, which was begun and waits."""
+    try:
+        while True:
+            try:
+                sent = yield waits_for
+            except BaseException as error:
+                waits_for = work.throw(error)
+            else:
+                waits_for = work.send(sent)
+    except StopIteration as done:
+        result: T = done.value
+        return result
 
 
 def forget(future: "asyncio.Future[Any]") -> None:

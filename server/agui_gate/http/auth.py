@@ -24,7 +24,7 @@ from starlette.requests import Request, empty_send
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agui_gate.concurrency import NoSlot
+from agui_gate.concurrency import NoSlot, within
 from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.extra_loader import load
@@ -174,8 +174,10 @@ class Guard:
         try:
             if self._is_fixed:
                 return cast(str | None, auth(request))
+            if self._is_async and inspect.iscoroutine(found := auth(request)):
+                return await within(AUTH_SECONDS, found)
             async with asyncio.timeout(AUTH_SECONDS):
-                found = auth(request) if self._is_async else await _in_thread(auth, request)
+                found = found if self._is_async else await _in_thread(auth, request)
                 return await found if inspect.isawaitable(found) else found
         except (AguiGateError, HTTPException):
             raise

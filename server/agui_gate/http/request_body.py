@@ -50,22 +50,15 @@ async def json_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
 
     Raises `InvalidRequest` if it was cut off, or takes too long.
     """
-    seconds = getattr(request.app.state, "body_seconds", BODY_SECONDS) if "app" in request.scope else BODY_SECONDS
     headers = headers_of(request)
     declared, announced = headers.get(b"content-type"), headers.get(b"content-length", b"")
     if declared is not None and not is_json(declared):
         raise UnsupportedMediaType("Send application/json.")
     # The number of digits first: a length of thousands of digits is no number that may be parsed.
     if announced.isdigit() and (len(announced) > 19 or int(announced) > limit):
-        raise TooLarge(f"The body may have at most {limit:,} bytes.")
+        raise _too_large(limit)
     try:
-        if _is_here(request):
-            body = await _read(request, limit, None)
-        else:
-            async with asyncio.timeout(seconds) as bound:
-                body = await _read(request, limit, bound)
-    except TimeoutError:
-        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds.") from None
+        body = await (_whole if _is_here(request) else _read)(request, limit)
     except ClientDisconnect:
         raise InvalidRequest("The request was cut off.") from None
     if body and declared is None:  # as HTTP/2 may bring one, without a length
@@ -74,25 +67,48 @@ async def json_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
 
 
 def _is_here(request: Request) -> bool:
-    """Returns whether all of the body has come, where the server is one that we know: so nothing has to be waited
-    for.
+    """Returns whether all of the body has come and nobody has read it, where the server is one that we know: so nothing
+    has to be waited for.
     """
-    return getattr(getattr(request.receive, "__self__", None), "more_body", True) is False
+    is_here = getattr(getattr(request.receive, "__self__", None), "more_body", True) is False
+    return is_here and not (request._stream_consumed or hasattr(request, "_body"))  # an application's `auth` may
 
 
-async def _read(request: Request, limit: int, bound: asyncio.Timeout | None) -> bytes:
+async def _whole(request: Request, limit: int) -> bytes:
+    """Returns a body that is here: one message, for which Starlette's generator takes ten calls."""
+    request._stream_consumed = True
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    body: bytes = message.get("body", b"")
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    """Returns a body, as it comes in."""
+    seconds = getattr(request.app.state, "body_seconds", BODY_SECONDS) if "app" in request.scope else BODY_SECONDS
     chunks: list[bytes] = []
     size = earned = 0
-    end = (bound and bound.when()) or 0.0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise TooLarge(f"The body may have at most {limit:,} bytes.")
-        if bound is not None and size // SLOWEST > earned:  # not for each chunk: most bodies come in one
-            earned = size // SLOWEST
-            bound.reschedule(end + earned)
-        chunks.append(chunk)
+    try:
+        async with asyncio.timeout(seconds) as bound:
+            end = bound.when() or 0.0
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise _too_large(limit)
+                chunks.append(chunk)
+                if size // SLOWEST > earned:  # not for each chunk: most bodies come in one
+                    earned = size // SLOWEST
+                    bound.reschedule(end + earned)
+    except TimeoutError:
+        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds.") from None
     return b"".join(chunks)
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body may have at most {limit:,} bytes.")
 
 
 def is_json(declared: bytes) -> bool:

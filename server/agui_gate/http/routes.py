@@ -17,13 +17,14 @@ from starlette.types import Receive, Scope, Send
 from agui_gate.concurrency import forget
 from agui_gate.errors import Unavailable
 from agui_gate.extra_loader import find
-from agui_gate.http.runs import RunRoutes
+from agui_gate.http.runs import RunRoute, RunRoutes
 from agui_gate.http.server import HttpServer
 from agui_gate.threads.lease import patiently
 
 if TYPE_CHECKING:
     from agui_gate.http.agents import AgentRoutes
     from agui_gate.http.approvals import ApprovalRoutes
+    from agui_gate.http.reconnections import ReconnectionRoutes
     from agui_gate.http.threads import ThreadRoutes
 
 READY_SECONDS = 1.0
@@ -39,12 +40,12 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
     """
     runs, health, of = RunRoutes(server), HealthRoutes(server), LaterRoutes(server)
     return [
-        Route("/", runs.run, methods=["POST"]),
+        RunRoute("/", runs.run, methods=["POST"]),
         Route("/agents", later(lambda: of.agents.page)),
-        Route("/agents/{name}", runs.run, methods=["POST"]),
-        Route("/agents/{name}/connect", runs.connect, methods=["POST"]),
+        RunRoute("/agents/{name}", runs.run, methods=["POST"]),
+        Route("/agents/{name}/connect", later(lambda: of.reconnections.connect), methods=["POST"]),
         Route("/agents/{name}/capabilities", later(lambda: of.agents.capabilities)),
-        Route("/runs/{run_key}/events", runs.events),
+        Route("/runs/{run_key}/events", later(lambda: of.reconnections.events)),
         Route("/threads/{id:path}/cancel", later(lambda: of.threads.cancel), methods=["POST"]),
         Route("/approvals", later(lambda: of.approvals.page)),
         ExtraRoutes(server, "inbox.stream", "/approvals/events"),
@@ -90,6 +91,13 @@ class LaterRoutes:
         from agui_gate.http.approvals import ApprovalRoutes
 
         return ApprovalRoutes(self._server)
+
+    @cached_property
+    def reconnections(self) -> "ReconnectionRoutes":
+        """Those by which a client comes back."""
+        from agui_gate.http.reconnections import ReconnectionRoutes
+
+        return ReconnectionRoutes(self._server)
 
     @cached_property
     def threads(self) -> "ThreadRoutes":

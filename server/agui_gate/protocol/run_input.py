@@ -280,7 +280,7 @@ def check_run(value: RunInput) -> None:
     extras += [entry.payload for entry in value.resume or ()]
     extras += [tool.parameters for tool in value.tools or ()]
     extras += [item.value for item in value.context or ()]
-    for extra in extras:
+    for extra in filter(None, extras):
         check_depth(extra)
 
 

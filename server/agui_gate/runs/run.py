@@ -49,7 +49,11 @@ log = structlog.get_logger("agui_gate.run")
 
 
 class Run:
-    """One run in all its parts. `execute` is its task's body and never raises; RUN_STARTED is told before it begins."""
+    """One run in all its parts. `execute` is its task's body and never raises. RUN_STARTED is told before it begins,
+    and what only its steps need is made in it: so nothing of that is waited for.
+    """
+
+    scope: RunContext
 
     def __init__(
         self,
@@ -66,12 +70,14 @@ class Run:
         self._team, self._store, self._live = team, store, live
         self._thread = thread
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, shapes)
-        self.scope = RunContext(team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
+        self._context = (team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
         self._conversing: AgentLoop | None = None
         self._seq.started()
 
     async def execute(self) -> None:
         """Runs all of it. Whatever happens, the stream gets its terminal event and the lease goes back."""
+        self.scope = RunContext(*self._context)
+        del self._context
         try:
             cast = cast_of(self._team, self._thread.journal)
             await cast.get_ready(self._thread.journal)

@@ -77,6 +77,8 @@ class Reservation:
         budget = self._budget
         assert budget is not None
         budget.remember(self._principal, thread_id, size)
+        if size == self._size:  # as of each new thread
+            return self
         self.release()
         return budget.reserve(self._principal, size)
 

@@ -32,8 +32,9 @@ from agui_gate.extras.copilotkit import views
 from agui_gate.extras.suggestions import without_tools
 from agui_gate.http.auth import caller_of
 from agui_gate.http.exception_handlers import on_own_error
+from agui_gate.http.reconnections import begun_before
 from agui_gate.http.request_body import decoded, run_input
-from agui_gate.http.runs import begun_before, stream
+from agui_gate.http.runs import stream
 from agui_gate.http.server import HttpServer
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title

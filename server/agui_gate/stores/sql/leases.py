@@ -216,7 +216,7 @@ class Leases:
 def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> list[Statement]:
     look, *rest, take = texts
     later = [*rest, take] if wish.whole else [take]
-    return [Statement(look, values), *(Statement(text, values, after=0) for text in later)]
+    return [Statement(look, values), *[Statement(text, values, 0) for text in later]]
 
 
 def _new_thread(wish: Wish, key: object, now: int) -> Thread:
