@@ -8,6 +8,7 @@ keeps the run going, too, unless it merely watches.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -78,7 +79,7 @@ class LiveRun:
         """Ends it: the last step of its task, so that readers get the last event and the end in one."""
         if self._alone is not None:
             self._alone.cancel()
-        for tell in (*self.at_end, lambda: self._on_end(self)):
+        for tell in (*self.at_end, partial(self._on_end, self)):
             try:
                 tell()
             except Exception:
