@@ -79,7 +79,8 @@ class LiveRun:
         """Ends it: the last step of its task, so that readers get the last event and the end in one."""
         if self._alone is not None:
             self._alone.cancel()
-        for tell in (*self.at_end, partial(self._on_end, self)):
+        last: Callable[[], None] = partial(self._on_end, self)
+        for tell in [*self.at_end, last]:
             try:
                 tell()
             except Exception:
