@@ -17,7 +17,7 @@ from tests.people.issuer import AUDIENCE, ISSUER, public, write
 from tests.requirements import shows
 from tests.stores.support import ask, gated
 from tests.stores.test_migrations import version_1
-from tests.support.servers import Valkey, free_port
+from tests.support.servers import Postgres, Valkey, free_port
 
 
 def test_all_is_well(cli: Cli) -> None:
@@ -233,6 +233,26 @@ def test_a_full_disk_is_no_wrong_setting(cli: Cli, monkeypatch: pytest.MonkeyPat
     result = cli("doctor", "--store", "sqlite:///x.db")
     assert result.exit_code == 1
     assert "✗ store: The store is not available: the disk is full.\n  → Make it available again" in result.stdout
+
+
+NO_ROOM = """CREATE FUNCTION no_room() RETURNS event_trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'no room' USING ERRCODE = '{}'; END $$"""
+
+
+@pytest.mark.parametrize(("state", "code"), [("53100", 1), ("42501", 0)], ids=["full", "no right to look"])
+def test_a_full_disk_of_postgresql_is_seen_although_a_row_can_be_changed(
+    cli: Cli, postgres: Postgres, tables: str, state: str, code: int
+) -> None:
+    name = tables.rpartition("/")[2]
+    postgres.execute(NO_ROOM.format(state), name)
+    postgres.execute("CREATE EVENT TRIGGER no_room ON ddl_command_start EXECUTE FUNCTION no_room()", name)
+    try:
+        told = cli("doctor", "--store", tables)
+    finally:
+        postgres.execute("DROP EVENT TRIGGER no_room", name)
+        postgres.execute("DROP FUNCTION no_room", name)
+    assert told.exit_code == code, told.output
+    assert ("✗ store: The store is not available: the disk of the database is full." in told.stdout) == bool(code)
 
 
 def test_the_bus_of_a_postgresql_store(cli: Cli, database: str) -> None:

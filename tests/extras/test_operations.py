@@ -568,6 +568,9 @@ def test_the_command_on_a_store(tmp_path: Path) -> None:
     assert ops(place, "settle", "apr_unknown", *found)[0] == 2
     assert ops(place, "settle", "apr_unknown", "--done", "--result", "R-17")[0] == 2
     assert ops(place, "settle", "apr_none", "--done", *found)[:2] == (1, "error: There is no such approval.\n")
+    for command in (("show",), ("settle", "--done", *found)):
+        code, told, _ = ops(place, *command, "apr_5f0c2a71")
+        assert (code, "beginning of an id. `agui-gate ops approvals`" in told) == (2, True), told
     assert ops(place, "settle", "apr_waits", "--done", *found)[0] == 1
     code, _, settled = ops(place, "settle", "apr_unknown", "--failed", *found, "--json")
     assert (code, settled["state"]) == (0, "failed")

@@ -221,6 +221,7 @@ async def test_a_store_that_goes_away_anywhere(
 ) -> None:
     monkeypatch.setattr(lease, "KEEP_SECONDS", 0)
     monkeypatch.setattr(run, "END_SECONDS", 0)
+    logged: list[Any] = []
     for steps in STEPS[: 40 : some(6, 3)]:
         async with place(deployment, version) as at:
             live, body = await at.begin("t", SCENES[scene], user("go", "u1"))
@@ -230,9 +231,13 @@ async def test_a_store_that_goes_away_anywhere(
                 if stop:
                     live.cancel()
 
-            await after(steps, live, hinder)
+            with capture_logs() as logs:
+                await after(steps, live, hinder)
+            logged += [log for log in logs if log["event"] == "records_not_closed"]
             end = await at.judged(live, body)
             assert end["type"] == "RUN_FINISHED" or end["code"] in ("unavailable", "abort")
+    assert bool(logged) == stop
+    assert all(log["error"] == "The store is away." for log in logged), "one line, and no traceback"
 
 
 @pytest.mark.parametrize(("deployment", "version"), DIALECTS)

@@ -4,6 +4,7 @@ What people did wrong, and what is wrong with a deployment, is one line on stder
 """
 
 import difflib
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -171,6 +172,15 @@ def _note_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         ctx.meta["agui_gate.debug"] = True
 
+
+def _whole_id(_: click.Context, __: click.Parameter, value: str) -> str:
+    if re.fullmatch(r"apr_[0-9a-f]{1,31}", value):
+        raise click.BadParameter(f"{value} is the beginning of an id. `agui-gate ops approvals` prints whole ones.")
+    return value
+
+
+approval_argument = click.argument("approval_id", metavar="ID", callback=_whole_id)
+"""The id of an approval, for commands on a store. `agui-gate approvals` prints, and takes, the beginning of one."""
 
 config_option = click.option(
     "--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file."

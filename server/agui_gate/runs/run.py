@@ -25,7 +25,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
 from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart
-from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError
+from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, Unavailable
 from agui_gate.log_events import Downgrades
 from agui_gate.protocol.dialects.base import Shapes
 from agui_gate.protocol.run_input import MAX_ANSWERS, RunInput
@@ -190,6 +190,8 @@ class Run:
         try:
             async with asyncio.timeout(CLEANUP_TIMEOUT):
                 await records
+        except Unavailable as error:  # said of the store, not of this code
+            log.warning("records_not_closed", run=self.scope.key, error=error.message)
         except Exception:
             log.exception("records_not_closed", run=self.scope.key)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from agui_gate.cli.interrupts import run as run_interruptible
 from agui_gate.cli.log_lines import read_lines
-from agui_gate.cli.program import FAILED, config_option, debug_option
+from agui_gate.cli.program import FAILED, approval_argument, config_option, debug_option
 from agui_gate.cli.store_access import opened
 from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
@@ -288,7 +288,7 @@ def ls(
 
 
 @command.command("show", short_help="Tell the story of one approval.")
-@click.argument("approval_id", metavar="ID")
+@approval_argument
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 @store_option
 @config_option

@@ -280,6 +280,8 @@ async def _look_into(make: Callable[[], Any], url: str, shown: str, named: str) 
         try:
             await store.start()
             await store.check()
+            if url.startswith("postgres"):
+                await store.check_room()
             if not url:
                 yield Finding("store", True, f"{shown} opens and can be written")
                 return

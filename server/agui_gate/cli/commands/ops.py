@@ -13,7 +13,7 @@ import click
 
 from agui_gate.cli.commands.approvals import token_option
 from agui_gate.cli.interrupts import run as run_interruptible
-from agui_gate.cli.program import FAILED, config_option, debug_option
+from agui_gate.cli.program import FAILED, approval_argument, config_option, debug_option
 from agui_gate.cli.remote_server import RemoteServer
 from agui_gate.cli.store_access import opened, user_name
 from agui_gate.cli.terminal.console import print_hint, printable, short, table, whole
@@ -166,7 +166,7 @@ def approvals(place: Place, state: str, limit: int, cursor: str | None) -> None:
 
 
 @command.command("show", short_help="Show one call: its arguments, and its idempotency key.")
-@click.argument("approval_id", metavar="ID")
+@approval_argument
 @at_place
 def show(place: Place, approval_id: str) -> None:
     """Show one call: what ran, and the idempotency key that its tool was given."""
@@ -175,7 +175,7 @@ def show(place: Place, approval_id: str) -> None:
 
 
 @command.command("settle", short_help="Say what came of a call whose outcome is unknown.")
-@click.argument("approval_id", metavar="ID")
+@approval_argument
 @click.option("--done", "done", flag_value=True, type=bool, default=None, help="It took effect.")
 @click.option("--failed", "done", flag_value=False, type=bool, help="It did not take effect.")
 @click.option("--result", required=True, metavar="TEXT", help="What was found out; the model is told it.")

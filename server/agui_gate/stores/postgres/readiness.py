@@ -42,6 +42,8 @@ _CHECKED = (
 _SAME_PAST = f"(SELECT goes_on_in FROM epoch) = {PAST}"  # noqa: S608 ours
 _TIMES = f"SELECT :now, :ticks, {_SAME_PAST}"
 _FIRST = f"UPDATE epoch SET goes_on_in = {PAST} WHERE goes_on_in IS NULL"  # noqa: S608 ours
+_ROOM = "CREATE TEMPORARY TABLE agui_gate_room ON COMMIT DROP AS SELECT generate_series(1, 30000)"
+NO_RIGHT = "42501"
 _UTF8 = "SELECT current_setting('server_encoding') = 'UTF8'"
 
 
@@ -92,6 +94,17 @@ async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None
             f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
             "approvals and leases need them to agree. Correct them."
         )
+
+
+async def check_room(link: Link) -> None:
+    """Raises `Unavailable` if the disk is full: a megabyte is written to a table that isn't kept. A role that may make
+    no such tables is not told.
+    """
+    try:
+        await link.run("write", lambda: _look(_ROOM))
+    except Trouble as error:
+        if error.state != NO_RIGHT:
+            raise
 
 
 async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:

@@ -68,6 +68,10 @@ class PostgresStore(SQLStore):
         """Raises `Unavailable` unless a read and a write work now, and the clocks agree."""
         await readiness.check(self._open, self._clock, self._tables)
 
+    async def check_room(self) -> None:
+        """Raises `Unavailable` if the database's disk is full. `check` may succeed then: its row has its place."""
+        await readiness.check_room(self._open)
+
     def now(self) -> int:
         """See `StoreLifecycle`."""
         return self._clock()
