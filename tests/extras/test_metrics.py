@@ -389,6 +389,32 @@ async def test_a_store_that_is_away_is_down_and_its_figures_left_out(monkeypatch
     assert labelled(found, "agui_gate_approvals") == {}
 
 
+async def test_a_store_that_takes_long_keeps_no_scrape_waiting_and_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As SQLite does while it is locked: for five seconds, on the thread that all operations need."""
+    assert state.READ_SECONDS < 1
+    store, answers, asked = MemoryStore(), asyncio.Event(), 0
+    app, backlog = app_of(store=store, metrics=""), store.backlog
+
+    async def locked() -> Any:
+        nonlocal asked
+        asked += 1
+        await answers.wait()
+        return await backlog()
+
+    async with started(app):
+        monkeypatch.setattr(store, "backlog", locked)
+        monkeypatch.setattr(state, "READ_SECONDS", 0.05)
+        monkeypatch.setattr(state, "FRESH_SECONDS", 0)
+        async with asyncio.timeout(10):
+            found = [await scrape(app) for _ in range(3)]
+        assert [(one["agui_gate_store_up"], one["agui_gate_bus_up"]) for one in found] == [(0, 1)] * 3
+        assert (asked, labelled(found[0], "agui_gate_approvals")) == (1, {})
+        answers.set()
+        assert (await scrape(app))["agui_gate_store_up"] == 1
+
+
 async def test_a_bus_that_is_away_is_down_and_the_store_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place()
     bus = SharedBus(WireInMemory(place))

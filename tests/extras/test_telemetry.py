@@ -361,6 +361,20 @@ async def test_spans_are_ended_some_at_a_time_and_none_is_late(
     assert max(span.end_time or 0 for span in exporter.get_finished_spans()) <= over
 
 
+async def test_a_server_that_ends_hands_over_what_a_flush_of_the_sdk_does_not_reach(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/traces.md says: the SDK knows of a span's end when it is told."""
+    monkeypatch.setattr(run_spans, "END_SECONDS", 3600)
+    async with product(script=[{"output": [say("Hello.")]}], settings=TRACED) as p:
+        await p.chat().say("hello")
+        await quiet(p)
+        provider: Any = trace.get_tracer_provider()
+        assert provider.force_flush()
+        assert exporter.get_finished_spans() == ()
+    assert [span.name for span in exporter.get_finished_spans()] == ["chat gpt-5.4-mini", "invoke_agent support"]
+
+
 async def test_a_run_that_outlasts_the_stop_of_its_server_has_a_span(exporter: InMemorySpanExporter) -> None:
     tracer = Tracer()
     await tracer.stop()

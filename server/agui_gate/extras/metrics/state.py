@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from agui_gate.concurrency import forget
 from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.extras.metrics.families import text_of
 from agui_gate.extras.operations.store_facts import newest_schema
@@ -19,12 +20,12 @@ from agui_gate.stores.operators import Backlog, BacklogStore, Counted
 if TYPE_CHECKING:
     from agui_gate.runs.engine import Engine
 
-T = TypeVar("T")
+Ask = Callable[[], Coroutine[Any, Any, "Backlog | None"]]
 
 FRESH_SECONDS = 5.0
 """Seconds for which what was read of the store is told again: several may ask, and often."""
-READ_SECONDS = 5.0
-"""Seconds that the store may take. Over it, it counts as down. Less than Prometheus waits for (10)."""
+READ_SECONDS = 0.75
+"""Seconds that the store and the bus may take. Over it, they count as down: the answer waits for neither."""
 
 
 class ServerState(Collector):
@@ -36,6 +37,7 @@ class ServerState(Collector):
         self._up = self._bus_up = False
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
+        self._asking: dict[str, asyncio.Task[Backlog | None]] = {}
 
     async def text(self, *more: Collector) -> bytes:
         """Returns the state, and ``more`` metrics, as text."""
@@ -47,16 +49,23 @@ class ServerState(Collector):
         async with self._reading:
             if time.monotonic() - self._read_at < FRESH_SECONDS:
                 return
-            asked = self._in_time(self._asked()), self._in_time(self._asked_bus())
+            asked = self._in_time("store", self._asked), self._in_time("bus", self._asked_bus)
             (self._up, self._backlog), (self._bus_up, _) = await asyncio.gather(*asked)
             self._read_at = time.monotonic()
 
-    @staticmethod
-    async def _in_time(question: Awaitable[T]) -> tuple[bool, T | None]:
-        """Returns whether it was answered, and the answer."""
+    async def _in_time(self, whom: str, ask: Ask) -> tuple[bool, Backlog | None]:
+        """Returns whether ``whom`` answered, and the answer. One question is asked at a time: that of before is waited
+        for, as a store that is locked takes its time to say so.
+        """
+        asking = self._asking.get(whom)
+        if asking is None or asking.done():
+            asking = self._asking[whom] = asyncio.create_task(ask())
+            asking.add_done_callback(forget)
+        await asyncio.wait([asking], timeout=READ_SECONDS)
+        if not asking.done():
+            return False, None
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                return True, await question
+            return True, asking.result()
         except (AguiGateError, TimeoutError):
             return False, None
 
@@ -68,11 +77,12 @@ class ServerState(Collector):
         await store.check()
         return None
 
-    async def _asked_bus(self) -> None:
+    async def _asked_bus(self) -> Backlog | None:
         """Asks the bus whether it is there. One within the process is."""
         bus = self._engine.bus
         if hasattr(bus, "check"):
             await bus.check()
+        return None
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics."""
