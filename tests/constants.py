@@ -243,7 +243,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.extras.metrics.listener.HEAD_BYTES": (16384, "A scraper sends a few hundred bytes."),
     "agui_gate.extras.metrics.listener.SECONDS": (10.0, "What Prometheus waits for, if nobody says otherwise. Ten times as long keeps connections of whoever sends nothing."),
     "agui_gate.extras.metrics.state.FRESH_SECONDS": (5.0, "Less than the interval of most scrapers, so that each sees news; ten times as long delays alerts by a minute."),
-    "agui_gate.extras.metrics.state.READ_SECONDS": (5.0, "Reading takes milliseconds. Over ten seconds the scrape itself is given up, and nothing would say that the store is down."),
+    "agui_gate.extras.metrics.state.READ_SECONDS": (0.75, "Reading takes milliseconds. A scrape waits for it, and answers within a second, as /readyz does."),
     "agui_gate.extras.telemetry.run_spans.END_SECONDS": (0.2, "A twentieth of the time for which an SDK gathers spans before it sends them. What a process that is killed loses of them is in it anyway."),
     "agui_gate.extras.usage.meter.STEP_SECONDS": (10.0, "As for threads."),
     "agui_gate.extras.retention_job.MAX_BROKEN": (100, "Each is an alarm by itself. More of them say nothing new."),
