@@ -218,7 +218,8 @@ def test_the_command_tells_it_of_a_store(tmp_path: Path, prices: str, monkeypatc
     def command(*options: str) -> Any:
         return CliRunner().invoke(program, ["usage", "--store", place, *options])
 
-    assert "AGUI_GATE_USAGE is on. It isn't" in command().output.partition("Nothing was used")[2]
+    nobodys = command("--tenant", "").output
+    assert "AGUI_GATE_USAGE is on. It isn't" in nobodys.partition("Nothing was used")[2]
     text = command("--tenant", "shop").output
     assert ("acme" in text, "$0.0164" in text, "total" in text) == (True, True, True)
     report = json.loads(command("--tenant", "shop", "--by", "agent", "--json").output)
@@ -227,6 +228,23 @@ def test_the_command_tells_it_of_a_store(tmp_path: Path, prices: str, monkeypatc
         as_csv(report).replace("\r", "")
     )
     assert command("--by", "nothing").exit_code == 2
+
+    async def use_elsewhere() -> None:
+        store = SQLiteStore(str(tmp_path / "store.db"))
+        await store.start()
+        other = ModelRequest(
+            id="r1", of_tenant="other", owner="other\x1fann", principal="ann", thread_id="t", run_key="run_1",
+            agent="support", provider="acme", model="small", at=store.now(), first_ms=1, ms=1, outcome="ok",
+            input=5, output=6,
+        )  # fmt: skip
+        await UsageLedger(store).save([other])
+        await store.aclose()
+
+    asyncio.run(use_elsewhere())
+    every = json.loads(command("--by", "tenant", "--json").output)
+    assert [(one["tenant"], one["output_tokens"]) for one in every["usage"]] == [("other", 6), ("shop", 100)]
+    lines = command("--by", "principal").output.splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [["other", "ann"], ["shop", "ann"]], "two of one name"
     asyncio.run(use_without_prices())
     assert (
         "note: 1 of these requests has no price, and no cost: set AGUI_GATE_PRICES"

@@ -20,14 +20,16 @@ from agui_gate.stores.usage import DAY_MS
 MOST_OWNERS = 10
 """Owners of whom it is told what they have used of a budget, where nobody is named."""
 
-HELP = """Tell what requests to models have used and cost, of one tenant.
+HELP = """Tell what requests to models have used and cost, of all tenants or of one.
 
 The store has it where a server ran with AGUI_GATE_USAGE=on. Costs are estimates in US dollars. Days begin at 00:00 UTC.
-With AGUI_GATE_BUDGETS it also tells what is used of them today: by --principal, or by the ten who have used most.
+With AGUI_GATE_BUDGETS it also tells what is used of them today: of one tenant, by --principal, or by the ten who have
+used most.
 
 \b
 Examples:
   agui-gate usage
+  agui-gate usage --by tenant
   agui-gate usage --by principal,model --since 2026-11-01
   agui-gate usage --tenant acme --by agent --csv > usage.csv
 
@@ -44,7 +46,7 @@ Exit codes: 0 success; 1 the store is not available; 2 usage error.
 )
 @click.option("--since", default="", metavar="DAY", help="The first day.  [default: 30 days]")
 @click.option("--until", default="", metavar="DAY", help="The last day.  [default: today]")
-@click.option("--tenant", default="", metavar="NAME", help="The tenant.  [default: owners without one]")
+@click.option("--tenant", metavar="NAME", help='Only this tenant; "" for owners without one.  [default: all]')
 @click.option("--principal", metavar="ID", help="Only requests for this principal.")
 @click.option("--agent", metavar="NAME", help="Only requests of this agent.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -56,7 +58,7 @@ def command(
     by: str,
     since: str,
     until: str,
-    tenant: str,
+    tenant: str | None,
     principal: str | None,
     agent: str | None,
     as_csv: bool,
@@ -81,7 +83,7 @@ def command(
 
 
 async def _report(
-    settings: Settings, days: tuple[str, str, str], tenant: str, principal: str | None, agent: str | None
+    settings: Settings, days: tuple[str, str, str], tenant: str | None, principal: str | None, agent: str | None
 ) -> dict[str, Any]:
     from agui_gate.stores.sql.usage import ledger_of
 
@@ -90,16 +92,20 @@ async def _report(
         ledger = ledger_of(store)
         if ledger is None:
             raise ConfigurationError("This store keeps no usage.")
+        tenants = await ledger.tenants() if tenant is None else [tenant]
         try:
             asked = report.wanted(*days, {"principal": principal, "agent": agent}, store.now())
-            found: dict[str, Any] = await report.usage_report(ledger, asked, "of_tenant", tenant)
+            if len(tenants) > 1 and {"principal", "thread"} & {*asked.by} and "tenant" not in asked.by:
+                asked = msgspec.structs.replace(asked, by=("tenant", *asked.by))  # two may have one of the same name
+            found: dict[str, Any] = await report.usage_report(ledger, asked, "of_tenant", tenants)
         except InvalidRequest as error:
             raise click.UsageError(error.message) from None
         if settings.budgets:
-            owners = [owner_key(tenant, principal)] if principal else await _owners(ledger, tenant, store.now())
-            found["budgets"] = (
-                await load("usage.budgets").Budgets(settings.budgets, ledger, store).report(tenant, owners)
-            )
+            budgets = load("usage.budgets").Budgets(settings.budgets, ledger, store)
+            one = tenants[0] if len(tenants) == 1 else ""
+            owners = [owner_key(one, principal)] if principal else await _owners(ledger, one, store.now())
+            told = await budgets.report(one, owners)
+            found["budgets"] = [it for it in told if len(tenants) < 2 or it["scope"] in ("run", "all")]
         return found
 
 

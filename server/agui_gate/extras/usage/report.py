@@ -58,18 +58,20 @@ def wanted(by: str, since: str, until: str, only: Mapping[str, str | None], now:
     return Wanted(groups, first, last, {name: value for name, value in only.items() if value is not None})
 
 
-async def usage_report(ledger: UsageLedger, asked: Wanted, whose: str, value: str) -> dict[str, Any]:
-    """Returns the report: of an ``owner``, or of all of a tenant (``of_tenant``). Raises `InvalidRequest` where that is
-    too much to be read.
+async def usage_report(ledger: UsageLedger, asked: Wanted, whose: str, values: Sequence[str]) -> dict[str, Any]:
+    """Returns the report: of owners (``owner``), or of all of some tenants (``of_tenant``). Raises `InvalidRequest`
+    where that is too much to be read.
     """
-    if asked.of_threads:
-        rows = await ledger.requests(whose, value, asked.since * DAY_MS, (asked.until + 1) * DAY_MS)
-        lines, is_whole = [_line(request) for request in rows[0]], rows[1]
-    else:
-        found, is_whole = await ledger.days(whose, value, asked.since, asked.until)
-        lines = list(found)
-    if not is_whole:
-        raise InvalidRequest(f"This is more than {MOST_ROWS:,} rows. Ask for fewer days.", well_formed=True)
+    lines: list[Line] = []
+    for value in values:
+        if asked.of_threads:
+            rows, is_whole = await ledger.requests(whose, value, asked.since * DAY_MS, (asked.until + 1) * DAY_MS)
+            lines += [_line(request) for request in rows]
+        else:
+            found, is_whole = await ledger.days(whose, value, asked.since, asked.until)
+            lines += found
+        if not is_whole or len(lines) > MOST_ROWS:
+            raise InvalidRequest(f"This is more than {MOST_ROWS:,} rows. Ask for fewer days.", well_formed=True)
     return await _report(asked, lines)
 
 

@@ -45,7 +45,7 @@ class UsageRoute:
         now = self._server.store.now()
         asked = wanted(query.get("by", ""), query.get("since", ""), query.get("until", ""), only, now)
         is_operator = by is not None and "operator" in rights_of(by.principal)
-        whose = ("of_tenant", tenant_of(owner)) if is_operator else ("owner", owner)
+        whose = ("of_tenant", [tenant_of(owner)]) if is_operator else ("owner", [owner])
         report: dict[str, Any] = await usage_report(self._ledger, asked, *whose)
         if form == "json":
             return json_response(report)

@@ -165,6 +165,10 @@ class UsageLedger:
             place = dict(zip(_KEY, page[-1], strict=False))
         return found, False
 
+    async def tenants(self) -> Sequence[str]:
+        """Returns the tenants of which usage is kept; "" is that of owners without one."""
+        return await self._do("read", _tenants)
+
     async def requests(
         self, whose: str, value: str, since: int = 0, until: int = _UNBOUNDED, thread_id: str | None = None
     ) -> tuple[Sequence[ModelRequest], bool]:
