@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
-from agui_gate.core.message_index import CardIndex, MessageIndex
+from agui_gate.core.message_index import NO_CARDS, CardIndex, MessageIndex
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -90,7 +90,7 @@ class Journal:
         """Begins anew, with these entries."""
         self.entries: list[Entry] = []
         self.ref = None
-        self.cards = CardIndex()
+        self.cards = NO_CARDS
         self.messages = MessageIndex()
         self.replaced: list[ReplacedEntry] = []
         self.windows: dict[Viewpoint, WindowEntry] = {}
@@ -151,11 +151,11 @@ class Journal:
             case ActionEntry():
                 self._actions[entry.call_id] = None
                 self.call_ids.add(entry.call_id)
-            case CardEntry() | CardClosedEntry():
+            case CardEntry() | CardClosedEntry() | ReplacedEntry():
+                if self.cards is NO_CARDS:
+                    self.cards = CardIndex()
                 self.cards.note(entry)
-            case ReplacedEntry():
-                self.cards.note(entry)
-                self.replaced.append(entry)
+                self.replaced += [entry] if type(entry) is ReplacedEntry else ()
             case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
                 self._note_course(entry)
             case _:

@@ -78,6 +78,10 @@ class CardIndex:
         return [card for name in dict.fromkeys(approval_ids) for card in self._open.get(name, {}).values()]
 
 
+NO_CARDS = CardIndex()
+"""The cards of a thread that has none, which most are: nothing is added to it."""
+
+
 class MessageIndex:
     """The messages of one thread. Each entry costs the same, however many there were before."""
 

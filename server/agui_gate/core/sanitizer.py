@@ -375,7 +375,7 @@ class TranscriptPrefix:
         self.size = 0
         """Entries of the journal that are settled."""
         self._turns: list[UserTurn | AssistantTurn] = []
-        self._names: set[str] = set()
+        self._names: dict[str, None] = {}
         self._outcomes: dict[tuple[str, str], Outcome] = {}
         self.made: dict[str, tuple[int, Any]] = {}
         """What adapters have made of the turns: see `Beginning`."""
@@ -385,7 +385,7 @@ class TranscriptPrefix:
     def fits(self, entries: Sequence[Entry], outcomes: Outcomes) -> bool:
         """Returns whether the beginning is the same in ``entries``, to which the journal has grown."""
         said = {place: outcome for place, outcome in outcomes.items() if place[1] in self._names}
-        return said == self._outcomes and self._names.isdisjoint(Part(entries[self.size :]).names)
+        return said == self._outcomes and self._names.keys().isdisjoint(Part(entries[self.size :]).names)
 
     def extend(self, entries: Sequence[Entry], outcomes: Outcomes, place: int) -> Settled:
         """Returns what `sanitize` returns. What comes before ``place`` is settled for good, as far as one can know."""
@@ -404,7 +404,7 @@ class TranscriptPrefix:
             new, rest = Part(entries[self.size : place]), Part(entries[place:])
             if new.names.isdisjoint(rest.names):
                 self._turns += new.settled(outcomes, self._vendor)
-                self._names |= new.names
+                self._names |= dict.fromkeys(new.names)
                 self._outcomes |= {key: outcome for key, outcome in outcomes.items() if key[1] in new.names}
                 self.size = place
                 return rest

@@ -40,16 +40,14 @@ ENDED = ("abort", "It was ended before it was done.")
 class Stream:
     """The state that the lanes of one stream share."""
 
-    __slots__ = ("emit", "is_open", "lanes", "owed", "resulted", "running", "seen", "seen_calls")
+    __slots__ = ("calls", "emit", "is_open", "lanes", "running", "seen")
 
     def __init__(self, emit: Emit) -> None:
         self.emit = emit
         self.is_open = False
         self.seen: set[str] = set()  # every message id that was ever used; call ids are names of their own
-        self.seen_calls: dict[str, None] = {}
-        self.resulted: dict[str, None] = {}
-        self.owed: dict[str, Lane | None] = {}
-        """Calls that were started and have no result yet, in order. Who is to give it; None: not us."""
+        self.calls: dict[str, Lane | bool] = {}
+        """Calls that were started, in order: who is to give the result, or True if it has one; False: not us."""
         self.lanes: dict[str, SubagentLane] = {}
         self.running: dict[str, SubagentLane] = {}
         """The sub-agents that were announced and have not ended, parents first."""
@@ -137,10 +135,9 @@ class Lane:
     def call(self, call_id: str, name: str, parent_id: str) -> None:
         """Begins a tool call. ``parent_id`` names the message that shows it and may be new."""
         stream = self._stream
-        if name and parent_id and call_id and stream.is_open and call_id not in stream.seen_calls:
-            stream.seen_calls[call_id] = None
+        if name and parent_id and call_id and stream.is_open and call_id not in stream.calls:
             self._calls[call_id] = None
-            stream.owed[call_id] = self
+            stream.calls[call_id] = self
             stream.seen.add(parent_id)
             self._emit(ev.ToolCallStart(call_id, name, parent_id, self._owner))
 
@@ -158,12 +155,12 @@ class Lane:
     def result(self, call_id: str, message_id: str, content: str, metadata: dict[str, Any] | None = None) -> None:
         """Shows the call's result: once per call of this run; calls of earlier runs may get theirs here too."""
         stream = self._stream
-        if not stream.is_open or not call_id or call_id in stream.resulted:
+        owner = stream.calls.get(call_id)
+        if not stream.is_open or not call_id or owner is True:
             return
-        (stream.owed.pop(call_id, None) or self).call_end(call_id)
+        stream.calls[call_id] = True
+        (owner or self).call_end(call_id)
         self.restated(call_id)
-        stream.resulted[call_id] = None
-        stream.seen_calls[call_id] = None
         while not message_id or message_id in stream.seen:  # taken by a message that was shown under it
             message_id += "-result"
         stream.seen.add(message_id)
@@ -177,8 +174,8 @@ class Lane:
     def leave_open(self, call_ids: Sequence[str]) -> None:
         """Leaves calls open that get their results later: a person or the client owes them."""
         for call_id in call_ids:
-            if call_id in self._stream.owed:
-                self._stream.owed[call_id] = None
+            if self._stream.calls.get(call_id, True) is not True:
+                self._stream.calls[call_id] = False
 
     # --- the rest -----------------------------------------------------------------------------------------------
     def other(self, event: ev.Event) -> None:
@@ -323,7 +320,8 @@ class Sequencer(Lane):
         """Ends a run that has come to its own end."""
         if self._close():
             self._suspend_subagents(outcome)
-            self._over(self._ends.finished(self._run, outcome, tuple(self._stream.owed), tuple(usage), result))
+            owed = [call_id for call_id, owner in self._stream.calls.items() if owner is not True]
+            self._over(self._ends.finished(self._run, outcome, owed, tuple(usage), result))
 
     def stop(self, why: Stop, usage: Sequence[Any] = ()) -> Set[str]:
         """Ends a run that was stopped before it was complete. Returns in words what can't be told of that."""
@@ -350,9 +348,9 @@ class Sequencer(Lane):
     def settle(self) -> None:
         """Ends what is half said, and gives the results that are still owed."""
         self.end_unfinished()
-        for call_id, lane in list(self._stream.owed.items()):
-            if lane is not None:
-                lane.result(call_id, f"{call_id}-result", UNFINISHED)
+        for call_id, owner in list(self._stream.calls.items()):
+            if isinstance(owner, Lane):
+                owner.result(call_id, f"{call_id}-result", UNFINISHED)
 
     def _suspend_subagents(self, outcome: ev.Finished | None) -> None:
         """Ends those that are still at work, the inner ones first: they wait for somebody."""

@@ -23,7 +23,7 @@ from agui_gate.bus.base import FellBehind, Reader
 from agui_gate.concurrency import rounds
 from agui_gate.config.limits import SEND_TIMEOUT
 from agui_gate.errors import Unauthorized, Unavailable
-from agui_gate.http.auth import ADMISSION, ENDED, Admission, admission_of
+from agui_gate.http.auth import ENDED, OWNER, Admission, admission_of
 
 HANG_UP_SECONDS = 1.0
 """Seconds that the server may take to notice that a connection was hung up on."""
@@ -82,12 +82,12 @@ class EventStream(Response):
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         client = _client_of(receive, self._reader)
         watcher = None if client is not None else asyncio.create_task(self._watch(receive))
-        admission, read, (card, interrupt) = admission_of(scope), self._reader.read, ASKING
+        admission, (card, interrupt) = admission_of(scope), ASKING
         has_ended = getattr(self._reader, "has_ended", bool)  # only a log knows beforehand that nothing follows
         guard = _StreamGuard(self._reader, limit, admission)
         try:
             async with guard.timeout:
-                while data := await read():
+                while data := await self._reader.read():
                     # Not `in`: that first takes bytes for a number, and drops a TypeError for each delta.
                     if admission is not None and (data.find(card) >= 0 or data.find(interrupt) >= 0):
                         await guard.check()
@@ -121,7 +121,7 @@ class EventStream(Response):
     def _close(self, scope: Scope) -> None:
         self._reader.close()
         self._on_close("agui_gate.dropped" in scope)
-        scope.pop(ADMISSION, None)  # it has the request, which has the scope
+        scope.pop(OWNER, None)  # an admission has the request, which has the scope
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

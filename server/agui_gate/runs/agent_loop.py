@@ -8,7 +8,6 @@ things happen.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence, Set
-from functools import partial
 from typing import TYPE_CHECKING
 
 from agui_gate.adapter import TurnDone, Usage
@@ -121,7 +120,7 @@ class AgentLoop:
         self.asker = ApprovalPrompter(cast, scope)
         self.showing = OutcomeEvents(scope, self.asker)
         self.gated_calls = scope.gated_calls = GatedCalls(
-            self._thread.lease, partial(_run_approved, cast, scope), self.showing.closed, self.showing.keep
+            self._thread.lease, self._run_approved, self.showing.closed, self.showing.keep
         )
         self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.show_if_due)
         self._own_consents = self.consents.of_task("")
@@ -245,12 +244,11 @@ class AgentLoop:
             await self._thread.commit()  # what is not in the store can't be closed there
             await self.gated_calls.close(mine, State.CANCELLED)
 
+    async def _run_approved(self, approval: Approval, start: ToolStart) -> Output:
+        return await self._scope.tools.approved(self._cast.tool_of(approval), approval, start)
+
     def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
         return Turns(member, self._scope, consents, self.done, lane, self._kinds)
-
-
-async def _run_approved(cast: Cast, scope: RunContext, approval: Approval, start: ToolStart) -> Output:
-    return await scope.tools.approved(cast.tool_of(approval), approval, start)
 
 
 def totals(turns: Iterable[TurnDone]) -> tuple[Usage, ...]:

@@ -251,7 +251,8 @@ class RunSteps:
         self._showing.unseen(intake.repeated)
         self._thread.parts.calls_ended(self._seq.other)
         if intake.said:
-            self._give_up_on_client()
+            for call in self._thread.journal.open_calls():  # of client tools that gave no result
+                self._scope.result(call, result_texts.UNANSWERED_CLIENT)
             if waited:  # tasks whose questions were closed for that are closed, too
                 await self._conversing.supersede(waited)
         await self._showing.restate()
@@ -280,29 +281,18 @@ class RunSteps:
             return False
         told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
         shown = {call.id for message in self._input.messages if message.tool_calls for call in message.tool_calls}
-        return any(self._is_over(call_id) for call_id in shown - told)
-
-    def _is_over(self, call_id: str) -> bool:
-        """Returns whether a stream has told the end of this call of ours, or of this card."""
-        journal = self._thread.journal
-        return journal.was_reported(call_id) or self._dialect.saw_end(journal.cards.said(call_id))
+        journal, saw_end = self._thread.journal, self._dialect.saw_end  # of a call of ours, or of a card
+        return any(journal.was_reported(one) or saw_end(journal.cards.said(one)) for one in shown - told)
 
     async def _recover(self) -> None:
         """Closes what was running when a process died (B9)."""
         await self._conversing.recover()
         for call in self._thread.journal.open_calls():
-            if call.kind != "client":
-                self._close_interrupted(call)
-
-    def _close_interrupted(self, call: CallPart) -> None:
-        """Closes an interrupted call. A page whose stream ended with a result of its own for it is told by snapshot
-        (LIFE-8).
-        """
-        if all(message.tool_call_id != call.id for message in self._input.messages):
-            self._scope.result(call, result_texts.INTERRUPTED)
-        else:
-            self._thread.append([ResultEntry(call.id, result_id(call.id), result_texts.INTERRUPTED)])
-            self._dialect.snapshot_due = True
+            if call.kind != "client" and all(message.tool_call_id != call.id for message in self._input.messages):
+                self._scope.result(call, result_texts.INTERRUPTED)
+            elif call.kind != "client":  # a page has ended it with a result of its own: a snapshot says so (LIFE-8)
+                self._thread.append([ResultEntry(call.id, result_id(call.id), result_texts.INTERRUPTED)])
+                self._dialect.snapshot_due = True
 
     def _stay(self, intake: Intake) -> None:
         """Gives up going back where the request goes back over calls that stay open, and tells the client so."""
@@ -344,18 +334,11 @@ class RunSteps:
         """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
         for number, call in enumerate(intake.calls, 1):
             if not self._thread.journal.has_result(call.id):
-                self._scope.result(self._whose(call), result_texts.UNANSWERED_CLIENT)
+                # One of a tool of ours is not the client's to answer.
+                whose = msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
+                self._scope.result(whose, result_texts.UNANSWERED_CLIENT)
             if not number % BREATH:
                 await asyncio.sleep(0)
-
-    def _whose(self, call: CallPart) -> CallPart:
-        """Returns an imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
-        return msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
-
-    def _give_up_on_client(self) -> None:
-        """Closes client tools that gave no result, as the user went on."""
-        for call in self._thread.journal.open_calls():
-            self._scope.result(call, result_texts.UNANSWERED_CLIENT)
 
     async def _resume(self, goes_back: bool) -> Rest | None:
         """Goes on with what was delegated. Returns why the agent doesn't go on then, if it doesn't: there is nothing to

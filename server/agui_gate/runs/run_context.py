@@ -56,7 +56,7 @@ class RunContext:
     new_id: NewId
     clock: Clock
     downgrades: Downgrades
-    begun: set[str] = field(default_factory=set)
+    begun: list[str] = field(default_factory=list)
     untold: dict[str, ResultEntry] = field(default_factory=dict)
     dialect: Dialect = field(init=False)
     gated_calls: "GatedCalls" = field(init=False)

@@ -233,7 +233,7 @@ class Conversation:
 
     __slots__ = ("_approvals", "_entries", "_made", "_view")
 
-    def __init__(self, entries: list[Entry], approvals: list[Approval], view: View) -> None:
+    def __init__(self, entries: list[Entry], approvals: Sequence[Approval], view: View) -> None:
         self._entries, self._approvals, self._view = entries, approvals, view
         self._made: msgspec.Raw | None = None
 
@@ -271,6 +271,8 @@ ANSWER = 64 * 1024
 
 _encode = msgspec.json.encode
 
+_NONE: tuple[list[Entry], bytes] = ([], b"[]")
+
 
 class Capacity:
     """The room in one open thread. ``size`` and ``entries`` are what is there."""
@@ -279,7 +281,7 @@ class Capacity:
 
     def __init__(self, limits: Limits, size: int, entries: int) -> None:
         self._limits = limits
-        self._encoded: tuple[list[Entry], bytes] = ([], b"[]")
+        self._encoded = _NONE
         self.size, self.entries = size, entries
 
     @property
@@ -292,7 +294,7 @@ class Capacity:
         encoded = self._encode(entries)
         self.entries += len(entries)
         self.size += len(encoded)
-        self._encoded = ([], b"[]")
+        self._encoded = _NONE
         return encoded
 
     def _encode(self, entries: Sequence[Entry]) -> bytes:

@@ -72,13 +72,13 @@ class LeasedThread:
         self.journal, self.capacity = self.history.journal, self.history.capacity  # read too often to be properties
         self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
-        self._asked: list[Approval] = []
+        self._asked: tuple[Approval, ...] = ()
         self._encoded: list[bytes] | None = []  # the same as JSON; None: it has to be made
-        self._happened: list[Happened] = []
+        self._happened: tuple[Happened, ...] = ()
         self._saving = asyncio.Lock()
         self._saved = len(self.journal.entries)
         self._keep: int | None = None
-        self._replaced: list[str] = []
+        self._replaced: tuple[str, ...] = ()
         self._saved_ref = thread.ref
         self._prepared: tuple[int, Told] | None = None
         self.view: View = EVERYTHING
@@ -145,19 +145,19 @@ class LeasedThread:
         self._keep, self._unsaved = keep, branch.entries  # what was unsaved is dropped, or among these entries
         self._encoded = None
         self._added += branch.entries
-        self._replaced += branch.replaced
+        self._replaced += tuple(branch.replaced)
         return branch.unfinished
 
     def ask(self, approvals: Iterable[Approval]) -> None:
         """Adds records of calls that wait, to be saved with the next commit. Nobody is told of them before."""
         for approval in approvals:
-            self._asked.append(approval)
+            self._asked += (approval,)
             self.history.record(approval)
 
     def withdraw(self) -> None:
         """Withdraws the questions that the store has not taken. Nobody was told of them, and nobody will be."""
         gone = {approval.id for approval in self._asked}
-        self._asked, self._happened = [], [one for one in self._happened if one.approval_id not in gone]
+        self._asked, self._happened = (), tuple(one for one in self._happened if one.approval_id not in gone)
         self.history.forget(gone)
 
     def decided(self, approval: Approval) -> None:
@@ -167,7 +167,7 @@ class LeasedThread:
 
     def happened(self, happened: Iterable[Happened]) -> None:
         """Puts what changes nothing into the audit trail, with the next commit that there is for something else."""
-        self._happened += happened
+        self._happened += tuple(happened)
 
     def refused(self, refused: Refused) -> None:
         """Says in the audit trail and the log that an answer could not be taken."""
@@ -215,7 +215,7 @@ class LeasedThread:
             if not (entries or approvals or self._asked or status or changed):
                 return
             encoded, asked, happened = self._encoded, self._asked, self._happened
-            self._unsaved, self._asked, self._happened, self._encoded = [], [], [], []
+            self._unsaved, self._asked, self._happened, self._encoded = [], (), (), []
             ref = self.ref
             change = Change(
                 after=self._saved,
@@ -239,7 +239,7 @@ class LeasedThread:
                 self._is_doubtful = True
                 raise
             self._saved = change.length or 0
-            self._keep, self._saved_ref, self._replaced = None, ref, []
+            self._keep, self._saved_ref, self._replaced = None, ref, ()
             if state is not None:
                 self.parts.saved(state)
             self.ended, self.ended_as = self.ended or status is not None, self.ended_as or status
@@ -290,7 +290,7 @@ class LeasedThread:
     def snapshot(self) -> tuple[Conversation, msgspec.Raw]:
         """Returns the conversation as it is at this moment, made into messages only if somebody asks, and the state."""
         entries = [*self.entries, *self.parts.entries()]
-        return Conversation(entries, list(self.approvals.values()), self.view), self.parts.told()
+        return Conversation(entries, tuple(self.approvals.values()), self.view), self.parts.told()
 
     def _title(self) -> str | None:
         for entry in self.entries:

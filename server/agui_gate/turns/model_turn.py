@@ -68,7 +68,9 @@ class Turns:
         gates = {tool.name for tool in agent.by_name.values() if tool.gate is not None}
         tasks = {tool.name for tool in agent.by_name.values() if tool.agent is not None}
         self._gated = scope.dialect.held_back(gates, tasks)
-        self._specs = (*agent.specs, *member.transfers, *self._client_specs())
+        theirs = self._client_tools.values()
+        client_specs = [ToolSpec(one.name, one.description or "", of_arguments(one.parameters)) for one in theirs]
+        self._specs = (*agent.specs, *member.transfers, *client_specs)
         owner, task = scope.thread.thread, member.who.task
         named = (owner.principal, owner.id, str(owner.created_at))
         self._conversation = (*named, task) if task else named
@@ -240,11 +242,6 @@ class Turns:
             if call.id not in recorder.results:
                 self._scope.result(call, result_texts.CUT_OFF_HOSTED if call.kind == "hosted" else result_texts.CUT_OFF)
         self._thread.parts.calls_ended(self._lane.other, {call.id for call in turn.calls})
-
-    def _client_specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(
-            ToolSpec(t.name, t.description or "", of_arguments(t.parameters)) for t in self._client_tools.values()
-        )
 
 
 def steps_for(speaker: Speaker) -> list[TurnStep]:

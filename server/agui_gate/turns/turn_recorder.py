@@ -68,7 +68,7 @@ MAX_HOSTED_RESULT = 64 * 1024
 ITEM_BYTES = 256
 """Bytes that an item counts by itself, however little it says."""
 
-LOOSE_PIECES = 16
+LOOSE_PIECES = 8
 """Pieces of a text that are joined at one go."""
 
 

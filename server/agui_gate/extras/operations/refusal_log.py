@@ -10,7 +10,7 @@ import structlog
 from starlette.requests import Request
 
 from agui_gate.errors import AguiGateError
-from agui_gate.http.auth import OWNER
+from agui_gate.http.auth import owner_of
 from agui_gate.log_events import name_of
 
 EVERY_SECONDS = 60.0
@@ -30,7 +30,7 @@ class Limited:
 
     def refused(self, request: Request, error: AguiGateError) -> None:
         """Logs that this request got 429, unless its owner was told of for that a moment ago."""
-        owner, now = request.scope.get(OWNER, ""), self._clock()
+        owner, now = owner_of(request.scope), self._clock()
         key = (owner, error.message)
         if now - self._told.get(key, float("-inf")) < EVERY_SECONDS:
             return
