@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from structlog.testing import capture_logs
 
-from agui_gate import Agent, create_app
+from agui_gate import Agent, create_app, release
 from agui_gate.cli.server.plan import Plan, Ready
 from agui_gate.cli.server.settings_files import SettingsFiles
 from agui_gate.cli.server.uvicorn_server import Server, configure
@@ -461,7 +461,8 @@ timestamp=2026-11-27T01:00:01Z level=warning event=provider_failed why="planted 
 """
 
 
-def test_the_bundle_names_nobody(cli: Cli, tmp_path: Path) -> None:
+def test_the_bundle_names_nobody(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "read_revision", lambda: "4f2a9c81d07e")
     prepare(tmp_path / "store.db")
     log = write(tmp_path / "log", LOG)
     env = {"AGUI_GATE_TOKENS": "alice:s3cr3t", "AGUI_GATE_BUS": "redis://alice:s3cr3t@127.0.0.1:1/0"}
@@ -472,7 +473,7 @@ def test_the_bundle_names_nobody(cli: Cli, tmp_path: Path) -> None:
         assert word not in text.replace("redis://alice", ""), word
     found = json.loads(text)
     assert found["settings"]["tokens"]["value"] == "of 1 principals"
-    assert found["versions"]["agui-gate"]
+    assert found["versions"]["agui-gate"].endswith(" (4f2a9c81d07e)")
     assert (found["store"]["waiting"]["pending"]["number"], found["store"]["waiting"]["unknown"]["number"]) == (1, 1)
     assert found["log"] == [
         "timestamp=2026-11-27T01:00:00Z level=info event=decided approved=true state=done tool=refund",

@@ -26,10 +26,11 @@ from agui_gate.protocol.cards import record
 from agui_gate.stores.audit import Part
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.operators import Act
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, DAY_MS, Ages, Swept
 from agui_gate.stores.sql import trail_retention
 from agui_gate.stores.sqlite import SQLiteStore
-from tests.people.test_audit_keys import _changes, _other, execute, verified
+from tests.people.test_audit_keys import _changes, _other, execute, missed_in_postgres, verified
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
 from tests.stores.trails import heads, trail
@@ -184,11 +185,8 @@ async def test_keys_rotate_and_it_is_known_since_when_events_are_signed(store: F
     assert (await prune(store)).records == 0, "without the key nobody vouches for what goes"
 
 
-@pytest.fixture
-async def pruned(tmp_path: Path, clock: Clock) -> Path:
-    """A file with chains that were pruned: of a thread that is there, of one that is gone, of none."""
-    path = tmp_path / "gate.db"
-    store = SQLiteStore(str(path), clock=clock)
+async def make_pruned(store: FullStore, clock: Clock) -> None:
+    """Chains that were pruned: of a thread that is there, of one that is gone, of none."""
     await signed(store, KEY).start()
     await done(store, "old")
     await done(store, "gone", "u")
@@ -197,10 +195,17 @@ async def pruned(tmp_path: Path, clock: Clock) -> Path:
     await prune(store)
     await done(store, "new")
     await store.aclose()
+
+
+@pytest.fixture
+async def pruned(tmp_path: Path, clock: Clock) -> Path:
+    """A file with such chains."""
+    path = tmp_path / "gate.db"
+    await make_pruned(SQLiteStore(str(path), clock=clock), clock)
     return path
 
 
-async def wrong(path: Path) -> list[str]:
+async def wrong(path: Path | str) -> list[str]:
     return [why for why in await verified(path, KEY) if "not in the thread's journal" not in why]
 
 
@@ -309,6 +314,11 @@ async def test_whatever_is_changed_in_a_pruned_trail_is_found(pruned: Path, tmp_
         if not found:
             missed.append((table, name, old, new))
     assert missed == []
+
+
+async def test_so_it_is_in_postgres(tables: str, clock: Clock) -> None:
+    await make_pruned(PostgresStore(tables, clock=clock), clock)
+    assert await missed_in_postgres(tables, lambda: wrong(tables), some(12, 1_000)) == []
 
 
 async def test_what_somebody_changed_is_not_pruned(tmp_path: Path, clock: Clock) -> None:

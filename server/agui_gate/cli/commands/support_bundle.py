@@ -24,6 +24,7 @@ from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings, load_settings, names
 from agui_gate.core.secrets import masked
 from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.release import describe_release
 
 HELP = """Write FILE (JSON) for whoever helps: settings, versions, counts, findings, last lines of the log.
 
@@ -94,7 +95,7 @@ def _versions() -> dict[str, str]:
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
-    return found
+    return found | {"agui-gate": describe_release()}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
