@@ -196,11 +196,14 @@ def _number(value: float) -> float | int:
     return int(value) if value.is_integer() and abs(value) < _EXACT_BELOW else value
 
 
+_CONTAINERS = (dict, list)  # a union would be made anew for each value
+
+
 def _check_depth(value: Any) -> None:
     """Raises ValueError if ``value`` nests too deep. Goes level by level: no recursion to run out of."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _members(outer)]
+        level = [inner for outer in level if isinstance(outer, _CONTAINERS) for inner in _members(outer)]
         if not level:
             return
     raise ValueError(f"nested deeper than {MAX_DEPTH}")
@@ -247,9 +250,9 @@ def is_deeper(value: Any, levels: int) -> bool:
         level = [
             child
             for item in level
-            if isinstance(item, dict | list)
+            if isinstance(item, _CONTAINERS)
             for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list)
+            if isinstance(child, _CONTAINERS)
         ]
         if not level:
             return False

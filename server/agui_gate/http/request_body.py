@@ -34,6 +34,11 @@ LARGE = 64 * 1024
 MAX_CONTAINERS = 100_000
 """Objects and lists in one body."""
 
+AT_ONCE, FEW_CONTAINERS = 128 * 1024, 10_000
+"""Bytes, and objects and lists in them, up to which a history is decoded where it is: that takes a millisecond or two,
+in which another thread would hold the interpreter's lock.
+"""
+
 T = TypeVar("T")
 
 
@@ -145,7 +150,13 @@ async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:
         from agui_gate.protocol.sent_messages import decode_all, decode_new
 
         known = decode_new(body, find, MAX_CONTAINERS)
-        run = await off_loop(_decoded, decode_all, body) if known is None else known
+        if known is not None:
+            run = known
+        elif len(body) <= AT_ONCE and (brackets := check_containers(body)) <= FEW_CONTAINERS:
+            with collector_paused():
+                run = decode_all(body, brackets)
+        else:
+            run = await off_loop(_decoded, decode_all, body)
     else:
         run = decode(body)
     for what, said in oddities(run):
