@@ -54,7 +54,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.cli.commands.support_bundle.MAX_LOG": (262144, "Some thousand lines. A log may have gigabytes, and is read over the night's slowest disk."),
     "agui_gate.cli.commands.support_bundle.MOST_LINES": (500, "What a person reads before they send it."),
     "agui_gate.config.sources.MAX_SECRET": (1048576, "Ten thousand tokens. A file of another kind is refused before it is read as a whole."),
-    "agui_gate.http.routes.READY_SECONDS": (1.0, "Probes wait a second or more, so a locked store must have its answer by then. Ten times as long, and a server without a store gets requests for another round of probes."),
+    "agui_gate.http.health.READY_SECONDS": (1.0, "Probes wait a second or more, so a locked store must have its answer by then. Ten times as long, and a server without a store gets requests for another round of probes."),
     "agui_gate.cli.demo.shop.MAX_SHOPS": (500, "A demo on a public address has many visitors: each shop takes some KB, and nobody ends theirs."),
     "agui_gate.cli.local_thread.STOP_SECONDS": (8.0, "As for `chat_session`."),
     "agui_gate.cli.refusals.MOST_NAMES": (10, "Enough to find one's own; a server may have hundreds, and the message is a sentence."),

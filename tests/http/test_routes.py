@@ -13,7 +13,7 @@ from starlette.routing import Mount, NoMatchFound
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
 from agui_gate.errors import Unavailable
-from agui_gate.http import routes
+from agui_gate.http import health, routes
 from tests.product.inprocess import Parrot, request, started
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ async def test_one_is_matched_as_any_other(method: str, path: str, status: int) 
 
 
 async def test_a_store_that_is_away_is_asked_patiently_once_and_then_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "READY_SECONDS", 0.1)
+    monkeypatch.setattr(health, "READY_SECONDS", 0.1)
     asked, is_away = 0, True
 
     async def check() -> None:
@@ -79,7 +79,7 @@ async def test_a_store_that_takes_long_keeps_no_probe_waiting_and_is_asked_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As SQLite does while it is locked: for five seconds, on the thread that all operations need."""
-    monkeypatch.setattr(routes, "READY_SECONDS", 0.05)
+    monkeypatch.setattr(health, "READY_SECONDS", 0.05)
     asked, answers = 0, asyncio.Event()
 
     async def check() -> None:

@@ -3,32 +3,26 @@
 Each that touches a thread or an approval asks the guard for its principal first.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import URLPath
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, NoMatchFound, Route
 from starlette.types import Receive, Scope, Send
 
-from agui_gate.concurrency import forget
-from agui_gate.errors import Unavailable
 from agui_gate.extra_loader import find
 from agui_gate.http.runs import RunRoute, RunRoutes
 from agui_gate.http.server import HttpServer
-from agui_gate.threads.lease import patiently
 
 if TYPE_CHECKING:
     from agui_gate.http.agents import AgentRoutes
     from agui_gate.http.approvals import ApprovalRoutes
+    from agui_gate.http.health import HealthRoutes
     from agui_gate.http.reconnections import ReconnectionRoutes
     from agui_gate.http.threads import ThreadRoutes
-
-READY_SECONDS = 1.0
-"""Seconds that a probe waits at most. For half of them a check that failed is tried again."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -38,7 +32,7 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
 
     Thread ids may contain slashes, so what goes on after an id stands before what ends in one.
     """
-    runs, health, of = RunRoutes(server), HealthRoutes(server), LaterRoutes(server)
+    runs, of = RunRoutes(server), LaterRoutes(server)
     return [
         RunRoute("/", runs.run, methods=["POST"]),
         Route("/agents", later(lambda: of.agents.page)),
@@ -63,8 +57,8 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
         ExtraRoutes(server, "components.assets", "/components"),
         ExtraRoutes(server, "metrics.routes", "/metrics"),
         ExtraRoutes(server, "operations.routes", "/ops"),
-        Route("/healthz", health.healthy),
-        Route("/readyz", health.ready),
+        Route("/healthz", later(lambda: of.health.healthy)),
+        Route("/readyz", later(lambda: of.health.ready)),
         *([ExtraRoutes(server, "page.assets", "/", "/page", "/copilot", "/inbox", "/admin")] if page else ()),
         *(route for extension in server.engine.extensions.all for route in extension.routes(server)),
     ]
@@ -93,6 +87,13 @@ class LaterRoutes:
         return ApprovalRoutes(self._server)
 
     @cached_property
+    def health(self) -> "HealthRoutes":
+        """Those of probes."""
+        from agui_gate.http.health import HealthRoutes
+
+        return HealthRoutes(self._server)
+
+    @cached_property
     def reconnections(self) -> "ReconnectionRoutes":
         """Those by which a client comes back."""
         from agui_gate.http.reconnections import ReconnectionRoutes
@@ -114,37 +115,6 @@ def later(handler: Callable[[], Handler]) -> Handler:
         return await handler()(request)
 
     return handle
-
-
-class HealthRoutes:
-    """Handlers that ask nobody who they are."""
-
-    def __init__(self, server: HttpServer) -> None:
-        self._engine, self._is_away = server.engine, False
-        self._check: asyncio.Task[None] | None = None
-
-    async def healthy(self, request: Request) -> Response:
-        """`GET /healthz`: the process answers."""
-        return JSONResponse({"status": "ok"})
-
-    async def ready(self, request: Request) -> Response:
-        """`GET /readyz`: new runs are taken, and the store can be read and written, now or in a moment. Raises
-        `Unavailable` (503): at once, where the store was away before. One check is made at a time: a store that is
-        locked takes seconds to say so, and no probe waits for longer than `READY_SECONDS`.
-        """
-        await self._engine.start()
-        self._engine.check_open()
-        if self._check is None or self._check.done():
-            seconds = 0.0 if self._is_away else READY_SECONDS / 2
-            self._check = asyncio.create_task(patiently(self._engine.store.check, seconds))
-        self._is_away = True
-        await asyncio.wait([check := self._check], timeout=READY_SECONDS)
-        if not check.done():
-            check.add_done_callback(forget)
-            raise Unavailable(f"The store is not available: it takes longer than {READY_SECONDS:g} s.")
-        check.result()
-        self._is_away = False
-        return JSONResponse({"status": "ready"})
 
 
 class ExtraRoutes(BaseRoute):
