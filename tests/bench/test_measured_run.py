@@ -1,9 +1,9 @@
 """What metrics and traces cost a run, in calls of functions: a delta nothing, and a run a share that is held.
 
 Of a run that only says "hello" to a client that names a trace, in one process and without a socket, calls of all
-functions are 3 % more with metrics, and 8 % with spans as well, those of OpenTelemetry's API included. What its SDK
-does to keep the two spans is 14 % more: the application sets it up, so it is held apart. It is told here of each run's
-ends by themselves. A server tells it of 64 at once, which are as many calls and a third of the time.
+functions are 5 % more with metrics, and 9 % with spans as well, those of OpenTelemetry's API included. What its SDK
+does to keep the two spans is 13 % more: the application sets it up, so it is held apart. Each run is counted here, and
+the SDK told of its ends, by itself. A server does that for some 64 at once: as many calls, in a third of the time.
 """
 
 from pathlib import Path
@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from agui_gate import Agent, create_app
 from agui_gate.config.settings import Settings
+from agui_gate.extras.metrics import meter
 from agui_gate.extras.telemetry import run_spans
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.counting import Counted, answered, counting, least
@@ -32,9 +33,9 @@ ONES: dict[str, dict[str, Any]] = {
     "both": {"metrics": "on", "traces": True},
 }
 CLIENT = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-MOST = {"bare": 1.0, "metrics": 1.04, "both": 1.08}
+MOST = {"bare": 1.0, "metrics": 1.05, "both": 1.1}
 """How many calls of all functions but the SDK's a run may take, of one that nobody measures."""
-MOST_WITH_SDK = 1.22
+MOST_WITH_SDK = 1.23
 
 
 async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
@@ -54,7 +55,8 @@ async def counted(place: Path, deltas: int, **settings: Any) -> Counted:
 
 
 async def test_a_delta_is_not_measured_and_a_run_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_spans, "TOGETHER", 2)  # so that a run's spans are ended within it, and counted
+    monkeypatch.setattr(run_spans, "TOGETHER", 2)  # so that what is done later is done within the run, and counted
+    monkeypatch.setattr(meter, "TOGETHER", 1)
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter := InMemorySpanExporter()))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
@@ -68,5 +70,5 @@ async def test_a_delta_is_not_measured_and_a_run_a_little(tmp_path: Path, monkey
         assert many.calls - few.calls <= 1.03 * (long.calls - bare.calls), (name, "a delta")
         assert few.calls - few.sdk <= MOST[name] * bare.calls, (name, few.calls, few.sdk, bare.calls)
         assert few.calls <= MOST_WITH_SDK * bare.calls, (name, few.calls, bare.calls)
-        assert few.ours <= 1.1 * bare.ours, (name, few.ours, bare.ours)
+        assert few.ours <= 1.11 * bare.ours, (name, few.ours, bare.ours)
         assert (few.tasks, few.jobs) == (bare.tasks, bare.jobs), name

@@ -22,7 +22,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
 from agui_gate.extras.metrics import state
-from agui_gate.extras.metrics.families import OTHER, Families, Names
+from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families, Names
 from agui_gate.extras.metrics.instruments import Histogram
 from agui_gate.extras.metrics.listener import Listener
 from agui_gate.extras.metrics.state import described
@@ -103,6 +103,29 @@ async def test_runs_requests_and_tokens_are_counted() -> None:
     assert labelled(found, "agui_gate_first_token_seconds_count") == {model: 3}
     assert found['agui_gate_store_seconds_count{operation="lease_thread"}'] == 3
     assert found["agui_gate_runs_in_flight"] == 0
+
+
+async def test_what_is_noted_is_counted_without_anybody_who_asks() -> None:
+    """So there is never much of it: of requests, of runs, and of a store's operations beside them."""
+    app = app_of()
+    families = next(one.families for one in app.state.engine.extensions.all if hasattr(one, "families"))
+    async with started(app):
+        store = app.state.engine.store
+        for do in (
+            lambda: request(app, "GET", "/healthz"),
+            lambda: run(app, run_body("t", user("a", "m"))),
+            store.check,
+        ):
+            families.fold()
+            for _ in range(70):
+                await do()
+                assert len(families.noted) < TOGETHER
+        found = await scrape(app)
+    assert labelled(found, "agui_gate_http_requests_total") == {
+        'route="/healthz",status="200"': 70,
+        'route="/",status="200"': 70,
+    }
+    assert found['agui_gate_store_seconds_count{operation="check"}'] >= 70
 
 
 async def test_a_run_is_in_flight_and_its_stream_open_while_it_lasts() -> None:

@@ -5,6 +5,7 @@ names that come after that many are counted together, as ``other``.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
@@ -24,6 +25,9 @@ LONG = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600
 PEOPLE = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0, 604_800.0)
 """Seconds: how long people take, from a click to a week."""
 
+TOGETHER = 64
+"""What was noted is counted when it is so much: then all but the first costs little, as it is where the first was."""
+
 
 class Names(dict[str, str]):
     """Names as values of a label, by name: the first ``most`` as they are, all others as `OTHER`."""
@@ -38,10 +42,15 @@ class Names(dict[str, str]):
 
 
 class Families(Collector):
-    """The counters of one engine: another application in this process has others."""
+    """The counters of one engine: another application in this process has others.
+
+    What happens in a run is put into ``noted`` (what counts it, and its arguments), and `fold` counts it: who notes
+    calls it when there is much, and else it is done when somebody asks.
+    """
 
     def __init__(self) -> None:
         self.all: list[Counter | Histogram] = []
+        self.noted: list[tuple[Any, ...]] = []
         self.agents, self.tools, self.models, self.routes = Names(), Names(), Names(), Names()
         self._make_runs()
         self._make_calls()
@@ -128,8 +137,16 @@ class Families(Collector):
         )
         self.requests = self._counter("http_requests_total", "Requests that were answered.", "route", "status")
 
+    def fold(self) -> None:
+        """Counts what was noted."""
+        noted = self.noted[:]
+        self.noted.clear()
+        for count, *arguments in noted:
+            count(*arguments)
+
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics."""
+        self.fold()
         for one in self.all:
             yield from one.collect()
 

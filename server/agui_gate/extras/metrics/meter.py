@@ -31,7 +31,7 @@ from agui_gate.turns.steps import Draft, Speaker, TurnStep
 from agui_gate.turns.tool_execution import ToolStart
 
 try:
-    from agui_gate.extras.metrics.families import OTHER, Families
+    from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] != "prometheus_client":
         raise
@@ -88,16 +88,21 @@ class Meter(Extension):
     # --- the trunk's meter ------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
-        self.families.in_flight.inc()
-        live.at_end.append(partial(self._run_over, self.families.agents[agent], thread, perf_counter()))
+        self.families.noted.append((self.families.in_flight.inc,))
+        live.at_end.append(partial(self._run_over, agent, thread, perf_counter()))
 
     def _run_over(self, agent: str, thread: LeasedThread, begun: float) -> None:
+        noted, outcome = self.families.noted, "lost" if thread.lease.lost else thread.ended_as or "unsaved"
+        noted.append((self._count_run, agent, outcome, perf_counter() - begun))
+        if len(noted) >= TOGETHER:
+            self.families.fold()
+
+    def _count_run(self, agent: str, outcome: str, seconds: float) -> None:
         families = self.families
         families.in_flight.dec()
-        families.run_seconds.observe(perf_counter() - begun)
-        outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
-        families.runs.inc(agent, outcome)
-        if thread.lease.lost:
+        families.run_seconds.observe(seconds)
+        families.runs.inc(families.agents[agent], outcome)
+        if outcome == "lost":
             families.leases_lost.inc()
 
     def counting(self, speaker: Speaker) -> Speaker:
@@ -154,6 +159,15 @@ class Meter(Extension):
         """Counts an attempt to deliver a notice. Endpoints are those of the settings, and few."""
         self.families.webhook_attempts.inc(endpoint, outcome)
 
+    def answered(self, adapter: Adapter, done: TurnDone | None, first: float | None) -> None:
+        """Notes a request whose answer was recorded; without ``done``, while the error is handled that broke it off.
+        ``first``: as in `requested`.
+        """
+        code = "ok" if done is not None else _code(sys.exception())
+        if hasattr(adapter, "pop_attempts"):
+            adapter = self.failed_before(adapter)
+        self.families.noted.append((self.requested, adapter, done and done.usage, code, first))
+
     def requested(self, adapter: Adapter, usage: Usage | None, code: str, first: float | None = None) -> None:
         """Counts a request to a model, by the names that ``adapter`` asks for: so failures and answers of one model are
         one. What it doesn't name, the answer does. ``first``: seconds to the first event of the answer.
@@ -175,27 +189,23 @@ class _CountedTurns(TurnStep):
 
     def __init__(self, meter: Meter, adapter: Adapter) -> None:
         self._meter, self._adapter = meter, adapter
-        self._is_list = hasattr(adapter, "pop_attempts")
-        self._clock: Callable[[], float] = perf_counter
         self._begun: float | None = None
         self._first: float | None = None
 
     async def request(self, draft: Draft) -> None:
         """Begins to time a request."""
-        self._begun, self._first = self._clock(), None
+        self._begun, self._first = perf_counter(), None
 
     async def accepted(self) -> None:
         """Times the first events of its answer."""
         if self._begun is not None:
-            self._first = self._clock() - self._begun
+            self._first = perf_counter() - self._begun
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
         """Counts it. An answer that broke off is recorded while the error is handled that broke it."""
         if self._begun is not None:
             self._begun = None
-            code = "ok" if done is not None else _code(sys.exception())
-            adapter = self._meter.failed_before(self._adapter) if self._is_list else self._adapter
-            self._meter.requested(adapter, done.usage if done is not None else None, code, self._first)
+            self._meter.answered(self._adapter, done, self._first)
         return (turn,)
 
 

@@ -5,7 +5,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agui_gate.extras.metrics.families import OTHER, Families
+from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families
 
 REFUSED = {401: "unauthorized", 403: "forbidden"}
 
@@ -65,7 +65,7 @@ class _Answer:
     async def _send_first(self, message: Message) -> None:
         """Sends the first event of a run, and times it."""
         await self._send(message)
-        self._families.first_event.observe(perf_counter() - self._asked)
+        self._families.noted.append((self._families.first_event.observe, perf_counter() - self._asked))
 
     def begin(self, status: int, *, is_stream: bool) -> None:
         """Counts the answer, once."""
@@ -74,20 +74,28 @@ class _Answer:
         self._is_begun = True
         families, route = self._families, self._scope.get("agui_gate.route") or self._scope.get("route")
         path = getattr(route, "path", None) or OTHER  # with its parameters' names; OTHER where none matched
-        families.requests.inc(families.routes[path], str(status))
-        if status in REFUSED:
-            families.auth_refused.inc(REFUSED[status])
         if is_stream:
             self._stream = KINDS.get(path, OTHER)
             self._waits = self._stream == "run"
-            families.streams.inc(self._stream)
+        families.noted.append((_count, families, path, status, self._stream))
 
     def end(self) -> None:
         """Counts a stream no longer."""
+        families, noted = self._families, self._families.noted
         if self._stream is not None:
-            self._families.streams.dec(self._stream)
-        if self._scope.get("agui_gate.dropped"):
-            self._families.dropped.inc()
+            noted.append((families.streams.dec, self._stream))
+        if "agui_gate.dropped" in self._scope:
+            families.dropped.inc()
+        if len(noted) >= TOGETHER:
+            families.fold()
+
+
+def _count(families: Families, path: str, status: int, stream: str | None) -> None:
+    families.requests.inc(families.routes[path], str(status))
+    if status in REFUSED:
+        families.auth_refused.inc(REFUSED[status])
+    if stream is not None:
+        families.streams.inc(stream)
 
 
 def _is_stream(message: Message) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from agui_gate.core.approvals import DECISIONS, Approval, State
 from agui_gate.core.audit import Happened
 from agui_gate.errors import LeaseLost
-from agui_gate.extras.metrics.families import Families
+from agui_gate.extras.metrics.families import TOGETHER, Families
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.lease import DECIDES
 
@@ -39,7 +39,7 @@ class CountedStore:
     def _timed(
         self, name: str, operation: Callable[..., Awaitable[Any]], hook: Callable[..., None] | None
     ) -> Callable[..., Awaitable[Any]]:
-        observe = self._families.store_seconds.observe
+        observe, noted, fold = self._families.store_seconds.observe, self._families.noted, self._families.fold
 
         @functools.wraps(operation)
         async def timed(*args: Any, **kwargs: Any) -> Any:
@@ -50,7 +50,9 @@ class CountedStore:
                 self._lost(name, args, kwargs)
                 raise
             finally:
-                observe(perf_counter() - begun, name)
+                noted.append((observe, perf_counter() - begun, name))
+                if len(noted) >= TOGETHER:
+                    fold()
             if hook is not None:
                 hook(result, *args, **kwargs)
             return result

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agui_gate.extras.telemetry.tracer import Tracer
 
 Attributes = dict[str, str | int | float]
+Found = Attributes | Callable[[], Attributes]
 
 FAILURES = frozenset({"failed", "lost", "unsaved"})
 """Outcomes of runs that are errors."""
@@ -123,22 +125,20 @@ class ChatStep(TurnStep):
 
     def __init__(self, tracer: "Tracer", run: RunMeter, speaker: Speaker) -> None:
         self._tracer, self._run, self._adapter = tracer, run, speaker.member.agent.adapter
-        self._inner = tracer.turn_step(speaker)
         self.span: Span | None = None
         self._vendor = ""
-        self._begun = 0.0
-        self._found: Attributes = {}
+        self._begun: float | None = None
+        self._first: float | None = None
 
     async def request(self, draft: Draft) -> None:
         """Begins a span. The request says so to the provider."""
-        await self._inner.request(draft)
+        self._begun, self._first = perf_counter(), None
         run = self._run.open()
         if self._run.passed_on is not None:
             TRACE_HEADERS.set(self._run.passed_on)
             return
         vendor, model = names_of(self._adapter)
         self._vendor = vendor or "unknown"
-        self._begun = perf_counter()
         if self.span is not None:
             self.end("refused")
         self.span = span = self._tracer.spans.start_span(
@@ -153,74 +153,64 @@ class ChatStep(TurnStep):
 
     async def accepted(self) -> None:
         """Notes when the first events of the answer came."""
-        await self._inner.accepted()
-        if self.span is not None:
-            self._found[names.FIRST_CHUNK] = perf_counter() - self._begun
+        if self._begun is not None:
+            self._first = perf_counter() - self._begun
 
     def refused(self, error: ProviderError) -> bool:
         """Ends the span of a request that the provider refused."""
         self.end(error.code)
-        return self._inner.refused(error)
+        return False
 
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
         """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
+        if self._begun is not None:
+            self._begun = None
+            if (meter := self._tracer.inner) is not None:
+                meter.answered(self._adapter, done, self._first)
         if self.span is not None:
-            if done is not None:
-                self._find(done)
             if (content := self._tracer.content) is not None:
                 content.answered(self.span, turn, self._run.open())
-            self.end(None if done is not None else _code(sys.exception()))
-        return self._inner.recorded(turn, done)
+            self.end(None if done is not None else _code(sys.exception()), done)
+        return (turn,)
 
-    def _find(self, done: TurnDone) -> None:
-        """Notes what an answer's end says."""
-        found = self._found
-        if (usage := done.usage) is not None:
-            found[names.RESPONSE_MODEL] = usage.model
-            if usage.provider and usage.provider != self._vendor:
-                found[names.PROVIDER] = usage.provider
-            for attribute, count in zip(names.TOKENS, _counts(usage), strict=True):
-                if count:
-                    found[attribute] = count
-        if done.ref is not None and done.ref.previous_response_id:
-            found[names.RESPONSE_ID] = done.ref.previous_response_id
-
-    def end(self, error: str | None) -> None:
-        """Ends the open span, if there is one."""
+    def end(self, error: str | None, done: TurnDone | None = None) -> None:
+        """Ends the open span, if there is one. ``done``: the answer's end, if it came."""
         span, self.span = self.span, None
         if span is None:
             return
-        found, self._found = self._found, {}
         self._run.error = error
         TRACE_HEADERS.set({})
-        self._tracer.ends.add(span, found, error)
+        self._tracer.ends.add(span, partial(_of_answer, self._first, self._vendor, done), error)
 
 
 class SpanEnds:
     """Spans that are over. They are ended some at a time, each with the moment at which it was over.
 
-    What an SDK does for an end takes a third of the time if it has done the same just before.
+    What an SDK does for an end takes a third of the time if it has done the same just before. So does what is to be
+    said of a span: it may be a function that makes the attributes.
     """
 
     def __init__(self) -> None:
-        self._over: list[tuple[Span, Attributes, str | None, int]] = []
+        self._over: list[tuple[Span, Found, str | None, int]] = []
+        self._due = 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_failing = False
         self.is_stopped = False
         """Whether no time is left: each is ended at once, of a run that takes longer to stop than its server waits."""
 
-    def add(self, span: Span, found: Attributes, error: str | None) -> None:
+    def add(self, span: Span, found: Found, error: str | None) -> None:
         """Notes that ``span`` is over, what is to be said of it, and the code of its ``error`` if it failed."""
-        over, loop = self._over, asyncio.get_running_loop()
-        over.append((span, found, error, time_ns()))
+        over, now = self._over, time_ns()
+        over.append((span, found, error, now))
         if self.is_stopped or len(over) >= TOGETHER:
             self.flush()
-        elif self._timer is None or self._timer.when() < loop.time():  # one of a loop that is closed never comes
-            self._timer = loop.call_later(END_SECONDS, self.flush)
+        elif now >= self._due:  # also of a timer that never came: of a loop that is closed
+            self._due = now + int(END_SECONDS * 1e9)
+            self._timer = asyncio.get_running_loop().call_later(END_SECONDS, self.flush)
 
     def flush(self) -> None:
         """Ends them all. What the application's SDK raises is logged, once in a row."""
-        timer, self._timer = self._timer, None
+        timer, self._timer, self._due = self._timer, None, 0
         if timer is not None:
             timer.cancel()
         over, self._over = self._over, []
@@ -229,8 +219,8 @@ class SpanEnds:
             try:
                 if error is not None:
                     set_error(span, error)
-                if found:
-                    span.set_attributes(found)
+                if said := found() if callable(found) else found:
+                    span.set_attributes(said)
                 span.end(at)
             except Exception as problem:  # of one span; the others are of other runs
                 failed = type(problem).__name__
@@ -248,6 +238,25 @@ def headers_of(span: Span) -> dict[str, str]:
     if state:
         headers["tracestate"] = state.to_header()
     return headers
+
+
+def _of_answer(first: float | None, vendor: str, done: TurnDone | None) -> Attributes:
+    """Returns what is known of a request only when it is over."""
+    found: Attributes = {}
+    if first is not None:
+        found[names.FIRST_CHUNK] = first
+    if done is None:
+        return found
+    if (usage := done.usage) is not None:
+        found[names.RESPONSE_MODEL] = usage.model
+        if usage.provider and usage.provider != vendor:
+            found[names.PROVIDER] = usage.provider
+        for attribute, count in zip(names.TOKENS, _counts(usage), strict=True):
+            if count:
+                found[attribute] = count
+    if done.ref is not None and done.ref.previous_response_id:
+        found[names.RESPONSE_ID] = done.ref.previous_response_id
+    return found
 
 
 def set_error(span: Span, code: str) -> None:
