@@ -17,7 +17,10 @@ ADDRESS: str = PROJECT["urls"]["Homepage"]
 FILES = tuple(str(path.relative_to(ROOT)).replace("\\", "/") for path in tracked_files())
 HERE = Repository(ROOT, FILES)
 CITING = [name for name in FILES if name.startswith(FOLDERS) or ("/" not in name and name.endswith(".md"))]
-ALERTS = ("server/agui_gate/extras/metrics/files/alerts.yml", "tests/crash/alerts_test.yml")
+APART = (
+    *("server/agui_gate/extras/metrics/files/alerts.yml", "tests/crash/alerts_test.yml"),
+    *("server/agui_gate/cli/program.py", "docs/commands.md"),
+)
 """What is read apart from the repository."""
 PAGES = [name for name in CITING if name.endswith(".md")]
 
@@ -41,7 +44,7 @@ def test_the_project_has_one_address() -> None:
     elsewhere = {name for name in CITING if inside.search(HERE.text(name))} - {
         "README.md",
         "tests/test_citations.py",
-        *ALERTS,
+        *APART,
     }
     assert elsewhere == set(), "pages link to each other by their paths"
 

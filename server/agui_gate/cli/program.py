@@ -58,6 +58,7 @@ Your agent:    agui-gate serve support:agent        (the object `agent` in suppo
 From a shell:  agui-gate run support:agent --message "Refund order 1001"
 Any server:    agui-gate chat http://127.0.0.1:8000/
 Diagnose:      agui-gate doctor support:agent
+Read docs/…:   https://github.com/agui-gate/agui-gate/tree/main/docs
 
 Settings come from AGUI_GATE_* variables or a file named by --config;
 `agui-gate settings` prints them.

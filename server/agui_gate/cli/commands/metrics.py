@@ -35,7 +35,7 @@ def command(folder: Path, force: bool) -> None:
     """Write them; none of them if one exists."""
     files = sorted(FILES.iterdir())
     if not force and (there := [file.name for file in files if (folder / file.name).exists()]):
-        raise ConfigurationError(f"{', '.join(there)} in {folder}: exists. Name another folder, or use --force.")
+        raise ConfigurationError(f"{folder} has {', '.join(there)} already. Name another folder, or use --force.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:
@@ -43,4 +43,5 @@ def command(folder: Path, force: bool) -> None:
     except OSError as error:
         raise Failure(f"{folder} can't be written: {error.strerror}.") from None
     click.echo(fit(f"{', '.join(file.name for file in files)} are in {folder}.", sys.stdout))
-    click.echo(fit("Next: prometheus --config.file=prometheus.yml; in Grafana, import board.json.", sys.stdout))
+    click.echo(f"Next: prometheus --config.file={folder / 'prometheus.yml'}")
+    click.echo("and in Grafana: Dashboards, New, Import, board.json.")
