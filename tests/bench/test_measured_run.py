@@ -1,7 +1,7 @@
 """What metrics and traces cost a run, in calls of functions: a delta nothing, and a run a number that is held.
 
 Of a run that only says "hello" to a client that names a trace, in one process and without a socket, calls of all
-functions are some 60 more of 1,215 with metrics, and 110 with spans as well, those of OpenTelemetry's API included. What
+functions are 60 more of 1,215 with metrics, and 110 with spans as well, those of OpenTelemetry's API included. What
 its SDK does to keep the two spans is 174 more: the application sets it up, so it is held apart. Each run is counted
 here, and the SDK told of its ends, by itself. A server does that for 64 at once: as many calls, in a third of the time.
 """
