@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from starlette.requests import Request
 
-from agui_gate import Agent, Gate, Principal, create_app, tool
+from agui_gate import Agent, Gate, Principal, Summary, create_app, tool
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.bus.replicas.bus import SharedBus
 from agui_gate.cli.commands.metrics import FILES
@@ -250,6 +250,29 @@ async def test_what_fails_and_what_answers_of_one_model_is_one_series() -> None:
     assert counted == {f'code="ok",{series}': 1, f'code="provider_rejected",{series}': 1}
     assert {name.partition(",")[2] for name in labelled(found, "agui_gate_tokens_total")} == {series}
     assert {row["model"] for row in usage} == {"qwen3:8b", "qwen3:8b-q4"}
+
+
+async def test_a_summary_is_counted_by_the_model_that_writes_it() -> None:
+    class Named(Parrot):
+        vendor = "acme"
+
+        def __init__(self, model: str) -> None:
+            super().__init__()
+            self.model, self.origin = model, f"acme:{model}"
+
+        def _turn(self, request: Any) -> list[Any]:
+            usage = Usage(provider="acme", model=f"{self.model}-2026", input_tokens=1, output_tokens=1)
+            return [*says("hi"), TurnDone(usage=usage)]
+
+    agent = Agent(name="a", model=Named("large"), history=Summary(over=100, keep=0, model=Named("small")))
+    app = create_app(agent, store="memory://", settings=Settings(metrics="on"))
+    async with started(app):
+        for number in "12":
+            await run(app, run_body("t", user("x" * 600, number)))
+        found = await scrape(app)
+    counted = labelled(found, "agui_gate_model_requests_total")
+    by_model = {name.split('"')[3]: count for name, count in counted.items()}
+    assert by_model == {"large": 2, "small": len(agent.history.model.requests)}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("made", [AnthropicMessages, OpenAIChat, OpenAIResponses])

@@ -498,8 +498,13 @@ async def test_a_stop_names_the_calls_that_became_unknown() -> None:
         await store.move("a1", State.UNKNOWN, output=Output("?", True))
         await store.commit(thread, Change(status="cancelled"), "run_1")
 
-    stopped = await OperatorsDesk(store, "olga", stop=stop).stop("t", "why")
+    desk = OperatorsDesk(store, "olga", stop=stop)
+    stopped = await desk.stop("t", "why")
     assert (stopped["state"], stopped["unknown"]) == ("stopped", ["a1"])
+    with pytest.raises(NotFound, match=r"Unknown calls of it: a1\. If the process hangs that ran one, end it"):
+        await desk.stop("t", "again")
+    with pytest.raises(NotFound, match=r"thread\.$"):
+        await desk.stop("another", "why")
     await store.aclose()
 
 

@@ -10,6 +10,7 @@ from agui_gate.errors import ConfigurationError
 if TYPE_CHECKING:
     from agui_gate.adapter import Adapter
     from agui_gate.config.settings import Settings
+    from agui_gate.turns.steps import Speaker
 
 
 def meter_of(settings: "Settings") -> Any:
@@ -44,3 +45,10 @@ def names_of(adapter: "Adapter") -> tuple[str, str]:
     """
     vendor, model = getattr(adapter, "vendor", ""), getattr(adapter, "model", "")
     return vendor, model or re.split("[:/]", adapter.origin)[-1]
+
+
+def summary_adapter(speaker: "Speaker") -> "Adapter":
+    """Returns the adapter that is asked for summaries of a long conversation: a meter isn't told of another one."""
+    agent = speaker.member.agent
+    adapter: Adapter = getattr(agent.history, "adapter", None) or agent.adapter
+    return adapter

@@ -21,7 +21,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, ProviderUnavailable
 from agui_gate.extension import Extension, Server
-from agui_gate.extras.observation import names_of
+from agui_gate.extras.observation import names_of, summary_adapter
 from agui_gate.release import describe_release
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store
@@ -107,7 +107,7 @@ class Meter(Extension):
 
     def counting(self, speaker: Speaker) -> Speaker:
         """See `turns.meter.Meter`."""
-        spent, adapter = speaker.spent, speaker.member.agent.adapter
+        spent, adapter = speaker.spent, summary_adapter(speaker)
 
         def counted(done: TurnDone) -> None:
             self.requested(self.failed_before(adapter), done.usage, "ok")

@@ -24,7 +24,7 @@ from agui_gate.core.principals import tenant_of
 from agui_gate.core.transcript import Entry, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, LeaseLost, ProviderError, ProviderUnavailable
 from agui_gate.extension import Extension, Server
-from agui_gate.extras.observation import names_of
+from agui_gate.extras.observation import names_of, summary_adapter
 from agui_gate.extras.usage.budgets import BYTES_PER_TOKEN, OUTPUT_TOKENS, Budgets, Reservation
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import thread_view
@@ -181,7 +181,7 @@ class UsageMeter(Extension):
     def counting(self, speaker: Speaker) -> Speaker:
         """See `turns.meter.Meter`."""
         spent = (speaker if self._inner is None else self._inner.counting(speaker)).spent
-        adapter = speaker.member.agent.adapter
+        adapter = summary_adapter(speaker)
 
         def counted(done: TurnDone) -> None:
             self.requested(speaker, adapter, done.usage, "ok", begun=perf_counter())
