@@ -55,7 +55,7 @@ async def counted_runs(folder: Path, earlier: int = 0) -> Counted:
 async def test_a_short_run(tmp_path: Path) -> None:
     took = await counted_runs(tmp_path)
     # Some 35 calls are for keeping what is known of the thread, so that its next run need not read or replay it.
-    assert took.over(Counted(ours=790, calls=1_300, tasks=3, jobs=2)) == {}
+    assert took.over(Counted(ours=715, calls=1_300, tasks=3, jobs=2)) == {}
 
 
 class Asks(Parrot):

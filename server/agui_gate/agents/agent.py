@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.agents.tool import RESERVED_NAMES, Gate, Tool, ToolSource, identity
@@ -184,7 +184,7 @@ class Agent:
     @property
     def adapter(self) -> Adapter:
         """The model's adapter, also where the model was given by name."""
-        return cast(Adapter, self.model)
+        return self.model  # type: ignore[return-value]  # a name has become one
 
     @property
     def away(self) -> tuple[str, ...]:

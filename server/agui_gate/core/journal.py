@@ -94,9 +94,7 @@ class Journal:
         self.messages = MessageIndex()
         self.replaced: list[ReplacedEntry] = []
         self.windows: dict[Viewpoint, WindowEntry] = {}
-        """The windows that the models were sent last; nothing for those that were always sent all of the
-        conversation.
-        """
+        """The windows that the models were sent last; nothing for those that were always sent all."""
         self.newest_turn: TurnEntry | None = None
         self.has_state_entries = False
         """True if tools have changed the shared state."""
@@ -246,6 +244,11 @@ class Journal:
 
     # --- what is open, and who is waited for ----------------------------------------------------------------------
     @property
+    def has_calls(self) -> bool:
+        """True if a model has called anything, or a record says that it has: else nothing is open, nor waits."""
+        return bool(self._calls or self.approvals)
+
+    @property
     def has_team(self) -> bool:
         """True if other agents than the entry agent took part, or are to: by a hand-off or by a task."""
         return not self.alone or bool(self.heirs or self._delegations)
@@ -344,10 +347,10 @@ class Journal:
     def consents(self) -> dict[str, bool]:
         """Returns what the next request tells the provider about the calls that it holds, by call id.
 
-        Nothing about those that it was told about before.
-
-        A call that nobody was asked about is one that nobody agreed to.
+        Nothing about those that it was told of before. What nobody was asked about, nobody agreed to.
         """
+        if not self.has_calls:
+            return {}
         held = [call.id for turn in self.standing_turns() for call in turn.told_calls if call.is_held]
         states = {call_id: self.approvals[call_id].state if call_id in self.approvals else None for call_id in held}
         told = (None, State.PENDING, State.PASSED, *NO)
@@ -356,7 +359,7 @@ class Journal:
     @property
     def waits(self) -> bool:
         """True if anything waits for a person or for the client."""
-        return bool(self.pending() or self.open_calls())
+        return self.has_calls and bool(self.pending() or self.open_calls())
 
     def awaits_model(self, transcript: Transcript, task: str = "") -> bool:
         """Returns whether the model that works on ``task`` has something to answer at the end of ``transcript``.
@@ -421,9 +424,7 @@ class Journal:
         return found - self.approvals.keys() - self.cards.approvals.keys()
 
     def has_outcome(self, call_id: str) -> bool:
-        """Returns whether it is known what came of this call, or at least what was decided. Not so of a task at
-        work.
-        """
+        """Returns whether one knows what came of this call, or at least what was decided. Not so of a task at work."""
         approval = self.approvals.get(call_id)
         return call_id in self._results or not (approval is None or approval.is_pending or approval.is_begun)
 

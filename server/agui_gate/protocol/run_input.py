@@ -163,7 +163,7 @@ class RunInput(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def client_tools(self) -> dict[str, ClientTool]:
         """The client's tools by name."""
-        return {tool.name: tool for tool in self.tools or ()}
+        return {tool.name: tool for tool in self.tools} if self.tools else {}
 
 
 def check_id(value: str, what: str) -> None:

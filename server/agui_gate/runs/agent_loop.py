@@ -177,7 +177,8 @@ class AgentLoop:
             self.showing.refused([*refused, *validated.refused])
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
-        self.showing.refused(await self.gated_calls.carry_out(verdicts))
+        if verdicts:
+            self.showing.refused(await self.gated_calls.carry_out(verdicts))
 
     async def tell_expired(self, *, of_tasks: bool = True) -> bool:
         """Tells what has expired since the run began; whether anything has. The store's clock says that.
@@ -213,9 +214,10 @@ class AgentLoop:
 
         The turns of all members count together: a circle of hand-offs ends, too.
         """
-        for _ in range(self.agent.max_turns):
+        for number in range(self.agent.max_turns):
             self._thread.lease.check()
-            self._scope.at_rest()
+            if number or self._thread.journal.has_calls:  # else nothing was said since the request was taken in
+                self._scope.at_rest()
             speaker = self._cast.speaker(self._thread.journal)
             if (turns := self._turns.get(speaker.who.agent)) is None:
                 member = await self._cast.ready(speaker)

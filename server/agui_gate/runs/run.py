@@ -10,7 +10,6 @@ Whatever that raises, the stream gets its terminal event, every open call its re
 import asyncio
 from collections.abc import Awaitable, Container
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 import structlog
@@ -230,33 +229,45 @@ class RunSteps:
 
     async def _begin(self) -> bool:
         """Takes the steps until a model may be asked. Returns whether the request goes back."""
-        self._thread.parts.asked(self._input, self._seq.other, self._restart, known=self._scope.live.keeps_state)
+        self._thread.parts.asked(self._input, self._seq.other, self._scope.restart, known=self._scope.live.keeps_state)
         self._dialect.snapshot_due = self._left_early()
-        await self._recover()
+        journal = self._thread.journal
+        if journal.has_calls:
+            await self._recover()
         intake = await self._take()
         if intake.behind:
             self._dialect.behind()
         dropped = () if intake.keep is None else self._thread.entries[intake.keep :]
         self._thread.capacity.check_new(intake.entries, dropped, len(intake.calls))
-        self._stay(intake)
-        if intake.keep is None:
+        if kept := self._policy.apply(intake, journal):  # it goes back over calls that stay open, so it doesn't
+            self._seq.other(not_gone_back(kept))
+            self._dialect.snapshot_due = True  # the page has dropped what stays
+        if intake.keep is None and journal.has_calls:
             self._showing.known()
         await self._apply(intake)
         self._conversing.listens = True
         if intake.keep is None:
             await self._conversing.decide(intake)
-        waited = self._thread.journal.waiting_tasks()
-        if intake.said:
-            await self._gated_calls.close(self._policy.closed(self._thread.journal.pending()), State.SUPERSEDED)
-        self._showing.unseen(intake.repeated)
+        if journal.has_calls:
+            await self._close_unanswered(intake)
         self._thread.parts.calls_ended(self._seq.other)
+        await self._showing.restate()
+        return intake.keep is not None
+
+    async def _close_unanswered(self, intake: Intake) -> None:
+        """Shows what was not seen. If the user went on, closes what nobody answered: gated calls as the agent's policy
+        says, and client tools that gave no result.
+        """
+        journal = self._thread.journal
+        waited = journal.waiting_tasks()
         if intake.said:
-            for call in self._thread.journal.open_calls():  # of client tools that gave no result
+            await self._gated_calls.close(self._policy.closed(journal.pending()), State.SUPERSEDED)
+        self._showing.unseen(intake.repeated)
+        if intake.said:
+            for call in journal.open_calls():
                 self._scope.result(call, result_texts.UNANSWERED_CLIENT)
             if waited:  # tasks whose questions were closed for that are closed, too
                 await self._conversing.supersede(waited)
-        await self._showing.restate()
-        return intake.keep is not None
 
     async def _take(self) -> Intake:
         """Returns what the request brings, compared with the thread."""
@@ -267,10 +278,6 @@ class RunSteps:
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake
-
-    def _restart(self) -> None:
-        """Makes clients that connect from now on begin here."""
-        self._scope.live.opened(*self._thread.snapshot())
 
     def _left_early(self) -> bool:
         """Returns whether the client shows calls without the results that an earlier stream told: nobody read its end.
@@ -293,13 +300,6 @@ class RunSteps:
             elif call.kind != "client":  # a page has ended it with a result of its own: a snapshot says so (LIFE-8)
                 self._thread.append([ResultEntry(call.id, result_id(call.id), result_texts.INTERRUPTED)])
                 self._dialect.snapshot_due = True
-
-    def _stay(self, intake: Intake) -> None:
-        """Gives up going back where the request goes back over calls that stay open, and tells the client so."""
-        kept = self._policy.apply(intake, self._thread.journal)
-        if kept:
-            self._seq.other(not_gone_back(kept))
-            self._dialect.snapshot_due = True  # the page has dropped what stays
 
     async def _apply(self, intake: Intake) -> None:
         """Takes over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
@@ -348,12 +348,9 @@ class RunSteps:
         if self._thread.journal.waits:
             return Rest.WAITS
         await self._thread.history.prepare(self._to)
-        return None if goes_back or self._has_work() else Rest.DONE
-
-    def _has_work(self) -> bool:
         journal = self._thread.journal
-        retry = journal.newest_turn is not None and journal.newest_turn.cut
-        return retry or journal.awaits_model(self._thread.history.transcript(self._to))
+        retry = goes_back or (journal.newest_turn is not None and journal.newest_turn.cut)
+        return None if retry or journal.awaits_model(self._thread.history.transcript(self._to)) else Rest.DONE
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:
@@ -402,13 +399,9 @@ class RunSteps:
             self._scope.stop(why, self._conversing.usage)
         else:
             await self._end("finished")
-            self._seq.finish(None, self._conversing.usage, self._result)
-
-    @property
-    def _result(self) -> dict[str, Any] | None:
-        """The run's result: the answer, where it has a given form."""
-        said = self._conversing.output
-        return None if said is None else {"output": msgspec.json.decode(said)}
+            said = self._conversing.output  # where answers have a given form
+            result = None if said is None else {"output": msgspec.json.decode(said)}
+            self._seq.finish(None, self._conversing.usage, result)
 
     async def _end(self, status: RunStatus) -> None:
         """Saves that the run is over, where it ends without a question."""

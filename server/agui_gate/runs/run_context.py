@@ -86,7 +86,11 @@ class RunContext:
     def opened(self) -> None:
         """Clients that connect from now on begin here; not while a sub-agent is at work that they would not know."""
         if not self.seq.has_subagents:
-            self.live.opened(*self.thread.snapshot())
+            self.restart()
+
+    def restart(self) -> None:
+        """Makes clients that connect from now on begin here."""
+        self.live.opened(*self.thread.snapshot())
 
     def lane(self, task: str) -> Lane:
         """Returns the lane of what is said in ``task``. What is said of one that was done in an earlier run is the

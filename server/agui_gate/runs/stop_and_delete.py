@@ -136,7 +136,7 @@ class Endings:
         with self._watch.on((thread.principal, thread.id)) as watcher:
             while loop.time() < until:
                 try:
-                    return await to_the_end(self._under_lease(thread, _new_key()))
+                    return await to_the_end(self._under_lease(thread, f"{DELETES}{os.urandom(16).hex()}"))
                 except ThreadBusy:
                     await self._make_way(thread)
                     await watcher.wait(min(ASK_SECONDS, until - loop.time()))
@@ -196,10 +196,6 @@ class Endings:
         )
         if unknown:
             log.warning("deleted_with_unknown_outcome", thread=thread.id, approvals=unknown)
-
-
-def _new_key() -> str:
-    return f"{DELETES}{os.urandom(16).hex()}"
 
 
 async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keeper: SaveRetrier, seconds: float) -> None:

@@ -289,8 +289,9 @@ class LeasedThread:
 
     def snapshot(self) -> tuple[Conversation, msgspec.Raw]:
         """Returns the conversation as it is at this moment, made into messages only if somebody asks, and the state."""
-        entries = [*self.entries, *self.parts.entries()]
-        return Conversation(entries, tuple(self.approvals.values()), self.view), self.parts.told()
+        journal, parts = self.history.journal, self.parts
+        entries = [*journal.entries, *parts.entries()]
+        return Conversation(entries, tuple(journal.approvals.values()), self.view), parts.told()
 
     def _title(self) -> str | None:
         for entry in self.entries:

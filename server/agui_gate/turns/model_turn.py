@@ -4,7 +4,7 @@ Where its provider remembers the conversation, the request goes on from there (`
 request, or looks at the answer, are the member's steps (`turns/steps.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -213,8 +213,8 @@ class Turns:
         calls = await self._calls(turn, recorder) if turn.calls else None
         if calls is not None:
             turn = calls.classified(turn)
-        ref = self._continuation.keep(recorder.done.ref, turn.id, self._scope.clock())
-        turn = msgspec.structs.replace(turn, ref=ref)
+        if ref := self._continuation.keep(recorder.done.ref, turn.id, self._scope.clock):
+            turn = msgspec.structs.replace(turn, ref=ref)
         turn = self._steps.record(turn, recorder.done, self._thread)
         if calls is not None:
             await calls.resolve(turn)
@@ -317,9 +317,9 @@ class ProviderContinuation:
             self._thread.ref = msgspec.structs.replace(ref, turn_id="")
             await self._thread.commit()
 
-    def keep(self, ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:
+    def keep(self, ref: ConversationRef | None, turn_id: str, clock: Callable[[], int]) -> ConversationRef | None:
         """Goes on from ``ref``, which an adapter gave for the turn, the next time. Returns it with what was missing."""
-        kept = self.ref = msgspec.structs.replace(ref, turn_id=turn_id, committed_at=now) if ref else None
+        kept = self.ref = msgspec.structs.replace(ref, turn_id=turn_id, committed_at=clock()) if ref else None
         return kept
 
     def begin_at(self, start: str = "", then: str = "", summary: str = "") -> None:
