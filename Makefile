@@ -316,8 +316,9 @@ site: .site/.stamp ## The documentation as a site, in site/ (ARGS=serve: http://
 	@PYTHONPATH=. NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs $(or $(ARGS),build)
 
 .PHONY: docs
-docs: $(VENV)/.test ## Make the tables of docs/ anew: settings, errors, requirements
+docs: $(VENV)/.test ## Make the tables of docs/ anew (settings, errors, requirements), and then the site
 	@$(BIN)/python -m tools.pages
+	@$(MAKE) --no-print-directory site
 
 .PHONY: clean
 clean: ## Remove everything that make made

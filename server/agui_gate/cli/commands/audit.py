@@ -41,7 +41,7 @@ the chains regularly, keep them elsewhere, and pass them to `verify`; or sign th
 Examples:
   agui-gate audit ls --tool refund --since 2026-11-01
   agui-gate audit ls --by alice --decision approved        what alice approved, on whosever calls
-  agui-gate audit show apr_1f0c
+  agui-gate audit show apr_1f0c…
   agui-gate audit verify
   agui-gate audit heads > heads-monday.jsonl
   agui-gate audit verify --heads heads-monday.jsonl
