@@ -16,7 +16,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from agui_gate.adapter import TRACE_HEADERS, TurnDone, Usage
 from agui_gate.core.transcript import Entry, Output, TurnEntry
-from agui_gate.errors import AguiGateError, ProviderError
+from agui_gate.errors import AguiGateError
 from agui_gate.extras.observation import names_of
 from agui_gate.extras.telemetry import names
 from agui_gate.runs.live_run import LiveRun
@@ -139,8 +139,6 @@ class ChatStep(TurnStep):
             return
         vendor, model = names_of(self._adapter)
         self._vendor = vendor or "unknown"
-        if self.span is not None:
-            self.end("refused")
         self.span = span = self._tracer.spans.start_span(
             f"{names.CHAT} {model}",
             self._run.within,
@@ -156,13 +154,8 @@ class ChatStep(TurnStep):
         if self._begun is not None:
             self._first = perf_counter() - self._begun
 
-    def refused(self, error: ProviderError) -> bool:
-        """Ends the span of a request that the provider refused."""
-        self.end(error.code)
-        return False
-
     def recorded(self, turn: TurnEntry, done: TurnDone | None) -> tuple[TurnEntry, *tuple[Entry, ...]]:
-        """Ends the span of an answer. One that broke off is recorded while the error is handled that broke it."""
+        """Ends the span of an answer. One that broke off, or was refused, is recorded while its error is handled."""
         if self._begun is not None:
             self._begun = None
             if (meter := self._tracer.inner) is not None:
