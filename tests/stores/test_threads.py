@@ -1,6 +1,7 @@
 """The contract of `ThreadStore`: leases, journals, fields, principals. Over every store."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -22,8 +23,9 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, AtWork, Change, JournalVersion, RunStatus, provider_id
+from agui_gate.stores.base import LEASE_MS, AtWork, Change, JournalVersion, RunStatus, new_key, provider_id
 from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.sql import leases
 from tests.stores.support import Clock, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
@@ -54,6 +56,28 @@ async def append(store: FullStore, *texts: str, keep: int | None = None, thread_
 
 
 # --- opening
+
+
+async def test_a_thread_gets_a_key_that_no_other_one_has(store: FullStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two may be made in the same ms: then the random bits may be the same."""
+    keys = iter([7, 7, 8])
+    monkeypatch.setattr(leases, "new_key", lambda: next(keys))
+    first = await store.lease_thread("alice", "a", "support", "r1")
+    second = await store.lease_thread("alice", "b", "support", "r2")
+    assert first.key != second.key
+    assert [found.key for name in "ab" if (found := await store.read_thread("alice", name))] == [first.key, second.key]
+
+
+def test_keys_grow_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is new is written side by side. A store takes keys of 63 bits."""
+    year = 365 * 24 * 3600 * 10**9
+    moments = [56 * year, 56 * year + 3_000_000, 140 * year]
+    keys = []
+    for moment in moments:
+        monkeypatch.setattr("agui_gate.stores.base.time", SimpleNamespace(time_ns=lambda now=moment: now))
+        keys.append(new_key())
+    assert keys == sorted(keys)
+    assert keys[-1] < 2**63
 
 
 async def test_a_new_thread_is_empty_and_belongs_to_who_opened_it(store: FullStore, clock: Clock) -> None:

@@ -42,11 +42,14 @@ _CREATE = (
     "SELECT :tenant, :new_key, :principal, :thread_id, :agent, :now, :now, :run_key, 'running', "
     f":owner, :ticks + {LEASE_MS} "
     "WHERE NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND principal = :principal AND alias = :thread_id) "
-    "ON CONFLICT (tenant, principal, id) DO NOTHING"
+    "ON CONFLICT DO NOTHING"
 )
-_CREATED = "SELECT created_at FROM threads WHERE tenant = :tenant AND key = :new_key"
-"""The SQL that reads when a thread was created; not by RETURNING, for which SQLite makes a table and removes it
-again.
+_CREATED = (
+    "SELECT created_at FROM threads WHERE tenant = :tenant AND key = :new_key AND principal = :principal "
+    "AND id = :thread_id"
+)
+"""The SQL that reads when a thread was created, unless the key is another's; not by RETURNING, for which SQLite makes a
+table and removes it again.
 """
 
 _UNTAKE = (
@@ -95,11 +98,12 @@ class Leases:
     def lease(self, wish: Wish) -> Steps[Thread]:
         """Takes the lease, and reads the thread. One batch, but for what is rare."""
         values = msgspec.structs.asdict(wish)
-        values |= {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
+        values["largest"] = self._largest if wish.whole else 2**62
         known = wish.known
         what = (None,) * 4 if known is None else (int(known.key), known.run_key, known.status, known.entries)
         values |= zip(("known_key", "known_run", "known_status", "known_entries"), what, strict=True)
         for _ in range(_TRIES):
+            values["new_key"] = new_key()  # another one, if another thread has it
             thread = yield from self._lease_or_create(wish, values)
             if thread is not None:
                 return thread
