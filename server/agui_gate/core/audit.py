@@ -221,6 +221,8 @@ def _login(decision: Decision) -> Body:
 
 def _changed(before: str, after: str) -> tuple[str, ...]:
     """Returns the arguments that differ, as JSON pointers."""
+    if before == after:
+        return ()
     old, new = parse_object(before) or {}, parse_object(after) or {}
     names = [name for name in sorted({*old, *new}) if (name in old, old.get(name)) != (name in new, new.get(name))]
     return tuple("/" + name.replace("~", "~0").replace("/", "~1") for name in names[:MAX_PATHS])
@@ -241,7 +243,7 @@ def about(
         run_key=run_key,
         by=decision.by if decision else "",
         way=(decision.way if decision else None) or "",
-        body=canonical(body),
+        body=canonical(body) if body else "{}",
         reason=(decision.reason if decision else None) or "",
         person=(decision.person or decision.by) if decision else "",
     )

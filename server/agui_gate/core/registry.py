@@ -55,11 +55,10 @@ class PendingApproval:
         self.name = name
         self.arguments = arguments
 
-    def check(self, name: str, arguments: Arguments) -> Status:
-        """Returns what `PendingApprovalRegistry.consume` would say of an answer about ``name`` and ``arguments``."""
-        return self._check(name, _given(arguments))
-
-    def _check(self, name: str, given: str | None) -> Status:
+    def check(self, name: str, given: str | None) -> Status:
+        """Returns what `PendingApprovalRegistry.consume` would say of an answer about ``name`` and the arguments
+        ``given``, as `_given` writes them.
+        """
         if self.name != name:
             return "name_mismatch"
         return "ok" if self.arguments in (None, given) else "arguments_mismatch"
@@ -137,7 +136,7 @@ class PendingApprovalRegistry:
             entry = self._by_key.get(key)
             if entry is None:
                 return Consumed("missing", None)
-            status = entry._check(name, given)
+            status = entry.check(name, given)
             if status == "ok":
                 self._remove(entry)
             return Consumed(status, entry)
@@ -243,19 +242,17 @@ class ApprovalIndex:
         ``name`` and ``arguments`` (JSON) are what the answer says that it is about. None says nothing.
         """
         waiting = self._pending._by_key.get(_key("approval", approval.id))
-        return "missing" if waiting is None else waiting.check(*_given_or_recorded(approval, name, arguments))
+        if waiting is None:
+            return "missing"
+        given = waiting.arguments if arguments is None else _given(arguments)
+        return waiting.check(approval.tool if name is None else name, given)
 
     def consume(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
         """Checks as `check` does; and what is ``ok`` is found no more, under none of its keys."""
-        return self._pending.consume(
-            _key("approval", approval.id), *_given_or_recorded(approval, name, arguments)
-        ).status
+        if (status := self.check(approval, name, arguments)) == "ok":
+            self._pending._remove(self._pending._by_key[_key("approval", approval.id)])
+        return status
 
 
 def _key(target: Target, some_id: str) -> str:
     return f"{target}:{some_id}"
-
-
-def _given_or_recorded(approval: Approval, name: str | None, arguments: str | None) -> tuple[str, str]:
-    """Returns the name and arguments that an answer gives; those of the record where it gives none."""
-    return approval.tool if name is None else name, approval.effective_arguments if arguments is None else arguments

@@ -215,7 +215,7 @@ class _Shown:
         issued = parse_object(arguments)
         if record is not None:
             self._order[record.id] = {"properties": issued or {}}
-            arguments = as_run(arguments, record)
+            arguments = as_run(arguments, record, issued)
         elif issued is None:
             arguments = "{}"
         return self._hang(message_id, call_id, name, arguments, record)
@@ -323,11 +323,11 @@ def _of(task: str, message: Message) -> Message:
     return message
 
 
-def as_run(text: str, record: Approval) -> str:
+def as_run(text: str, record: Approval, issued: dict[str, Any] | None = None) -> str:
     """Returns the arguments that ran or would run, in the model's own words (``text``) unless they mean something
-    else.
+    else. ``issued``: what ``text`` is read as, where that is known.
     """
-    issued = parse_object(text)
+    issued = parse_object(text) if issued is None else issued
     effective = record.effective_arguments  # canonical
     if issued is not None and (text == effective or canonical(issued) == effective):
         return text

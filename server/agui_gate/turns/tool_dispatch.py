@@ -190,10 +190,9 @@ class TurnCalls:
     def _approval(self, call: CallPart, given: str, gate: Gate, turn_id: str) -> Approval:
         """Returns a new record for ``call``, with times relative to the store's clock, as `commit` wants them.
 
-        ``given`` are the arguments that will run.
+        ``given`` are the arguments that will run; of one that the provider runs, as they came.
         """
         thread, scope = self._thread.thread, self._scope
-        arguments = parse_object(given) or {}
         return Approval(
             id=f"apr_{scope.new_id()}",
             principal=thread.principal,
@@ -206,13 +205,13 @@ class TurnCalls:
             turn_id=turn_id,
             call_id=call.id,
             tool=call.name,
-            arguments=canonical(arguments),
+            arguments=canonical(parse_object(given) or {}) if call.is_held else given,
             style=scope.dialect.style,
             provider_ref=provider_id(self._thread.ref),
             runner="provider" if call.is_held else "agent" if call.kind == "task" else "here",
             protocol_version=scope.shapes.version,
             editable=tuple(gate.editable),
-            message=_fill(gate.message, arguments),
+            message=gate.message and _fill(gate.message, parse_object(given) or {}),
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
         )
 
@@ -246,10 +245,8 @@ class TurnCalls:
         return result_texts.failed(f"The arguments of {call.name} are not a JSON object.")
 
 
-def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
+def _fill(message: str, arguments: dict[str, Any]) -> str:
     """Returns ``message`` with its ``{argument}`` placeholders filled in; unknown ones stay as they are."""
-    if message is None:
-        return None
     # At one go: what a model wrote into one argument must not pull in another.
     return PLACEHOLDER.sub(lambda m: _in_place(m, arguments[m[1]]) if m[1] in arguments else m[0], message)
 
