@@ -82,11 +82,13 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
     """Within, each statement is remembered when it is made."""
     record = Record({}, set())
 
-    def make(text: str, values: Mapping[str, object] = operations.NOTHING, **more: Any) -> operations.Statement:
+    def make(
+        text: str, values: Mapping[str, object] = operations.NOTHING, *more: Any, **named: Any
+    ) -> operations.Statement:
         frame = sys._getframe(1)
         record.places.add((str(Path(frame.f_code.co_filename).relative_to(FOLDER)), frame.f_lineno))
         record.statements.setdefault(text, Said(text, values))
-        return operations.Statement(text, values, **more)
+        return operations.Statement(text, values, *more, **named)
 
     for file in (FOLDER / "sql").glob("[!_]*.py"):  # some of them are imported where they are used first
         importlib.import_module(f"agui_gate.stores.sql.{file.stem}")
