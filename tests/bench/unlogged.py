@@ -11,8 +11,8 @@ class Unlogged(EventLog):
 
     __slots__ = ("_frames",)
 
-    def __init__(self, limit: int, on_end: Callable[[], None]) -> None:
-        super().__init__(limit, on_end)
+    def __init__(self, limit: int, on_end: Callable[[str], None], *, run_key: str) -> None:
+        super().__init__(limit, on_end, run_key=run_key)
         self._frames: list[bytes] = []
 
     def append(self, frame: bytes) -> None:

@@ -17,6 +17,7 @@ from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.provider_turn import Batches, Opened, prepared, run_turn, sent
+from agui_gate_adapters.common.retries import Step
 from agui_gate_adapters.common.transport import host_of
 from agui_gate_adapters.openai_responses.retries import Agreement, ReplayLadder, continues, remember_stateless
 
@@ -265,7 +266,7 @@ class OpenAIResponses:
 
     def _stream(self, request: TurnRequest) -> Batches:
         turn = _Turn(self, request)
-        return prepared(request, self._plan, lambda first: run_turn(turn.begin, first, turn.ladder, self._sleep))
+        return prepared(request, self._plan, lambda first: run_turn(turn.begin, first, turn, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
         if not alone and continues(self.origin):
@@ -303,13 +304,19 @@ class OpenAIResponses:
 
 
 class _Turn:
-    """One turn: how its requests begin, and are planned again."""
+    """One turn: how its requests begin, and are planned again. It is its own ladder, made when something fails."""
 
-    __slots__ = ("_adapter", "_agreement", "ladder")
+    __slots__ = ("_adapter", "_agreement", "_ladder", "_request")
 
     def __init__(self, adapter: OpenAIResponses, request: TurnRequest) -> None:
-        self._adapter, self._agreement = adapter, Agreement()
-        self.ladder = ReplayLadder(partial(adapter._plan, request))
+        self._adapter, self._request, self._agreement = adapter, request, Agreement()
+        self._ladder: ReplayLadder | None = None
+
+    def next(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
+        """See `ReplayLadder`."""
+        if self._ladder is None:
+            self._ladder = ReplayLadder(partial(self._adapter._plan, self._request))
+        return self._ladder.next(failure, plan)
 
     async def begin(self, current: Plan) -> Opened:
         """Sends one request. Raises `Failure`."""

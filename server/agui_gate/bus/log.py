@@ -39,17 +39,20 @@ class _Block:
 
 
 class EventLog:
-    """The frames of one run, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once.
+    """The frames of one run, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once, with
+    its ``run_key``.
     ``size``: bytes kept.
 
     The first frame that it is given has the number ``first``.
     """
 
     __slots__ = ("_block", "_blocks", "_last", "_limit", "_on_end", "_waiting", "ended",
-                 "followed_elsewhere", "next_seq", "opening", "readers", "size")  # fmt: skip
+                 "followed_elsewhere", "next_seq", "opening", "readers", "run_key", "size")  # fmt: skip
 
-    def __init__(self, limit: int = EVENTS_BYTES, on_end: Callable[[], None] = lambda: None, first: int = 0) -> None:
-        self._limit, self._on_end = limit, on_end
+    def __init__(
+        self, limit: int = EVENTS_BYTES, on_end: Callable[[str], object] = str, first: int = 0, run_key: str = ""
+    ) -> None:
+        self._limit, self._on_end, self.run_key = limit, on_end, run_key
         self._block = min(BLOCK, limit // 8)
         self._waiting: list[asyncio.Future[None]] = []
         self.begin_at(first)
@@ -94,7 +97,7 @@ class EventLog:
             self.ended = True
             self._wake()
             self._forget_opening()
-            self._on_end()
+            self._on_end(self.run_key)
 
     def read(self, seq: int) -> tuple[bytes, int]:
         """Frames from ``seq`` on, as many as one block holds, and the position after them.

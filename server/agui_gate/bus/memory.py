@@ -3,7 +3,6 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from functools import partial
 
 import msgspec
 
@@ -61,7 +60,7 @@ class MemoryBus:
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> EventLog:
         """See `Bus`."""
-        log = EventLog(self._run_bytes, partial(self._over, run_key))
+        log = EventLog(self._run_bytes, self._over, run_key=run_key)
         self._runs[run_key] = _Kept(run_key, principal, thread_id, run_id, log)
         return log
 

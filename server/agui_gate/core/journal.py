@@ -142,7 +142,7 @@ class Journal:
     def _note_seldom(self, entry: Entry) -> None:
         match entry:
             case KeptEntry():
-                self.messages.shown.add(entry.id)
+                self.messages.shown[entry.id] = None
             case ReportedEntry():
                 self._reported[entry.call_id] = None
                 self.call_ids.add(entry.call_id)
@@ -166,7 +166,7 @@ class Journal:
                 self._note_call(part, turn)
                 silent = silent and (part.name == CARD_TOOL or (turn.cut and part.kind != "hosted"))
             else:
-                shown.add(part.id)
+                shown[part.id] = None
                 silent = silent and (type(part) is not TextPart or not part.text or part.text.isspace())
         if silent:
             self._standing.setdefault(task, []).append(turn)
@@ -178,7 +178,7 @@ class Journal:
             self.alone = False
 
     def _note_call(self, call: CallPart, turn: TurnEntry) -> None:
-        self.messages.shown.add(call.parent_id)
+        self.messages.shown[call.parent_id] = None
         self._calls[call.id] = call
         self.call_ids.add(call.id)
         if turn.task:

@@ -86,7 +86,7 @@ class MessageIndex:
     """The messages of one thread. Each entry costs the same, however many there were before."""
 
     def __init__(self) -> None:
-        self.shown: set[str] = set()
+        self.shown: dict[str, None] = {}
         """The ids of all other messages: of turns' texts and reasoning, of those that show calls, of what is kept."""
         self.users: dict[str | None, int] = {}
         """The places in the journal of users' messages, by id: the latest one of each."""

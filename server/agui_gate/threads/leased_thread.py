@@ -75,7 +75,7 @@ class LeasedThread:
         self._asked: tuple[Approval, ...] = ()
         self._encoded: list[bytes] | None = []  # the same as JSON; None: it has to be made
         self._happened: tuple[Happened, ...] = ()
-        self._saving = asyncio.Lock()
+        self._saving: asyncio.Lock | None = None
         self._saved = len(self.journal.entries)
         self._keep: int | None = None
         self._replaced: tuple[str, ...] = ()
@@ -209,6 +209,7 @@ class LeasedThread:
         return await self._keeper.keep(self.run_key, approval, to, output)
 
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
+        self._saving = self._saving or asyncio.Lock()
         async with self._saving:  # tools that run in parallel save what all of them have added, once
             entries, state = self._unsaved, self.parts.changes()
             changed = self._keep is not None or state is not None or self.ref != self._saved_ref

@@ -40,12 +40,12 @@ class ClientContext(TurnStep):
         self._run, self._journal = speaker.run, speaker.thread.journal
         self._in_task, self._specs = bool(speaker.member.who.task), speaker.specs
         self._roles = speaker.member.agent.client_roles
-        self._context = [_item(item) for item in speaker.run.context or ()]
+        self._context = tuple(_item(item) for item in speaker.run.context or ())
 
     async def request(self, draft: Draft) -> None:
         """Puts the block below the prompt, and takes out of the transcript what it holds."""
         draft.choice = None if self._in_task else self._choice(draft.transcript)
-        items = self._context
+        items: Sequence[str] = self._context
         theirs: list[UserTurn] = []
         if self._journal.has_other_roles:  # else a long transcript would be gone through for nothing
             theirs = [turn for turn in draft.transcript if type(turn) is UserTurn and turn.role != "user"]
