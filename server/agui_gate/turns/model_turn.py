@@ -111,34 +111,57 @@ class Turns:
             await self._thread.history.prepare(self._member.to)
 
     async def _ask(self) -> TurnRecorder:
-        limits, origin = self._thread.limits, self._agent.adapter.origin
-        recorder = TurnRecorder(
+        """Asks the model and takes its answer, within the time of a turn. Others get theirs, however fast it talks."""
+        recorder, seconds = self._new_recorder(), self._thread.limits.turn_seconds
+        request = await self._request(recorder.turn_id)
+        await self._continuation.suspend()
+        accepted, deadline = False, Deadline(seconds)
+        try:
+            async with deadline.timeout, aclosing(self._agent.adapter.stream(request)) as batches:
+                await self._consents.begin()
+                passing, pacer = self._consents.passing, Pacer()
+                async for batch in batches:
+                    if not accepted:
+                        accepted = True
+                        await self._accepted(passing)
+                    for step in self._steps.received:
+                        await step.received(batch)
+                    for start in range(0, len(batch), AT_ONCE):
+                        recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
+                        if start + AT_ONCE < len(batch) or pacer.due:
+                            await pacer.pause()
+                    del batch  # not kept while nothing comes
+            if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
+                raise ProviderUnavailable("The provider's answer ended early.")
+        except BaseException as error:
+            self._cut(recorder)
+            if isinstance(error, ProviderError) and not error.reached:
+                self._continuation.ref = request.ref  # refused, or it never came there: nothing of it is kept there
+            if not (isinstance(error, TimeoutError) and deadline.timeout.expired()):
+                raise
+            raise LimitReached(
+                f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
+                "What it said is kept. Send a message to continue."
+            ) from None
+        finally:
+            rounds().leave(deadline)
+        self._done.append(recorder.done)
+        self.was_cut_off = cut_off(recorder.done.reason).message if recorder.done.status == "incomplete" else ""
+        recorder.close_calls()
+        return recorder
+
+    def _new_recorder(self) -> TurnRecorder:
+        return TurnRecorder(
             self._lane,
             self._scope.new_id,
             self._thread.journal.call_ids,
-            origin,
-            limits,
+            self._agent.adapter.origin,
+            self._thread.limits,
             self._client_tools,
             None if self._gated is None else self._holds_back,
             self._member.who,
             self._steps.taps,
         )
-        request = await self._request(recorder.turn_id)
-        await self._continuation.suspend()
-        try:
-            await self._listen(request, recorder, limits.turn_seconds)
-        except BaseException as error:
-            self._cut(recorder)
-            if isinstance(error, ProviderError) and not error.reached:
-                self._continuation.ref = request.ref  # refused, or it never came there: nothing of it is kept there
-            raise
-        if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
-            self._cut(recorder)
-            raise ProviderUnavailable("The provider's answer ended early.")
-        self._done.append(recorder.done)
-        self.was_cut_off = cut_off(recorder.done.reason).message if recorder.done.status == "incomplete" else ""
-        recorder.close_calls()
-        return recorder
 
     async def _request(self, turn_id: str) -> TurnRequest:
         """Builds the request: the steps of the member add to it, in their order."""
@@ -170,35 +193,6 @@ class Turns:
         (TOOL-6).
         """
         return call.asks or (not call.hosted and call.name in (self._gated or ()))
-
-    async def _listen(self, request: TurnRequest, recorder: TurnRecorder, seconds: float) -> None:
-        """Takes the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
-        await self._consents.begin()
-        passing, accepted = self._consents.passing, False
-        deadline = Deadline(seconds)
-        try:
-            async with deadline.timeout, aclosing(self._agent.adapter.stream(request)) as batches:
-                pacer = Pacer()
-                async for batch in batches:
-                    if not accepted:
-                        accepted = True
-                        await self._accepted(passing)
-                    for step in self._steps.received:
-                        await step.received(batch)
-                    for start in range(0, len(batch), AT_ONCE):
-                        recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
-                        if start + AT_ONCE < len(batch) or pacer.due:
-                            await pacer.pause()
-                    del batch  # not kept while nothing comes
-        except TimeoutError:
-            if not deadline.timeout.expired():
-                raise
-            raise LimitReached(
-                f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
-                "What it said is kept. Send a message to continue."
-            ) from None
-        finally:
-            rounds().leave(deadline)
 
     async def _accepted(self, passing: bool) -> None:
         """Tells the steps that the provider took the request, and the approvals that it was told of, if ``passing``."""
