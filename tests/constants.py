@@ -318,6 +318,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.sqlite.store.FORGET_MS": (2592000000, "No process sleeps for a month and goes on. Shorter, and one that did could take itself for alive."),
     "agui_gate.agents.tool.MAX_EXPIRY": (1000000000, "Thirty years; ten times as much is a date that PostgreSQL takes and JavaScript's clocks may not."),
     "agui_gate.extras.usage.budgets.BYTES_PER_TOKEN": (4, "As for windows: what English and code take, about."),
+    "agui_gate.extras.usage.budgets.RESERVED_SECONDS": (15, "What a request to a model takes, about; with a tenth, many would ask again and again."),
     "agui_gate.extras.usage.meter.SAVE_SECONDS": (5.0, "All that extensions have for their end (`STOP_SECONDS`)."),
     "agui_gate.extras.usage.prices.MOST_NAMES": (1000, "More models than one server has; each takes some bytes."),
     "agui_gate.extras.usage.report.MOST_DAYS": (3660, "Ten years; the rows are limited besides."),

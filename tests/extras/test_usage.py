@@ -474,8 +474,14 @@ async def test_what_was_reserved_for_a_request_that_was_never_made_is_given_back
 
 async def test_at_midnight_it_begins_anew(store: Store, ledger: UsageLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = Budgets(("principal:100",), ledger, store)
-    await budgets.reserve("ann", "run_1", 100, 0)
-    with pytest.raises(RateLimited) as caught:
+    reserved = await budgets.reserve("ann", "run_1", 100, 0)
+    with pytest.raises(RateLimited, match=r"is spent, or reserved by .* at work\. Try again in a moment\.") as caught:
+        await budgets.check("ann")
+    assert caught.value.retry_after == budgets_of.RESERVED_SECONDS
+    with pytest.raises(LimitReached, match="or reserved by"):
+        await budgets.reserve("ann", "run_1", 1, 0)
+    await ledger.save([asked("1", input=90, output=15, spent=reserved.difference(105, 0))])
+    with pytest.raises(RateLimited, match=r"is spent\. It begins anew") as caught:
         await budgets.check("ann")
     assert caught.value.retry_after == (DAY_MS - 5_000) // 1000
     with pytest.raises(LimitReached):

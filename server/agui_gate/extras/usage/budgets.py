@@ -19,6 +19,8 @@ from agui_gate.stores.usage import DAY_MS, NANO, BudgetSpent, Spent, Want
 OUTPUT_TOKENS = 4_000
 """Tokens that are reserved for an answer."""
 BYTES_PER_TOKEN = 4
+RESERVED_SECONDS = 15
+"""Seconds after which to try again where what is left is reserved by requests at work."""
 
 _WHICH = {
     "run": "The budget of this run",
@@ -77,7 +79,7 @@ class Budgets:
         for budget, want in zip(self._of_day, self._wants(owner, now // DAY_MS), strict=True):
             tokens, cost = await self._ledger.spent(want.budget)
             if _is_over(budget, tokens, cost):
-                raise _refused(budget, now)
+                raise _refused(budget, now, is_reserved=await self._is_reserved(budget, want))
 
     async def reserve(self, owner: str, run_key: str, tokens: int, cost: int) -> Reservation:
         """Reserves for one request. Raises `LimitReached`; then nothing is reserved, and no model may be asked."""
@@ -90,11 +92,16 @@ class Budgets:
             try:
                 await self._ledger.reserve(wants, tokens, cost)
             except BudgetSpent as spent:
-                named = [want.budget for want in wants]
-                raise LimitReached(_told(self._of_day[named.index(spent.budget)])) from None
+                place = [want.budget for want in wants].index(spent.budget)
+                is_reserved = await self._is_reserved(self._of_day[place], wants[place])
+                raise LimitReached(_told(self._of_day[place], is_reserved=is_reserved)) from None
         if self._of_run:
             self._spend(run_key, tokens, cost)
         return Reservation([want.budget for want in wants], tokens, cost)
+
+    async def _is_reserved(self, budget: Budget, want: Want) -> bool:
+        """Returns whether what a spent budget lacks is reserved: by requests at work, or that never told their use."""
+        return not _is_over(budget, *await self._ledger.used(want.budget))
 
     def replace(
         self, reservation: Reservation | None, owner: str, run_key: str, tokens: int, cost: int
@@ -167,16 +174,19 @@ def _is_over(budget: Budget, tokens: int, cost: int) -> bool:
     return (budget.tokens is not None and tokens >= budget.tokens) or (budget.cost is not None and cost >= budget.cost)
 
 
-def _told(budget: Budget) -> str:
+def _told(budget: Budget, *, is_reserved: bool = False) -> str:
     amount = f"${budget.cost / NANO:g}" if budget.cost is not None else f"{budget.tokens:,} tokens"
     when = "" if budget.scope == "run" else " a day"
     if 0 in (budget.tokens, budget.cost):
         return f"{_WHICH[budget.scope]} is zero, so no model is asked. AGUI_GATE_BUDGETS sets it."
+    if is_reserved:
+        which = f"{_WHICH[budget.scope]} ({amount}{when})"
+        return f"{which} is spent, or reserved by requests that are at work. Try again in a moment."
     again = "Send a message to continue." if budget.scope == "run" else "It begins anew at 00:00 UTC."
     return f"{_WHICH[budget.scope]} ({amount}{when}) is spent. {again}"
 
 
-def _refused(budget: Budget, now: int) -> RateLimited:
-    error = RateLimited(_told(budget))
-    error.retry_after = max(1, -(-(DAY_MS - now % DAY_MS) // 1000))
+def _refused(budget: Budget, now: int, *, is_reserved: bool = False) -> RateLimited:
+    error = RateLimited(_told(budget, is_reserved=is_reserved))
+    error.retry_after = RESERVED_SECONDS if is_reserved else max(1, -(-(DAY_MS - now % DAY_MS) // 1000))
     return error

@@ -150,6 +150,10 @@ class UsageLedger:
         """Returns the tokens and the cost that are spent or reserved of a budget."""
         return await self._do("read", lambda: _spent(budget))
 
+    async def used(self, budget: str) -> tuple[int, int]:
+        """Returns the tokens and the cost that are kept as used, without what is reserved."""
+        return await self._do("read", lambda: _used(budget))
+
     async def days(self, whose: str, value: str, since: int, until: int) -> tuple[Sequence[Line], bool]:
         """Returns what was used on those days, added up, by who owns it (``whose`` is ``owner`` or ``of_tenant``); and
         whether that is all: up to `MOST_ROWS` are read.
