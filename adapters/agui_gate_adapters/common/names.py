@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import lru_cache
 
 import msgspec
 
@@ -52,15 +53,8 @@ class Names:
     """The names of one request, both ways. ``longest``: characters that this provider takes."""
 
     def __init__(self, request: TurnRequest, longest: int = LONGEST) -> None:
-        self._longest = longest
-        names = _all(request)
-        taken = {name for name in names if self._fits(name)}
-        self._wire: dict[str, str] = {}
-        for name in names:
-            if name not in taken:
-                self._wire[name] = made = self._made(name, taken)
-                taken.add(made)
-        self._ours = {wire: name for name, wire in self._wire.items()}
+        self._wire = _changed(tuple(_all(request)), longest)
+        self._ours = {wire: name for name, wire in self._wire.items()} if self._wire else self._wire
 
     def __bool__(self) -> bool:
         """Whether any name goes under another."""
@@ -97,18 +91,28 @@ class Names:
     def _choice(self, choice: ToolChoice | None) -> ToolChoice | None:
         return NamedTool(self.wire(choice.name)) if isinstance(choice, NamedTool) else choice
 
-    def _fits(self, name: str) -> bool:
-        return len(name) <= self._longest and _NAME.fullmatch(name) is not None
 
-    def _made(self, name: str, taken: set[str]) -> str:
-        """Makes a name that the provider accepts from ``name``, other than those in ``taken``."""
-        readable = _NOT_IN_NAMES.sub("_", name)[: self._longest - _DIGITS - 1].strip("_-")
-        if not readable[:1].isalpha():  # some providers insist on a letter
-            readable = f"tool_{readable}"[: self._longest - _DIGITS - 1]
-        attempt = 0
-        while (made := stable_id(f"{readable.rstrip('_')}_", name, str(attempt), digits=_DIGITS)) in taken:
-            attempt += 1
-        return made
+@lru_cache(maxsize=64)
+def _changed(names: tuple[str, ...], longest: int) -> dict[str, str]:
+    """Returns the names that go under another one, and that. Not to be changed: most requests have the same."""
+    taken = {name for name in names if len(name) <= longest and _NAME.fullmatch(name)}
+    changed: dict[str, str] = {}
+    for name in names:
+        if name not in taken:
+            changed[name] = made = _made(name, taken, longest)
+            taken.add(made)
+    return changed
+
+
+def _made(name: str, taken: set[str], longest: int) -> str:
+    """Makes a name that the provider accepts from ``name``, other than those in ``taken``."""
+    readable = _NOT_IN_NAMES.sub("_", name)[: longest - _DIGITS - 1].strip("_-")
+    if not readable[:1].isalpha():  # some providers insist on a letter
+        readable = f"tool_{readable}"[: longest - _DIGITS - 1]
+    attempt = 0
+    while (made := stable_id(f"{readable.rstrip('_')}_", name, str(attempt), digits=_DIGITS)) in taken:
+        attempt += 1
+    return made
 
 
 def _all(request: TurnRequest) -> dict[str, None]:
