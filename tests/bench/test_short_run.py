@@ -6,6 +6,7 @@ change and say why. If it fell, lower it. A bound is some 8 % over what was coun
 """
 
 import asyncio
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,22 @@ async def counted_runs(folder: Path, earlier: int = 0) -> Counted:
                 assert answer.events()[-1]["type"] == "RUN_FINISHED"
                 counts.append(counted)
     return least(counts)  # in the first ones things are loaded
+
+
+async def test_a_run_leaves_nothing_in_cycles(tmp_path: Path) -> None:
+    """So it is free at once, and the garbage collector has little to look through."""
+    with answered(deltas=2):
+        async with started(create_ours("http://127.0.0.1/v1", tmp_path)) as app:
+            for number in range(RUNS):
+                await run(app, run_body(f"before-{number}", user("hello", "m1")))  # what is loaded once
+            gc.collect()
+            gc.disable()
+            try:
+                for number in range(RUNS):
+                    await run(app, run_body(f"thread-{number}", user("hello", "m1")))
+                assert gc.collect() < RUNS
+            finally:
+                gc.enable()
 
 
 async def test_a_short_run(tmp_path: Path) -> None:

@@ -23,13 +23,11 @@ from agui_gate.core.agent_view import Audience
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Lane
-from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, LimitReached
 from agui_gate.extra_loader import find, load
 from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
-from agui_gate.turns.tool_execution import ToolStart
 
 if TYPE_CHECKING:
     from agui_gate.turns.tool_dispatch import CallKind
@@ -120,7 +118,10 @@ class AgentLoop:
         self.asker = ApprovalPrompter(cast, scope)
         self.showing = OutcomeEvents(scope, self.asker)
         self.gated_calls = scope.gated_calls = GatedCalls(
-            self._thread.lease, self._run_approved, self.showing.closed, self.showing.keep
+            self._thread.lease,
+            lambda approval, start: scope.tools.approved(cast.tool_of(approval), approval, start),  # no cycle with this
+            self.showing.closed,
+            self.showing.keep,
         )
         self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.show_if_due)
         self._own_consents = self.consents.of_task("")
@@ -245,9 +246,6 @@ class AgentLoop:
             mine = [a for a in self._thread.journal.pending() if a.run_key == self._scope.key]
             await self._thread.commit()  # what is not in the store can't be closed there
             await self.gated_calls.close(mine, State.CANCELLED)
-
-    async def _run_approved(self, approval: Approval, start: ToolStart) -> Output:
-        return await self._scope.tools.approved(self._cast.tool_of(approval), approval, start)
 
     def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
         return Turns(member, self._scope, consents, self.done, lane, self._kinds)
