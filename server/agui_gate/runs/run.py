@@ -216,7 +216,10 @@ class RunSteps:
         self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect
-        self._policy = UnansweredPolicy(self._agent.on_unanswered, scope.dialect.style)
+
+    @property
+    def _policy(self) -> UnansweredPolicy:
+        return UnansweredPolicy(self._agent.on_unanswered, self._dialect.style)
 
     async def go(self) -> None:
         """Takes all steps, in order."""
