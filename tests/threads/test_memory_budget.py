@@ -146,3 +146,11 @@ async def test_a_large_thread_that_finds_no_room_is_not_even_read_the_second_tim
     first.release()
     budget.expect("alice", "u").found("u", 10)  # it was deleted, and the id is another one's now
     assert budget.expect("alice", "u")._size == 0
+
+
+def test_two_empty_threads_of_one_principal_are_given_back_one_by_one() -> None:
+    budget = Budget(100)
+    one, other = budget.expect("ada", "t1"), budget.expect("ada", "t2")
+    one.release()
+    other.release()
+    assert budget.reserved == 0

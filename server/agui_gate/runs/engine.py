@@ -367,7 +367,7 @@ class Engine:
     def _admit(self, principal: str) -> None:
         """Raises `ShuttingDown` when nothing new is taken, `RateLimited` when this principal has runs enough."""
         self.check_open()
-        if self._in_flight[principal] >= self.limits.principal_runs:
+        if self._in_flight.get(principal, 0) >= self.limits.principal_runs:
             raise RateLimited(
                 f"{self.limits.principal_runs:,} of your runs are in progress, which is the limit. Wait until one ends."
             )

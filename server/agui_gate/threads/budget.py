@@ -5,8 +5,6 @@ room. How large a thread is, is known once it was read. Of large ones it is reme
 read that finds no room. Reading is work too, and the store does one thing after the other.
 """
 
-from collections import Counter
-
 from agui_gate.errors import RateLimited, Unavailable
 
 LARGE_THREAD = 1024 * 1024
@@ -21,25 +19,25 @@ class Budget:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._reserved: Counter[str] = Counter()
+        self._reserved: dict[str, int] = {}  # by principal
         self._large: dict[tuple[str, str], int] = {}
 
     @property
     def reserved(self) -> int:
         """Bytes that are reserved now."""
-        return self._reserved.total()
+        return sum(self._reserved.values())
 
     def reserve(self, principal: str, size: int) -> "Reservation":
         """Takes ``size`` bytes, until that is given back or gone. One thread finds room if nothing else is reserved.
 
         Raises `RateLimited` if this principal has too much already, `Unavailable` if all together have.
         """
-        mine = self._reserved[principal]
+        mine = self._reserved.get(principal, 0)
         if mine and mine + size > self.limit // 2:
             raise RateLimited("You have too many large threads open. Try again in a moment.")
-        if self.reserved and self.reserved + size > self.limit:
+        if (taken := self.reserved) and taken + size > self.limit:
             raise Unavailable("The server has too many large threads open. Try again in a moment.")
-        self._reserved[principal] += size
+        self._reserved[principal] = mine + size
         return Reservation(self, principal, size)
 
     def expect(self, principal: str, thread_id: str) -> "Reservation":
@@ -56,9 +54,8 @@ class Budget:
 
     def give_back(self, principal: str, size: int) -> None:
         """Frees the bytes that `reserve` took."""
-        self._reserved[principal] -= size
-        if not self._reserved[principal]:
-            del self._reserved[principal]
+        if left := self._reserved.pop(principal, 0) - size:  # gone, where all that was reserved are empty threads
+            self._reserved[principal] = left
 
 
 class Reservation:

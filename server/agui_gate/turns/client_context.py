@@ -115,7 +115,7 @@ def is_suggestion(run: RunInput) -> bool:
     """Returns whether CopilotKit's client asks what the person could say next: no part of any conversation."""
     props = run.forwarded_props
     given = props.get("toolChoice") if isinstance(props, dict) else None
-    return _name(given) == SUGGEST and SUGGEST in run.client_tools
+    return given is not None and _name(given) == SUGGEST and SUGGEST in run.client_tools
 
 
 def _name(given: Any) -> str | None:
