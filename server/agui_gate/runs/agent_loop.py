@@ -8,6 +8,7 @@ things happen.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agui_gate.adapter import TurnDone, Usage
@@ -23,11 +24,13 @@ from agui_gate.core.agent_view import Audience
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Lane
+from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError, LimitReached
 from agui_gate.extra_loader import find, load
 from agui_gate.runs.run_context import Rest, RunContext
 from agui_gate.threads.reconciliation import Intake
 from agui_gate.turns.model_turn import Turns
+from agui_gate.turns.tool_execution import ToolStart
 
 if TYPE_CHECKING:
     from agui_gate.turns.tool_dispatch import CallKind
@@ -118,10 +121,7 @@ class AgentLoop:
         self.asker = ApprovalPrompter(cast, scope)
         self.showing = OutcomeEvents(scope, self.asker)
         self.gated_calls = scope.gated_calls = GatedCalls(
-            self._thread.lease,
-            lambda approval, start: scope.tools.approved(cast.tool_of(approval), approval, start),  # no cycle with this
-            self.showing.closed,
-            self.showing.keep,
+            self._thread.lease, partial(_run_approved, cast, scope), self.showing.closed, self.showing.keep
         )
         self.consents = held_calls_of(self._thread, self.gated_calls, self.showing.show_if_due)
         self._own_consents = self.consents.of_task("")
@@ -249,6 +249,10 @@ class AgentLoop:
 
     def _turns_of(self, member: Member, lane: Lane, consents: HeldCalls) -> Turns:
         return Turns(member, self._scope, consents, self.done, lane, self._kinds)
+
+
+async def _run_approved(cast: Cast, scope: RunContext, approval: Approval, start: ToolStart) -> Output:
+    return await scope.tools.approved(cast.tool_of(approval), approval, start)
 
 
 def totals(turns: Iterable[TurnDone]) -> tuple[Usage, ...]:
