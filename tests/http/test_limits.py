@@ -44,6 +44,22 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest
             await request_body.json_body(request(sending(part(b"{", more=True))))
 
 
+async def test_a_body_that_somebody_else_has_read_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A middleware that reads it and hands the same `receive` on, under uvicorn: nothing more comes, ever."""
+    monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
+
+    class Cycle:
+        more_body, message_event = False, asyncio.Event()
+
+        async def receive(self) -> Message:
+            await self.message_event.wait()
+            return part(b"", more=False)
+
+    async with asyncio.timeout(60):
+        with pytest.raises(InvalidRequest, match="did not arrive"):
+            await request_body.json_body(request(Cycle().receive))
+
+
 async def test_a_slow_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four megabytes took a phone with 500 kbit/s more than a minute, and were refused however steadily they came."""
     loop = asyncio.get_running_loop()

@@ -75,7 +75,8 @@ def _is_here(request: Request) -> bool:
     """Returns whether all of the body has come and nobody has read it, where the server is one that we know: so nothing
     has to be waited for.
     """
-    is_here = getattr(getattr(request.receive, "__self__", None), "more_body", True) is False
+    cycle: Any = getattr(request.receive, "__self__", None)
+    is_here = getattr(cycle, "more_body", True) is False and cycle.message_event.is_set()
     return is_here and not (request._stream_consumed or hasattr(request, "_body"))  # an application's `auth` may
 
 
