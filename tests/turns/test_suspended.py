@@ -6,10 +6,11 @@ import json
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.approvals.execution import HeldCalls
 from agui_gate.config.settings import Settings
 from agui_gate.errors import ProviderRejected, ProviderUnavailable, RateLimited
 from agui_gate.protocol.request_decoder import decode
-from tests.product.inprocess import Parrot, calls, run_body, says, started, user
+from tests.product.inprocess import Parrot, calls, run, run_body, says, started, user
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -80,3 +81,22 @@ async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(r
         assert model.stored[1].turn_id == "", "a crash now must not continue it either"
     assert (again.ref.turn_id == issued.id) is continued
     assert again.transcript[-1].calls[0].output.content == "seen"
+
+
+async def test_an_adapter_that_begins_at_once_is_asked_only_when_the_store_has_agreed(monkeypatch) -> None:
+    """`stream` need not wait for who reads it: a request that says yes must not be made where the lease was lost."""
+    order = []
+
+    class Eager(Parrot):
+        def stream(self, request):
+            order.append("asked")
+            return super().stream(request)
+
+    async def begin(self):
+        order.append("agreed")
+
+    monkeypatch.setattr(HeldCalls, "begin", begin)
+    app = create_app(Agent(name="a", model=Eager()), store="memory://", settings=Settings())
+    async with started(app):
+        await run(app, run_body("t", user("hi", "1")))
+    assert order == ["agreed", "asked"]

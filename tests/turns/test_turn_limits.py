@@ -100,12 +100,14 @@ async def test_others_are_served_while_a_model_talks_without_a_pause() -> None:
 
 
 async def test_an_answer_that_takes_too_long_is_cut_off() -> None:
-    app = app_of(Endless([adapter.TextDelta("0", "Well, ")], waits=True), turn_seconds=1)
+    app = app_of(Endless([adapter.TextDelta("0", "Well, ")], waits=True), turn_seconds=1, metrics="on")
     async with started(app), asyncio.timeout(60):
         answer = await run(app, run_body("t", user("hello", "m1")))
         assert last(answer) == ("RUN_ERROR", "limit_reached")
         assert "1 seconds" in answer.events()[-1]["message"]
         assert (await run(app, run_body("t", user("hello", "m1"), user("go on", "m2")))).status == 200
+        counted = (await request(app, "GET", "/metrics")).body
+        assert b'agui_gate_model_requests_total{code="limit_reached"' in counted
 
 
 def many(number: int) -> list[Any]:

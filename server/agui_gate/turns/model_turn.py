@@ -115,36 +115,37 @@ class Turns:
         recorder, seconds = self._new_recorder(), self._thread.limits.turn_seconds
         request = await self._request(recorder.turn_id)
         await self._continuation.suspend()
-        accepted, deadline = False, Deadline(seconds)
+        accepted = False
         try:
-            async with deadline.timeout, aclosing(self._agent.adapter.stream(request)) as batches:
-                await self._consents.begin()
-                passing, pacer = self._consents.passing, Pacer()
-                async for batch in batches:
-                    if not accepted:
-                        accepted = True
-                        await self._accepted(passing)
-                    for step in self._steps.received:
-                        await step.received(batch)
-                    for start in range(0, len(batch), AT_ONCE):
-                        recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
-                        if start + AT_ONCE < len(batch) or pacer.due:
-                            await pacer.pause()
-                    del batch  # not kept while nothing comes
+            await self._consents.begin()  # saved before an adapter is told anything, and not in its time
+            passing, pacer, deadline = self._consents.passing, Pacer(), Deadline(seconds)
+            try:
+                async with deadline.timeout, aclosing(self._agent.adapter.stream(request)) as batches:
+                    async for batch in batches:
+                        if not accepted:
+                            accepted = True
+                            await self._accepted(passing)
+                        for step in self._steps.received:
+                            await step.received(batch)
+                        for start in range(0, len(batch), AT_ONCE):
+                            recorder.feed(batch if len(batch) <= AT_ONCE else batch[start : start + AT_ONCE])
+                            if start + AT_ONCE < len(batch) or pacer.due:
+                                await pacer.pause()
+                        del batch  # not kept while nothing comes
+            except TimeoutError:
+                if not deadline.timeout.expired():
+                    raise
+                raise LimitReached(
+                    f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
+                    "What it said is kept. Send a message to continue."
+                ) from None
+            finally:
+                rounds().leave(deadline)
             if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
                 raise ProviderUnavailable("The provider's answer ended early.")
-        except BaseException as error:
-            self._cut(recorder)
-            if isinstance(error, ProviderError) and not error.reached:
-                self._continuation.ref = request.ref  # refused, or it never came there: nothing of it is kept there
-            if not (isinstance(error, TimeoutError) and deadline.timeout.expired()):
-                raise
-            raise LimitReached(
-                f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
-                "What it said is kept. Send a message to continue."
-            ) from None
-        finally:
-            rounds().leave(deadline)
+        except BaseException as error:  # the one that is told: who counts asks what is handled
+            self._break_off(recorder, request, error)
+            raise
         self._done.append(recorder.done)
         self.was_cut_off = cut_off(recorder.done.reason).message if recorder.done.status == "incomplete" else ""
         recorder.close_calls()
@@ -225,6 +226,11 @@ class Turns:
             self._cut(recorder)
             raise
         return TurnCalls(self._member, self._scope, recorder, evaluations, self._kinds)
+
+    def _break_off(self, recorder: TurnRecorder, request: TurnRequest, error: BaseException) -> None:
+        self._cut(recorder)
+        if isinstance(error, ProviderError) and not error.reached:
+            self._continuation.ref = request.ref  # refused, or it never came there: nothing of it is kept there
 
     def _cut(self, recorder: TurnRecorder) -> None:
         """Keeps what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""
