@@ -13,7 +13,7 @@ from agui_gate.errors import DecisionStopped, NotFound, RateLimited, Unavailable
 from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import ResumeEntry
 from agui_gate.runs.stop_and_delete import Ended
-from agui_gate.stores.base import Change, Thread
+from agui_gate.stores.base import LEASE_MS, Change, StopRequest, Thread
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import calls
 from tests.support.house import DONE, PAYS, events, house
@@ -192,3 +192,27 @@ async def test_a_conversation_that_can_not_go_on_leaves_the_decision_as_it_is(mo
         decided = await h.engine.decide("alice", asked.id, YES, go_on=True)
         assert (decided.record.state, h.ran) == (State.DONE, 1)
         assert decided.not_continued == "Two runs of yours are in flight."
+
+
+class Asked(MemoryStore):
+    """A store that says when somebody has asked for a stop."""
+
+    asked: asyncio.Event
+
+    async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
+        run_key = await super().ask_to_stop(principal, thread_id, request)
+        self.asked.set()
+        return run_key
+
+
+async def test_what_lost_its_thread_while_it_was_asked_is_not_said_to_have_stopped() -> None:
+    """Its process, another one, hangs. The thread is free then, as the next stop says, too."""
+    async with house(kind=Asked) as h:
+        assert isinstance(h.store, Asked)
+        h.store.asked = asyncio.Event()
+        await h.store.lease_thread("alice", "t", "a", "other")
+        stopping = asyncio.create_task(h.engine.cancel("alice", "t"))
+        await h.store.asked.wait()
+        h.clock.advance(LEASE_MS)
+        h.engine.written("alice", "t", "saved")
+        assert await stopping is await h.engine.cancel("alice", "t") is Ended.IDLE

@@ -47,9 +47,9 @@ class Ended(Enum):
     MISSING = auto()
     """The thread doesn't exist."""
     IDLE = auto()
-    """The thread had nothing at work on it."""
+    """The thread had nothing at work on it; or its process died, or hung, before it stopped, and has lost it."""
     STOPPED = auto()
-    """The work on the thread has ended."""
+    """The work on the thread was stopped, or ended meanwhile."""
     GOING = auto()
     """The run was asked to stop and has not ended yet."""
 
@@ -109,8 +109,9 @@ class Endings:
             while loop.time() < until:
                 await watcher.wait(until - loop.time())
                 now = await self._store.read_thread(thread.principal, thread.id, whole=False)
-                if now is None or (now.run_key, now.run_status) != (run_key, "running"):
-                    return Ended.STOPPED
+                status = now.run_status if now is not None and now.run_key == run_key else None
+                if status != "running":
+                    return Ended.IDLE if status == "interrupted" else Ended.STOPPED
         return Ended.GOING
 
     async def _stop_other_replica(self, thread: Thread, request: StopRequest) -> str | None:
