@@ -181,20 +181,14 @@ class Endings:
     async def _tell(self, thread: Thread) -> None:
         """Logs what has run, or may have: it is not forgotten in silence."""
         tombstones = capabilities(self._store).tombstones
+        whose = {"thread": thread.id, "principal": thread.principal.replace(SEPARATOR, "/")}
         try:
             left = await tombstones.tombstones(thread.principal, thread_id=thread.id) if tombstones else []
         except AguiGateError as error:  # it is deleted all the same
-            log.warning(
-                "thread_deleted",
-                thread=thread.id,
-                principal=thread.principal.replace(SEPARATOR, "/"),
-                error=error.message,
-            )
+            log.warning("thread_deleted", **whose, error=error.message)
             return
         unknown = [tomb.id for tomb in left if tomb.state is State.UNKNOWN]
-        log.info(
-            "thread_deleted", thread=thread.id, principal=thread.principal.replace(SEPARATOR, "/"), tombstones=len(left)
-        )
+        log.info("thread_deleted", **whose, tombstones=len(left))
         if unknown:
             log.warning("deleted_with_unknown_outcome", thread=thread.id, approvals=unknown)
 
