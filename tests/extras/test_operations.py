@@ -502,9 +502,11 @@ async def test_a_stop_names_the_calls_that_became_unknown() -> None:
     stopped = await desk.stop("t", "why")
     assert (stopped["state"], stopped["unknown"]) == ("stopped", ["a1"])
     with pytest.raises(NotFound, match=r"Unknown calls of it: a1\. If the process hangs that ran one, end it"):
-        await desk.stop("t", "again")
+        await desk.stop("t", "again", "alice")
     with pytest.raises(NotFound, match=r"thread\.$"):
         await desk.stop("another", "why")
+    with pytest.raises(NotFound, match=r"thread\.$"):
+        await desk.stop("t", "another owner's", "bob")
     await store.aclose()
 
 

@@ -166,7 +166,7 @@ class Desk:
         if owner is not None:
             found = [run for run in found if run.principal == self.owner(owner)]
         if not found:
-            raise NotFound(f"Nothing is at work on such a thread.{await self._left(thread_id)}")
+            raise NotFound(f"Nothing is at work on such a thread.{await self._left(thread_id, owner)}")
         found = [run for run in found if not run.is_lost] or found
         if len(found) > 1:
             names = ", ".join(run.principal.rpartition(SEPARATOR)[2] for run in found[:10])
@@ -183,9 +183,11 @@ class Desk:
         self._log("stopped", run=run.run_key, thread=run.thread_id, principal=name_of(run.principal), state=state)
         return {**view, "state": state, "unknown": await self._unknown(run) if state == "stopped" else []}
 
-    async def _left(self, thread_id: str) -> str:
-        """Returns what is to be said of calls of such a thread, among the first that are unknown."""
+    async def _left(self, thread_id: str, owner: str | None) -> str:
+        """Returns what is to be said of calls of such a thread, among the first that are unknown. None: anybody's."""
         calls = (await self._all.calls("unknown", self._tenant, MAX_PAGE)).items
+        if owner is not None:
+            calls = [call for call in calls if call.principal == self.owner(owner)]
         names = ", ".join([call.id for call in calls if call.thread_id == thread_id][:10])
         if not names:
             return ""
