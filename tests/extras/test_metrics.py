@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.requests import Request
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, Gate, Principal, Summary, create_app, tool
 from agui_gate.adapter import TurnDone, Usage
@@ -22,7 +23,7 @@ from agui_gate.config.settings import Settings
 from agui_gate.core.freezes import Freeze
 from agui_gate.errors import ConfigurationError, ProviderRejected, Unavailable
 from agui_gate.extras.metrics import state
-from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families, Names
+from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families, Names, text_of
 from agui_gate.extras.metrics.instruments import Histogram
 from agui_gate.extras.metrics.listener import Listener
 from agui_gate.extras.metrics.state import described
@@ -126,6 +127,17 @@ async def test_what_is_noted_is_counted_without_anybody_who_asks() -> None:
         'route="/",status="200"': 70,
     }
     assert found['agui_gate_store_seconds_count{operation="check"}'] >= 70
+
+
+def test_what_can_not_be_counted_keeps_nothing_else_from_being_counted() -> None:
+    families = Families()
+    for model in ({}, "gpt"):
+        families.noted.append((families.models.__getitem__, model))
+        families.noted.append((families.in_flight.inc,))
+    with capture_logs() as logs:
+        families.fold()
+    assert [(line["event"], line["error"]) for line in logs] == [("metric_failed", "TypeError")]
+    assert figures(text_of(families).decode())["agui_gate_runs_in_flight"] == 2
 
 
 async def test_a_run_is_in_flight_and_its_stream_open_while_it_lasts() -> None:

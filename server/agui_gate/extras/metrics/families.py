@@ -7,12 +7,15 @@ names that come after that many are counted together, as ``other``.
 from collections.abc import Iterator
 from typing import Any
 
+import structlog
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from agui_gate.extras.metrics.instruments import Counter, Gauge, Histogram
+
+log = structlog.get_logger("agui_gate.metrics")
 
 OTHER = "other"
 NAMES = 100
@@ -138,11 +141,16 @@ class Families(Collector):
         self.requests = self._counter("http_requests_total", "Requests that were answered.", "route", "status")
 
     def fold(self) -> None:
-        """Counts what was noted."""
+        """Counts what was noted. What can't be is logged: by then the request that it is of may be over, and the
+        adapter of another may name its model by something that is no text.
+        """
         noted = self.noted[:]
         self.noted.clear()
         for count, *arguments in noted:
-            count(*arguments)
+            try:
+                count(*arguments)
+            except Exception as error:
+                log.error("metric_failed", error=type(error).__name__)
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics."""
