@@ -106,7 +106,7 @@ async def test_there_is_one_freeze_of_each(store: FullStore) -> None:
 async def test_no_call_is_claimed_after_the_answer(
     kind: str, processes: int, calls: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Processes claim one call after the other; in the middle of it there is a freeze."""
+    """Processes claim one call after the other; in the middle of it there is a freeze. Their last claim is after it."""
     place = str(tmp_path / "store.db") if kind == "sqlite" else str(request.getfixturevalue("tables"))
     store: FullStore = SQLiteStore(place) if kind == "sqlite" else PostgresStore(place)
     await store.start()
@@ -122,9 +122,9 @@ async def test_no_call_is_claimed_after_the_answer(
                 pass  # each look waits for the store
         await store.freeze(ALL)
         after = await _claimed(store)
-        told = [await asyncio.to_thread(clicker.communicate, timeout=PATIENCE_S) for clicker in clickers]
+        told = [await asyncio.to_thread(clicker.communicate, "go\n", timeout=PATIENCE_S) for clicker in clickers]
     assert await _claimed(store) == after, "none after the answer"
-    assert sum(int(out) for out, _ in told) > 0
+    assert all(int(out.removeprefix("ready\n")) > 0 for out, _ in told)
     await store.aclose()
 
 
