@@ -38,7 +38,7 @@ function tenantOf(name) {
 /** `ada` asks for something in the built-in page, and has it before her in both pages; the record that waits. */
 async function asks({ is, tenant, style }, text) {
   const ada = await is("ada", `?hitl=${style}`);
-  await ada.page.locator("#welcome:not([hidden])").waitFor();
+  await ada.page.locator("#welcome:not([hidden]) .welcome-mark").waitFor(); // by then the page has put the focus where it wants it
   await ada.isAt("Message");
   await ada.type(text);
   await ada.press("Enter");
