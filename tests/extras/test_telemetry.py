@@ -23,6 +23,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv.schemas import Schemas
+from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
@@ -46,6 +47,7 @@ from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient
 from tests.adapters.mcp.server import Wiki
 from tests.adapters.mcp.test_http import served
+from tests.product import inprocess
 from tests.product.kit import client_of, product, running
 from tests.product.live import over, quiet, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
@@ -450,6 +452,29 @@ async def test_a_run_that_a_sampler_leaves_out_passes_its_trace_on(exporter: InM
     assert {one.split("-")[1] for one in Listening.traces} == {f"{TRACE_ID:032x}"}
     assert [one[-2:] for one in Listening.traces] == ["00", "00"]
     assert Spans(exporter).all == []
+
+
+async def test_an_instrumentation_begins_its_span_before_ours_and_outside(exporter: InMemorySpanExporter) -> None:
+    """It makes a span of another kind where there is one already; and may be added before ours, or after."""
+    before: list[bool] = []
+
+    class Instrumentation:
+        def __init__(self, app: ASGIApp) -> None:
+            self._app = app
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            before.append(trace.get_current_span() is trace.INVALID_SPAN)
+            with trace.get_tracer("other").start_as_current_span("POST /"):
+                await self._app(scope, receive, send)
+
+    app = create_app(Agent(name="support", model=inprocess.Parrot()), store="memory://", settings=TRACED)
+    app.user_middleware.append(Middleware(Instrumentation))
+    async with inprocess.started(app):
+        body = inprocess.run_body("t", inprocess.user("hello", "m1"))
+        await inprocess.run(app, body, headers={"traceparent": CLIENT})
+    spans = Spans(exporter)
+    assert before == [True]
+    assert parent(spans["invoke_agent support"]) == id_of(spans["POST /"])
 
 
 async def test_without_an_sdk_a_trace_of_the_client_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -566,9 +566,6 @@ async def test_usage_is_kept_beside_traces() -> None:
         def store(self, store: Store) -> Store:
             return store
 
-        def around(self, app: Any) -> Any:
-            return app
-
         def counting(self, speaker: Any) -> Any:
             return speaker
 

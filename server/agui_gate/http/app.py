@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.applications import Starlette
@@ -89,8 +89,8 @@ def create_app(
     )
     _add_notices(engine, settings, on_notice, meter)
     guard = Guard(_auth_of(settings) if auth is None else auth, settings.cors_origins, settings.allowed_hosts)
-    app = _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
-    return app if meter is None else cast(Starlette, meter.around(app))
+    make = StreamingApplication if meter is None else meter.application
+    return _application(engine, guard, settings, make, follows_all=not isinstance(bus, MemoryBus))
 
 
 def _add_notices(engine: Engine, settings: "Settings", on_notice: Callable[..., Any] | None, meter: Any) -> None:
@@ -145,7 +145,7 @@ def _check(agents: Sequence[Any], extensions: Sequence[Any]) -> None:
         )
 
 
-def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_all: bool) -> Starlette:
+def _application(engine: Engine, guard: Guard, settings: "Settings", make: Any, *, follows_all: bool) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         await engine.start()
@@ -161,7 +161,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
     if guard.asks_people or _may_come(engine, "people.grants") or any(gate.grants for gate in _gates(engine)):
         guard.givers = load("people.givers").Givers(engine, guard.auth)
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
-    app = StreamingApplication(
+    app: Starlette = make(
         routes=all_routes(server, page=settings.page),
         middleware=[_cors(guard, settings.cors_origins)],
         exception_handlers={

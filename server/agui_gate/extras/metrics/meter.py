@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any, cast
 
 import structlog
-from starlette.applications import Starlette
 
 from agui_gate.adapter import Adapter, TurnDone, Usage
 from agui_gate.agents.tool import Tool, ToolContext
@@ -22,6 +21,7 @@ from agui_gate.core.transcript import Entry, Output, TurnEntry
 from agui_gate.errors import AguiGateError, ConfigurationError, ProviderUnavailable
 from agui_gate.extension import Extension, Server
 from agui_gate.extras.observation import names_of, summary_adapter
+from agui_gate.http.sse import StreamingApplication
 from agui_gate.release import describe_release
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Store
@@ -38,7 +38,7 @@ except ModuleNotFoundError as missing:
     raise ConfigurationError('AGUI_GATE_METRICS needs a package: pip install "agui-gate[metrics]".') from None
 
 from agui_gate.extras.metrics.listener import Listener
-from agui_gate.extras.metrics.requests import CountedRequests
+from agui_gate.extras.metrics.requests import CountedApplication
 from agui_gate.extras.metrics.state import ServerState
 from agui_gate.extras.metrics.store import CountedStore
 
@@ -66,10 +66,9 @@ class Meter(Extension):
         """Returns ``store``, counted."""
         return cast(Store, CountedStore(store, self.families))
 
-    def around(self, app: Starlette) -> Starlette:
-        """Returns ``app``, whose requests are counted."""
-        app.add_middleware(CountedRequests, families=self.families)
-        return app
+    def application(self, **options: Any) -> StreamingApplication:
+        """Makes the application, whose requests are counted."""
+        return CountedApplication(self.families, **options)
 
     # --- the server's hooks -----------------------------------------------------------------------------------------
     async def start(self, server: Server) -> None:

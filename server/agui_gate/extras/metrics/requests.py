@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable
 from time import perf_counter
+from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families
+from agui_gate.http.sse import StreamingApplication
 
 REFUSED = {401: "unauthorized", 403: "forbidden"}
 
@@ -22,23 +24,21 @@ KINDS = {
 """What a stream is, by its route. Others are of extensions."""
 
 
-class CountedRequests:
-    """Middleware around ``app``."""
+class CountedApplication(StreamingApplication):
+    """An application that counts its requests itself. Middleware would have each event pass Starlette's own, too."""
 
-    def __init__(self, app: ASGIApp, families: Families) -> None:
-        self._app, self._families = app, families
+    def __init__(self, families: Families, **options: Any) -> None:
+        super().__init__(**options)
+        self._families = families
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request, and counts it by its route when the answer begins."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await super().__call__(scope, receive, send)
             return
         answer = _Answer(self._families, scope, send)
         try:
-            await self._app(scope, receive, answer.send)
-        except Exception:
-            answer.begin(500, is_stream=False)  # Starlette answers so, outside of this
-            raise
+            await super().__call__(scope, receive, answer.send)
         finally:
             answer.end()
 
@@ -56,7 +56,7 @@ class _Answer:
         """Sends a message on. No coroutine of its own: there is one for each event of a stream."""
         if not self._is_begun:
             if message["type"] == "http.response.start":
-                self.begin(message["status"], is_stream=_is_stream(message))
+                self._begin(message["status"], _is_stream(message))
         elif self._waits and message.get("body"):
             self._waits = False
             return self._send_first(message)
@@ -67,10 +67,7 @@ class _Answer:
         await self._send(message)
         self._families.noted.append((self._families.first_event.observe, perf_counter() - self._asked))
 
-    def begin(self, status: int, *, is_stream: bool) -> None:
-        """Counts the answer, once."""
-        if self._is_begun:
-            return
+    def _begin(self, status: int, is_stream: bool) -> None:
         self._is_begun = True
         families, route = self._families, self._scope.get("agui_gate.route") or self._scope.get("route")
         path = getattr(route, "path", None) or OTHER  # with its parameters' names; OTHER where none matched

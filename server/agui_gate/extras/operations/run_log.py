@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import Any
 
 import structlog
-from starlette.applications import Starlette
 
 from agui_gate.core.transcript import Output
 from agui_gate.extension import Extension
+from agui_gate.http.sse import StreamingApplication
 from agui_gate.log_events import name_of
 from agui_gate.runs.failure_log import trace_of
 from agui_gate.runs.live_run import LiveRun
@@ -44,9 +44,9 @@ class RunLog(Extension):
         """Returns ``store`` as it is."""
         return store
 
-    def around(self, app: Starlette) -> Starlette:
-        """Returns ``app`` as it is."""
-        return app
+    def application(self, **options: Any) -> StreamingApplication:
+        """Makes the application, as if there were no meter."""
+        return StreamingApplication(**options)
 
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """Logs that a run begins. What it does besides costs nothing: its thread has no meter."""

@@ -22,7 +22,7 @@ ask of MCP servers and remote agents.
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib.metadata import version
 from time import time_ns
@@ -34,8 +34,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from starlette.applications import Starlette
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from agui_gate.adapter import TRACE_HEADERS
 from agui_gate.agents.tool import Tool, ToolContext
@@ -48,6 +47,7 @@ from agui_gate.extension import Extension, Server
 from agui_gate.extras.telemetry import names
 from agui_gate.extras.telemetry.content import SpanContent
 from agui_gate.extras.telemetry.run_spans import RunMeter, SpanEnds, headers_of, set_error
+from agui_gate.http.sse import StreamingApplication
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.threads.leased_thread import LeasedThread
@@ -84,10 +84,11 @@ class Tracer(Extension):
         """Returns ``store``, whose decisions are traced."""
         return TracedStore(store if self.inner is None else self.inner.store(store), self)
 
-    def around(self, app: Starlette) -> Starlette:
-        """Returns ``app``, whose requests continue the traces of their clients."""
-        app = app if self.inner is None else self.inner.around(app)
-        app.add_middleware(TraceContext)
+    def application(self, **options: Any) -> StreamingApplication:
+        """Makes the application, whose requests continue the traces of their clients."""
+        make: Callable[..., StreamingApplication] = getattr(self.inner, "application", StreamingApplication)
+        app = make(**options)
+        app.router.middleware_stack = TraceContext(app.router.middleware_stack)
         return app
 
     # --- the server's hooks -----------------------------------------------------------------------------------------
@@ -232,12 +233,14 @@ class TracedStore:
 
 
 class TraceContext:
-    """Middleware: a request continues the trace that its client names, unless the server is instrumented itself."""
+    """Middleware: a request continues the trace that its client names, unless the server is instrumented itself. It is
+    inside of all the others, so that an instrumentation has made its span by then, and so that no event passes it.
+    """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]) -> None:
         self._app = app
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         """Answers, within the context that the client names."""
         told: dict[str, str] = {}
         for name, value in scope["headers"] if scope["type"] == "http" else ():

@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
-from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
 from agui_gate.adapter import Adapter, TurnDone, Usage
@@ -28,6 +27,7 @@ from agui_gate.extras.observation import names_of, summary_adapter
 from agui_gate.extras.usage.budgets import BYTES_PER_TOKEN, OUTPUT_TOKENS, Budgets, Reservation
 from agui_gate.extras.usage.prices import Prices
 from agui_gate.extras.usage.report import thread_view
+from agui_gate.http.sse import StreamingApplication
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.outbox import is_run
@@ -94,10 +94,10 @@ class UsageMeter(Extension):
             )
         return cast(Store, HeldStore(self._store, self.commit, self.budgets.check, self))
 
-    def around(self, app: Starlette) -> Starlette:
-        """Returns ``app`` as ``inner`` wants it."""
-        wrapped: Starlette = app if self._inner is None else self._inner.around(app)
-        return wrapped
+    def application(self, **options: Any) -> StreamingApplication:
+        """Makes the application as the other meter wants it."""
+        make: Callable[..., StreamingApplication] = getattr(self._inner, "application", StreamingApplication)
+        return make(**options)
 
     def routes(self, server: Server) -> "Sequence[BaseRoute]":
         """Returns `GET /usage`."""
