@@ -38,18 +38,19 @@ _LEFT = "run_status = 'running' AND run_key = :held AND lease_until = :until"
 _TAKEN = f"run_key = :run_key, run_status = 'running', lease_owner = :owner, lease_until = :ticks + {LEASE_MS}"
 _CREATE = (
     "INSERT INTO threads (tenant, key, principal, id, agent, created_at, updated_at, run_key, run_status, "  # noqa: S608 ours
-    "lease_owner, lease_until) "
-    "SELECT :tenant, :new_key, :principal, :thread_id, :agent, :now, :now, :run_key, 'running', "
-    f":owner, :ticks + {LEASE_MS} "
-    "WHERE NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND principal = :principal AND alias = :thread_id) "
-    "ON CONFLICT DO NOTHING"
+    "lease_owner, lease_until) VALUES (:tenant, coalesce((SELECT key FROM threads WHERE tenant = :tenant "
+    "AND principal = :principal AND alias = :thread_id LIMIT 1), :new_key), :principal, :thread_id, :agent, "
+    f":now, :now, :run_key, 'running', :owner, :ticks + {LEASE_MS}) ON CONFLICT DO NOTHING"
 )
+"""The SQL that adds the thread. Where the name is another's alias, it is refused, as its key is that one's then. For an
+INSERT that selects from its own table SQLite makes a table in between, which takes as long as the rest.
+"""
 _CREATED = (
     "SELECT created_at FROM threads WHERE tenant = :tenant AND key = :new_key AND principal = :principal "
     "AND id = :thread_id"
 )
-"""The SQL that reads when a thread was created, unless the key is another's; not by RETURNING, for which SQLite makes a
-table and removes it again.
+"""The SQL that reads when a thread was created, unless the key is another's; not by RETURNING, for which SQLite makes
+such a table, too.
 """
 
 _UNTAKE = (
