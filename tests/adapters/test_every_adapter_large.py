@@ -4,12 +4,14 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import msgspec
 import pytest
 
-from agui_gate.adapter import AssistantTurn, Media, TurnRequest, UserTurn, off_loop
+from agui_gate import concurrency
+from agui_gate.adapter import AssistantTurn, Beginning, Media, TextPart, TurnRequest, UserTurn, off_loop
 from agui_gate.errors import MediaRefused, ProviderRejected
 from agui_gate_adapters.common import large_requests
 from tests.requirements import shows
@@ -71,6 +73,32 @@ async def test_so_it_is_when_the_provider_forgot_it(way: Way) -> None:
         assert transcript.seen
         assert threading.get_ident() not in transcript.seen
         assert [entry.status for entry in emulator.journal.entries][-2:] == [400, 200]
+
+
+@every_way
+async def test_what_stays_is_made_once(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then little is left to do, and no other thread is asked for it."""
+    jobs: list[object] = []
+    beside = concurrency.beside
+    monkeypatch.setattr(concurrency, "beside", lambda job: (jobs.append(job), beside(job))[1])
+    said = tuple(
+        turn
+        for n in range(300)
+        for turn in (user(f"no {n}", f"u{n}"), assistant(TextPart("p", "yes"), turn_id=f"t{n}"))
+    )
+    async with way.talking([ANSWER] * 3) as (emulator, thread):
+        made, counts = dict[str, Any](), []
+        for size in (1, 1, large_requests.AT_ONCE + 1):
+            jobs.clear()
+            transcript = (*said, user("And now?", "last"))
+            beginning = Beginning(transcript, len(said), made)
+            request = TurnRequest(transcript, "Be brief.", (WEATHER,), large=True, beginning=beginning, size=size)
+            assert (await run(thread.model, request)).text == "Sunny in both."
+            counts.append(len(jobs))
+        assert counts[0] > 0
+        assert counts[1] == 0
+        assert counts[2] > 0
+    assert emulator.refusals == []
 
 
 @every_way

@@ -303,6 +303,13 @@ def test_who_joins_a_run_is_not_shown_what_the_run_is_about_to_tell(view: View) 
     assert [m["id"] for m in msgspec.json.decode(after()) if m["role"] == "tool"] == ["c1-result"]
 
 
+def test_who_joins_a_run_is_not_shown_what_was_added_since() -> None:
+    entries: list[Entry] = [user("u")]
+    then = Conversation(entries, (), VIEW)
+    entries.append(user("later"))
+    assert [message["id"] for message in msgspec.json.decode(then())] == ["u"]
+
+
 def test_many_calls_with_one_id_on_one_message_keep_their_results() -> None:
     calls = tuple(call("x") for _ in range(2_000))
     results = [ResultEntry("x", f"r{i}", Output(str(i))) for i in range(2_000)]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
+from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest, off_loop
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Failure, Kind, log
-from agui_gate_adapters.common.large_requests import work_through
+from agui_gate_adapters.common.large_requests import is_long
 from agui_gate_adapters.common.names import LONGEST, stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
@@ -186,7 +186,7 @@ class AnthropicMessages:
             planned = partial(plan, request, self._settings, paused=paused)
             turn = _Attempt(self._transport, self._settings.model)
             ladder = ThinkingLadder(partial(planned, plain=True))
-            first = await work_through(request, planned, plain=plain)
+            first = await off_loop(planned, plain=plain) if is_long(request) else planned(plain=plain)
             async with aclosing(run_turn(turn.begin, first, ladder, self._sleep)) as batches:
                 async for batch in batches:
                     yield batch
@@ -222,7 +222,8 @@ class _Attempt:
         """Send one request. Raises `Failure`."""
         self.plan = current
         self.machine = MessageMachine(self._model, current.paused, may_pause=current.may_pause)
-        return Opened(await sent(self._transport, current.request, lambda: current.body), self.machine)
+        response = await sent(self._transport, current.request, lambda: current.body, current.name)
+        return Opened(response, self.machine)
 
 
 def _budget(thinking: dict[str, Any] | None, temperature: float | None) -> int:

@@ -57,6 +57,11 @@ class Plan(msgspec.Struct, frozen=True):
         return self.paused is None or self.paused.rounds < MAX_ROUNDS
 
     @property
+    def name(self) -> str:
+        """The name under which what is made of the history stays with its thread; "" if nothing does."""
+        return _history_name(self.settings, self.thinking)
+
+    @property
     def body(self) -> Body:
         """The request's body, made anew each time. It goes through the whole conversation."""
         return _body(self.request, self.settings, self.thinking, [] if self.paused is None else self._said(self.paused))
@@ -103,13 +108,15 @@ def _body(request: TurnRequest, settings: Settings, thinking: Thinking, more: li
     return body
 
 
+def _history_name(settings: Settings, thinking: Thinking) -> str:
+    """Returns the name for `replayed`. Where thinking is brought back nothing is kept of it: it is left out later."""
+    return "" if thinking.kept else f"messages {settings.origin}"
+
+
 def _messages(
     request: TurnRequest, settings: Settings, thinking: Thinking, more: list[Body]
 ) -> tuple[list[Body] | Items, State]:
-    """Returns the messages, with ``more`` behind them, and the state of the replay behind the last turn.
-
-    Where thinking is brought back nothing is kept of it: it is left out later.
-    """
+    """Returns the messages, with ``more`` behind them, and the state of the replay behind the last turn."""
     final = State()
 
     def turns_after(turns: Turns, state: State) -> tuple[list[Body], State]:
@@ -121,8 +128,8 @@ def _messages(
         first, last = _ends(state, mark=settings.cache)
         return first, [*last, *more]
 
-    if not thinking.kept:
-        messages = replayed(request, f"messages {settings.origin}", final, turns_after, ends_of)
+    if name := _history_name(settings, thinking):
+        messages = replayed(request, name, final, turns_after, ends_of)
         return messages, final
     made, state = replay(request.transcript, final, origin=settings.origin, kept=thinking.kept)
     first, last = ends_of(state)

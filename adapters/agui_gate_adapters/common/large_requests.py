@@ -25,6 +25,9 @@ T = TypeVar("T")
 PIECE = 256 * 1024
 """About how many bytes of a large request are sent at once."""
 
+GROWN = 32 * 1024
+"""Bytes from which on a piece of what is kept of a conversation gets no longer: what is added is copied with it."""
+
 AT_ONCE = 1024 * 1024
 """Bytes of a conversation that is encoded at one go: that takes two milliseconds at most."""
 
@@ -54,19 +57,19 @@ class Pieces:
     """A large body, which can be read any number of times. Its `len` is in bytes."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._pieces = pieces
+        self.pieces = pieces
         self._length = sum(map(len, pieces))
 
     def __len__(self) -> int:
         return self._length
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
+        for piece in self.pieces:
             yield piece
 
     def joined(self) -> bytes:
         """Returns all pieces joined."""
-        return b"".join(self._pieces)
+        return b"".join(self.pieces)
 
 
 class _Gathered:
@@ -102,19 +105,34 @@ class Items:
     def __init__(self, pieces: tuple[bytes, ...]) -> None:
         self.pieces = pieces
 
-    def joined(self) -> msgspec.Raw:
+    def joined(self) -> bytes:
         """Returns the list."""
-        return msgspec.Raw(b"".join((b"[", *self.pieces, b"]")))
+        return b"".join((b"[", *self.pieces, b"]"))
 
 
-def _as_json(value: object) -> msgspec.Raw:
+_MARK = b"\0"
+"""Stands for `Items` in a body: no JSON has this byte."""
+
+
+def _as_mark(value: object) -> msgspec.Raw:
     if isinstance(value, Items):
-        return value.joined()
+        return msgspec.Raw(_MARK)
     raise TypeError(f"This is not JSON: {type(value).__name__}")
 
 
-encode = msgspec.json.Encoder(enc_hook=_as_json).encode
-"""Encodes a body, which may have `Items`. Raises `TypeError` or `ValueError` for what JSON can't hold."""
+_encode_around = msgspec.json.Encoder(enc_hook=_as_mark).encode
+
+
+def encode(body: dict[str, Any]) -> bytes | Pieces:
+    """Encodes a body, of which one member may be `Items`: if these are long, none of them is copied. Raises `TypeError`
+    or `ValueError` for what JSON can't hold.
+    """
+    items = next((value for value in body.values() if type(value) is Items), None)
+    if items is None:
+        return _encode(body)
+    before, _, after = _encode_around(body).partition(_MARK)
+    whole = Pieces((before + b"[", *items.pieces, b"]" + after))
+    return whole if len(whole) > GROWN else whole.joined()
 
 
 def encoded_items(items: list[Any], *, large: bool) -> bytes:
@@ -271,6 +289,20 @@ def is_new(request: TurnRequest, name: str) -> bool:
     return max(len(request.transcript) - made, len(request.tools)) > MANY
 
 
+def is_long(request: TurnRequest) -> bool:
+    """Returns whether to go through `new_turns` is not for the event loop."""
+    return request.large and len(new_turns(request)) > MANY
+
+
+def is_heavy(request: TurnRequest, name: str) -> bool:
+    """Returns whether to write a request is not for the event loop. It is if nearly all is JSON that stays under
+    ``name`` (`replayed`), and can be encoded at one go.
+    """
+    stays = request.beginning is not None and name in request.beginning.made
+    told = request.size + len(request.instructions)
+    return request.large and (not stays or told > AT_ONCE or is_new(request, name))
+
+
 class _Replayed(msgspec.Struct, frozen=True):
     """The ``pieces`` of JSON that turns were replayed as, and the ``state`` that the next turn goes on from."""
 
@@ -327,12 +359,13 @@ def replayed(
         done, rest = made_of(request, name, _Replayed((), state), add)
         if not done.pieces:
             return whole(request.transcript)
-        said = add(done, rest)
-        first, last = [encoded_items(items, large=False) for items in ends(said.state)]
-        items = Items((*((first, b",") if first else ()), *_with(said.pieces, last)))
+        more, after = (write or encoded)(rest, done.state)
+        first, last = [encoded_items(items, large=False) for items in ends(after)]
+        behind = [part for one in (more, last) if one for part in (b",", one)]
+        items = Items((*((first, b",") if first else ()), *done.pieces, *behind))
     except (TypeError, ValueError):  # JSON can't hold something of it, which is said where all of it is encoded
         return whole(request.transcript)
-    assert not CHECKED or encode(items) == encode(whole(request.transcript))
+    assert not CHECKED or items.joined() == _encode(whole(request.transcript))
     return items
 
 
@@ -340,6 +373,6 @@ def _with(pieces: tuple[bytes, ...], more: bytes) -> tuple[bytes, ...]:
     """Returns the pieces with ``more``, and never many short ones."""
     if not more or not pieces:
         return (more,) if more else pieces
-    if len(pieces[-1]) < PIECE:
+    if len(pieces[-1]) < GROWN:
         return (*pieces[:-1], pieces[-1] + b"," + more)
     return (*pieces, b"," + more)

@@ -138,9 +138,11 @@ def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches],
         return _renamed(stream(made[0]), made[1]) if made[1] else stream(made[0])
 
     if is_new(request, NAMES):
-        return prepared(request, named, streamed)
+        return prepared(request, named, streamed, heavy=True)
     names = Names(request, longest)  # looked up: a thread's names stay with it
-    return prepared(request, lambda request: (names.request(request), names), streamed) if names else stream(request)
+    if not names:
+        return stream(request)
+    return prepared(request, lambda request: (names.request(request), names), streamed, heavy=request.large)
 
 
 async def _renamed(batches: Batches, names: Names) -> Batches:

@@ -13,7 +13,7 @@ from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.retries import Ladder
 
 from .failures import Failure, Kind, unreachable
-from .large_requests import Items, Pieces, encode, in_pieces, work_through
+from .large_requests import Items, Pieces, encode, in_pieces, is_heavy, work_through
 from .transport import body_of_wire, broken, read
 
 if TYPE_CHECKING:
@@ -232,9 +232,13 @@ def _unreadable(error: ProviderUnavailable | RecursionError) -> Failure:
     return unreachable("The provider's stream is not readable: an event is nested too deep.", sent=True)
 
 
-def prepared(request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches]) -> Batches:
-    """Yields what ``stream`` yields for the result of ``prepare``, which is called as by `work_through`."""
-    return _prepared(request, prepare, stream) if request.large else stream(prepare(request))
+def prepared(
+    request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches], *, heavy: bool
+) -> Batches:
+    """Yields what ``stream`` yields for the result of ``prepare``, which is called beside the loop if it is
+    ``heavy``.
+    """
+    return _prepared(request, prepare, stream) if heavy else stream(prepare(request))
 
 
 async def _prepared(
@@ -260,13 +264,15 @@ class Written(NamedTuple):
     tools: list[str]
 
 
-async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response | Wired":
+async def sent(
+    transport: Sender, request: TurnRequest, make: Callable[[], Body], name: str = ""
+) -> "httpx2.Response | Wired":
     """Sends the body that ``make`` makes of ``request``; returns the reply, its body unread: see `Wire.send`.
 
-    ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says
-    what of the request it is about.
+    ``make`` is a pure function; for a large request it is called beside the event loop, unless nearly all stays under
+    ``name`` (`replayed`). Raises `Failure`, which says what of the request it is about.
     """
-    written = await off_loop(_in_pieces, make) if request.large else _whole(make)
+    written = await off_loop(_in_pieces, make) if is_heavy(request, name) else _whole(make)
     try:
         return await transport.open(written.content, written.tools)
     except Failure as failure:
@@ -290,7 +296,7 @@ def _in_pieces(make: Callable[[], Body]) -> Written:
         return Written(_encoded(body, in_pieces), tool_names(body))
 
 
-def encoded(body: Body) -> bytes:
+def encoded(body: Body) -> bytes | Pieces:
     """Encodes the request. Raises `Failure` for what JSON can't hold: lone surrogates, an invalid schema."""
     return _encoded(body, encode)
 

@@ -22,7 +22,7 @@ import httpx2
 
 from agui_gate.adapter import rounds
 
-from .large_requests import Pieces
+from .large_requests import AT_ONCE, Pieces
 from .sockets import connected_socket
 
 MAX_BUFFERED = 64 * 1024
@@ -273,15 +273,15 @@ class _Connection(asyncio.Protocol):
         self._bodiless = head.startswith(b"HEAD ")
         if isinstance(content, bytes):
             self._transport.write(head + content)
-            sent = await self._drained(timeouts.get("write"))
+        elif isinstance(content, Pieces) and len(content) <= AT_ONCE:
+            self._transport.writelines((head, *content.pieces))
         else:
             self._transport.write(head)
-            sent = True
             async for piece in content:
                 self._transport.write(piece)
-                if not (sent := await self._drained(timeouts.get("write"))):
+                if not await self._drained(timeouts.get("write")):
                     break
-        self._sent = sent
+        self._sent = await self._drained(timeouts.get("write"))
         while not self.status:
             if self.failure is not None:
                 raise self.failure

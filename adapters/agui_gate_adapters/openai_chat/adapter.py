@@ -18,7 +18,7 @@ from agui_gate_adapters.common.transport import host_of
 from .failures import ChatLadder, api_of
 from .machine import ChatMachine
 from .profiles import Profile, profile_of
-from .request import Settings, body
+from .request import Settings, body, history_name
 from .transport import ChatTransport
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ class OpenAIChat:
         machine = ChatMachine(
             settings.model, self._transport.api, self._new_call_id, provider=profile.name, says_end=profile.says_end
         )
-        return Opened(await sent(self._transport, request, lambda: body(request, settings)), machine)
+        name = history_name(request, settings) if request.large else ""
+        return Opened(await sent(self._transport, request, lambda: body(request, settings), name), machine)
 
     def _new_call_id(self) -> str:
         """Makes an id for a call that came without one, of the kind that the server accepts."""

@@ -174,9 +174,19 @@ class _Said(NamedTuple):
     leading: tuple[str, ...] = ()
 
 
-def _messages(request: TurnRequest, profile: Profile, origin: str) -> list[Body] | Items:
-    """Returns all messages, the instructions first; at least one (C7). ``origin``: whose private parts may be used."""
-    role = "developer" if profile.developer and request.instructions else "system"
+def _role(request: TurnRequest, profile: Profile) -> str:
+    """Returns the role of the instructions."""
+    return "developer" if profile.developer and request.instructions else "system"
+
+
+def history_name(request: TurnRequest, settings: "Settings") -> str:
+    """Returns the name under which the messages made of the history stay with its thread."""
+    return f"chat {settings.origin} {settings.profile} {_role(request, settings.profile)}"
+
+
+def _messages(request: TurnRequest, settings: "Settings") -> list[Body] | Items:
+    """Returns all messages, the instructions first; at least one (C7)."""
+    profile, role = settings.profile, _role(request, settings.profile)
     start = _Said(last=role if role == "developer" else "")  # what follows that is no leading system's message
 
     def ends(said: _Said) -> tuple[list[Body], list[Body]]:
@@ -189,9 +199,9 @@ def _messages(request: TurnRequest, profile: Profile, origin: str) -> list[Body]
         return first, [] if first or said.last else [{"role": "user", "content": ""}]
 
     def replay(turns: Turns, said: _Said) -> tuple[list[Body], _Said]:
-        return _replay(turns, said, profile, origin)
+        return _replay(turns, said, profile, settings.origin)
 
-    return large_requests.replayed(request, f"chat {origin} {profile} {start}", start, replay, ends)
+    return large_requests.replayed(request, history_name(request, settings), start, replay, ends)
 
 
 def _replay(turns: Turns, said: _Said, profile: Profile, origin: str) -> tuple[list[Body], _Said]:
@@ -269,7 +279,7 @@ def body(request: TurnRequest, settings: Settings) -> Body:
     profile = settings.profile
     made: Body = {
         "model": settings.model,
-        "messages": _messages(request, profile, settings.origin),
+        "messages": _messages(request, settings),
         "stream": True,
     }
     if profile.stream_usage:

@@ -13,6 +13,7 @@ from agui_gate.adapter import Abilities, ConversationRef, Finding, OutputSpec, T
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Failure
+from agui_gate_adapters.common.large_requests import is_long
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.output_schemas import strict_schema
@@ -266,7 +267,8 @@ class OpenAIResponses:
 
     def _stream(self, request: TurnRequest) -> Batches:
         turn = _Turn(self, request)
-        return prepared(request, self._plan, lambda first: run_turn(turn.begin, first, turn, self._sleep))
+        begun = partial(run_turn, turn.begin, ladder=turn, sleep=self._sleep)
+        return prepared(request, self._plan, begun, heavy=is_long(request))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
         if not alone and continues(self.origin):
@@ -286,7 +288,7 @@ class OpenAIResponses:
             self._hosting._replace(keeps_lists=not keeps),
             self._forgot if current.continues_response and not self._keeps_state else None,
         )
-        response = await sent(self._transport, current.request, lambda: current.body | more)
+        response = await sent(self._transport, current.request, lambda: current.body | more, current.name)
         if current.instead:
             self._forgot()
         return Opened(response, machine)

@@ -30,7 +30,7 @@ from agui_gate.adapter import (
 )
 from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.decisions import output_text
-from agui_gate_adapters.common.large_requests import Items, Turns, new_turns, replayed
+from agui_gate_adapters.common.large_requests import AT_ONCE, MANY, Items, Turns, new_turns, replayed
 from agui_gate_adapters.common.output_schemas import strict_schema
 
 from .replay import approval_responses, approves_calls, held_calls, output, replay, result, user_message, written
@@ -89,13 +89,18 @@ class Plan(msgspec.Struct, frozen=True):
         return self.shape is Shape.CONTINUED and self.conversation_id is None
 
     @property
+    def name(self) -> str:
+        """The name under which what is made of the history stays with its thread."""
+        return f"{self.settings.origin} {self.shape is Shape.SEALED}"
+
+    @property
     def body(self) -> Body:
         """The request's body but for its conversation, made anew each time. It goes through all that is told."""
         body = _common(self.request, self.settings)
         if self.shape is Shape.CONTINUED:
             body["input"] = _new_items(self.request.transcript)
         else:
-            body["input"] = _all_items(self.request, self.settings, sealed=self.shape is Shape.SEALED)
+            body["input"] = _all_items(self.request, self.settings, self.name, sealed=self.shape is Shape.SEALED)
         if self.settings.mode != "stateless" and self.conversation_id is None:
             body["store"] = True
         if self.continues_response and self.request.ref is not None:
@@ -110,7 +115,8 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
     """
     new = None if plain else _since_ref(request, settings, now_ms)
     if new is not None:
-        return _continued(msgspec.structs.replace(request, transcript=new), settings)
+        large = request.large and (len(new) > MANY or request.size > AT_ONCE)
+        return _continued(msgspec.structs.replace(request, transcript=new, large=large), settings)
     agrees = approves_calls(new_turns(request), settings.hosted_tools)
     stateless = settings.mode == "stateless" and not plain
     if agrees and not stateless:
@@ -189,7 +195,7 @@ def _new_items(transcript: Transcript) -> list[Body]:
     return items
 
 
-def _all_items(request: TurnRequest, settings: Settings, *, sealed: bool) -> list[Body] | Items:
+def _all_items(request: TurnRequest, settings: Settings, name: str, *, sealed: bool) -> list[Body] | Items:
     if sealed and settings.newest_sealed_only:
         said = request.transcript
         turns = [turn.id for turn in said if isinstance(turn, AssistantTurn)]
@@ -206,7 +212,7 @@ def _all_items(request: TurnRequest, settings: Settings, *, sealed: bool) -> lis
         made = written(turns, origin=settings.origin, sealed=verbatim, answers=answers, used=used)
         return made, frozenset(used)
 
-    return replayed(request, f"{settings.origin} {sealed}", frozenset[str](), items, write=write)
+    return replayed(request, name, frozenset[str](), items, write=write)
 
 
 def _common(request: TurnRequest, settings: Settings) -> Body:

@@ -154,14 +154,14 @@ class History:
         """Makes `transcript` ready, in a thread where it is long. Nothing else may change the history meanwhile."""
         if to in self._transcripts or not self.capacity.is_large:
             return
-        entries, known = self.journal.entries[:], self._outcomes()
+        entries, known = self.journal.entries, self._outcomes()
         if not self._is_alone(to):
-            self._transcripts[to] = await off_loop(sanitize, self._seen(entries, to), known, to.vendor)
+            self._transcripts[to] = await off_loop(sanitize, self._seen(entries[:], to), known, to.vendor)
             return
         prefix = self._prefixes.get(to.vendor)
         if prefix is None or len(entries) - prefix.size > LONG or not prefix.fits(entries, known):
             prefix = TranscriptPrefix(to.vendor)  # another one, as what is cancelled goes on beside the loop
-            self._transcripts[to] = await off_loop(prefix.extend, entries, known, self.journal.newest_place)
+            self._transcripts[to] = await off_loop(prefix.extend, entries[:], known, self.journal.newest_place)
             self._prefixes[to.vendor] = prefix
 
     def replaced_note(self) -> str:
@@ -226,26 +226,27 @@ def _edited(approval: Approval) -> str:
 class Conversation:
     """A thread as it was at one moment of a run; called, it gives its messages, made the first time that somebody asks.
 
-    What the run has not told yet is not in them.
+    What the run has not told yet is not in them. ``entries`` may be added to later, and don't change otherwise.
 
     Content has the shapes of 1.x, for whoever joins to bring it into its own.
     """
 
-    __slots__ = ("_approvals", "_entries", "_made", "_view")
+    __slots__ = ("_approvals", "_entries", "_made", "_size", "_view")
 
     def __init__(self, entries: list[Entry], approvals: Sequence[Approval], view: View) -> None:
-        self._entries, self._approvals, self._view = entries, approvals, view
+        self._entries, self._size, self._approvals, self._view = entries, len(entries), approvals, view
         self._made: msgspec.Raw | None = None
 
     def __call__(self) -> msgspec.Raw:
         """Returns the messages, as a JSON list."""
         if self._made is None:
-            self._made = json_list(agui_messages(self._entries, self._approvals, view=self._view, untold=False))
+            entries = self._entries[: self._size]
+            self._made = json_list(agui_messages(entries, self._approvals, view=self._view, untold=False))
         return self._made
 
     async def prepare(self) -> None:
         """Makes them now, off the loop where that is heavy."""
-        if self._made is None and len(self._entries) > LARGE:
+        if self._made is None and self._size > LARGE:
             await off_loop(self)
 
 

@@ -291,7 +291,7 @@ class LeasedThread:
     def snapshot(self) -> tuple[Conversation, msgspec.Raw]:
         """Returns the conversation as it is at this moment, made into messages only if somebody asks, and the state."""
         journal, parts = self.history.journal, self.parts
-        entries = [*journal.entries, *parts.entries()]
+        entries = [*journal.entries, *shown] if (shown := parts.entries()) else journal.entries
         return Conversation(entries, tuple(journal.approvals.values()), self.view), parts.told()
 
     def _title(self) -> str | None:

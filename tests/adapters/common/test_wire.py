@@ -235,6 +235,16 @@ async def test_requests_are_written_alike() -> None:
     assert bodies[0] == bodies[1] == [b"{1}", b"[1,2]", b""]
 
 
+@pytest.mark.parametrize("size", [1, 300_000, 2_000_000])
+async def test_pieces_are_written_in_their_order(size: int) -> None:
+    async with Upstream(None, SIZED).serving() as upstream, client("wire") as http:
+        carrier: Any = http._transport
+        head = Wire.head("POST", httpx2.URL(upstream.url), [(b"host", b"x")])
+        answer = await carrier.send(head, Pieces([b"[", *[b"x" * size] * 3, b"]"]), {})
+        assert await answer.aread() == b"hello"
+    assert upstream.bodies == [b"[%b]" % (b"x" * 3 * size)]
+
+
 @both
 @pytest.mark.parametrize("header", [("x-key", "a\r\nx-b: c"), ("x-key", "a\x00"), ("x key", "a")])
 async def test_what_a_header_cannot_hold_is_not_sent(kind: str, header: tuple[str, str]) -> None:
