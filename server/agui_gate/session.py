@@ -251,8 +251,8 @@ class Thread:
         """Decides a call of this thread, carries it out, and goes on with the conversation if nothing else waits.
 
         ``decision``: True, False, or an object as `POST /approvals/{id}` takes it: ``{"approved": True}``, with
-        ``reason``, ``edited_arguments`` and ``effective_arguments``. ``principal``: who decides. While a run is at work
-        on the thread, it waits for its end, ten seconds at most.
+        ``reason``, ``edited_arguments`` and ``effective_arguments``; a misspelt edit is refused. ``principal``: who
+        decides. While a run is at work on the thread, it waits for its end, ten seconds at most.
 
         The call runs once, whoever else decides it, here or over HTTP. Cancelling it stops the tool, whose record is
         ``unknown`` then, or the run that follows. Where more persons have to agree, the call is still in

@@ -57,8 +57,10 @@ async def by_http(desk: Desk, who: str, asked: Json, payload: Json) -> Told:
     if answer.status == 200:
         return "", []
     error = answer.json()["error"]
-    assert (answer.status, error["code"], error["record"]["state"]) == (422, "approval_refused", "pending")
-    return error["message"], [error["record"]["effective_arguments"]]
+    assert (answer.status, error["code"], "record" in error) == (422, "approval_refused", error["message"] == STALE)
+    record = (await desk.get(who, f"/approvals/{asked['id']}")).json()
+    assert (record["state"], error.get("record", record)) == ("pending", record)
+    return error["message"], [record["effective_arguments"]]
 
 
 async def by_resume(desk: Desk, who: str, asked: Json, payload: Json) -> Told:
@@ -145,6 +147,27 @@ async def test_a_yes_is_to_what_was_shown_whatever_way_it_comes(way: str, tmp_pa
         assert desk.amounts == [], "who edited isn't one of the two"
         assert (await answer(desk, "dan", asked, {word: True}))[0] == "", "who names nothing agrees to the newest edit"
         assert desk.amounts == [5]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_edit_that_nobody_reads_is_no_yes_whatever_way_it_comes(way: str) -> None:
+    """It would run what was asked. What can't be an edit is the page's own, and so is a record that is sent back."""
+    answer, word = WAYS[way], "accepted" if way == "card" else "approved"
+    edit = {"order_id": "A1", "amount": 5}
+    misspelt: Json = {"edited": edit, "Edit": "5", "args": edit, "changes": [5], "amount": 5, "arguments": edit}
+    async with Desk(TEAM, needs=1, editable=["amount"]).open() as desk:
+        await desk.say("ada", "refund", tools=[CARD] if way == "card" else [])
+        (asked,) = (await desk.get("ben", "/approvals", "view=card")).json()["approvals"]
+        for name, value in misspelt.items():
+            why, _ = await answer(desk, "ben", asked, {word: True, name: value})
+            if (name, way) == ("arguments", "function approval"):
+                assert why == "The answer is about different arguments than the question."
+            else:
+                assert why == f"The edit was refused: '{name}' is no edit. Edited arguments are 'edited_arguments'."
+        assert desk.amounts == []
+        whole = asked | {"at": "2026-11-28", "comment": "fine", "edited_by": None}
+        assert (await answer(desk, "ben", asked, {**whole, word: True}))[0] == ""
+        assert desk.amounts == [20]
 
 
 async def test_a_no_names_nothing(store: FullStore) -> None:

@@ -173,7 +173,7 @@ def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None,
         raise reason
     if status != "ok":
         raise ApprovalRefused(_REFUSED[status])
-    if answer.edited is None and answer.shown is None:
+    if answer.edited is None and answer.sent is None:
         return None
     from agui_gate.approvals.edits import edited
 

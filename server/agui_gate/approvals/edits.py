@@ -9,7 +9,7 @@ from typing import Any
 
 from agui_gate.agents.tool import Tool
 from agui_gate.core import open_questions
-from agui_gate.core.answers import Answer
+from agui_gate.core.answers import PLAIN, Answer
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser_numbers import from_browser
 from agui_gate.core.json_text import canonical, parse_object
@@ -29,8 +29,11 @@ def edited(approval: Approval, answer: Answer, tool: Tool | None) -> str | None:
 
     ``tool`` is the one that would run; None if there is none here.
     """
-    if answer.shown is not None:
-        _check_shown(approval, answer.shown)
+    if answer.sent is not None:
+        if (shown := answer.sent.get("effective_arguments")) is not None:
+            _check_shown(approval, shown)
+        if answer.given is None or open_questions.of(approval) is None:  # else what was sent is the answer
+            _check_members(approval, answer.sent, tool)
     if answer.edited is None:
         return None
     try:
@@ -68,6 +71,48 @@ def is_what_ran(approval: Approval, sent: Json) -> bool:
         return canonical(from_browser(sent, ran, {})) == approval.effective_arguments
     except ValueError:
         return False
+
+
+_RECORD = {
+    *("id", "thread_id", "agent", "call_id", "tool", "editable", "message", "asked_at", "expires_at", "asker", "state"),
+    *("approvers", "needs", "approvals", "escalated", "handed_to", "restored", "task", "decision", "result", "grants"),
+    *("replaced", "frozen", "schema", "refused", "already_ran", "thread", "edited_by", "you", "name", "toolCallId"),
+    *("function_name", "function_call_id", "function_parameters", "responseSchema", "metadata"),
+}
+"""Members of records, cards and interrupts, besides the arguments. A page may send one back whole, with its answer."""
+
+
+def _check_members(approval: Approval, sent: Mapping[str, Any], tool: Tool | None) -> None:
+    """Raises `ApprovalRefused` if a member that nobody reads may be an edit: what was asked would run instead.
+
+    It may be one if it is called so or as one of the call's arguments, or if it has members or items. Others, such as
+    a time, are the page's own.
+    """
+    ids = [sent.get(name) for name in ("id", "call_id", "function_call_id", "toolCallId")]
+    is_sent_back = approval.id in ids or approval.call_id in ids
+    arguments = {*(parse_object(approval.arguments) or {}), *(tool.parameters.get("properties", ()) if tool else ())}
+    for name, value in sent.items():
+        if name in ("arguments", "function_arguments"):
+            is_edit = value is not None and not _is_asked(approval, value, sent, tool)
+        elif name in PLAIN or name in ("effective_arguments", "break_glass") or (is_sent_back and name in _RECORD):
+            is_edit = False
+        else:
+            is_edit = name in arguments or isinstance(value, dict | list) or name.lower().startswith("edit")
+        if is_edit:
+            why = f"'{name[:50]}' is no edit. Edited arguments are 'edited_arguments'"
+            raise ApprovalRefused(f"The edit was refused: {why}.")
+
+
+def _is_asked(approval: Approval, named: Any, sent: Mapping[str, Any], tool: Tool | None) -> bool:
+    """Returns whether ``named`` are the arguments that would run; or those that were asked about, if a whole record
+    was sent back.
+    """
+    try:
+        claimed = meant(approval, canonical(named), tool)
+    except ValueError:
+        return False
+    is_record = sent.get("effective_arguments") is not None
+    return claimed == approval.effective_arguments or (is_record and claimed == approval.arguments)
 
 
 def _check_shown(approval: Approval, shown: Any) -> None:

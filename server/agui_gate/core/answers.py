@@ -51,8 +51,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
     replaces all arguments. ``grant``: the scope in which it also says yes beforehand, as JSON. ``given`` is what was
-    sent, where that may be an answer by itself (`core/open_questions.py`). ``break_glass``: see `Decision`. ``shown``:
-    the arguments that who approves was shown, as they were sent, where the answer says so: it is to those alone.
+    sent, where that may be an answer by itself (`core/open_questions.py`). ``break_glass``: see `Decision`. ``sent``:
+    an approval as it was sent, if it has members besides the `PLAIN` ones. They may say what was shown to who approves,
+    or be a misspelt edit (`approvals/edits.py`).
     """
 
     target: Target
@@ -67,7 +68,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     given: Any = None
     grant: str | None = None
     break_glass: bool = False
-    shown: Any = None
+    sent: Mapping[str, Any] | None = None
+
+
+PLAIN = {"approved", "accepted", "reason", "editedArgs", "edited_arguments", "steps", "grant", "continue", "way"}
+"""Members of answers that name no arguments but edited ones."""
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
@@ -89,7 +94,7 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         way=way,
         grant=None if (grant := payload.get("grant")) is None else canonical({"grant": grant}),
         break_glass=alarm is True,
-        shown=payload.get("effective_arguments") if reply.approved else None,
+        sent=payload if reply.approved and payload.keys() - PLAIN else None,
     )
 
 
@@ -137,12 +142,11 @@ def from_function_approval(item: Any) -> Answer | None:
     name, arguments = item.get("name"), item.get("arguments")
     if name is not None and not isinstance(name, str):
         return msgspec.structs.replace(answer, problem="'name' must be a string")
-    if arguments is None:
-        return msgspec.structs.replace(answer, name=name)
-    if not isinstance(arguments, str | dict):
+    if not isinstance(arguments, str | dict | None):
         return msgspec.structs.replace(answer, problem="'arguments' must be an object")
     try:
-        return msgspec.structs.replace(answer, name=name, arguments=canonical(arguments))
+        about = None if arguments is None else canonical(arguments)
+        return msgspec.structs.replace(answer, name=name, arguments=about)
     except ValueError:
         return msgspec.structs.replace(answer, problem="'arguments' is not JSON")
 

@@ -128,7 +128,6 @@ class ApprovalRoutes:
         principal = await self._guard.principal(request)
         payload = await json_value(await self._server.body(request))
         way, go_on, approval_id = _way(payload), _go_on(payload), request.path_params["id"]
-        _check_edit(payload)
         await self._engine.start()
         try:
             decided = await self._engine.decide(
@@ -215,15 +214,3 @@ def _go_on(payload: Any) -> bool:
     if not isinstance(go_on, bool):
         raise InvalidRequest("Not a decision: 'continue' must be true or false.", well_formed=True)
     return go_on
-
-
-_LIKE_EDITS = ("editedArgs", "edited_arguments", "editable", "edited_by")
-"""Members of a decision that have an edit, and of a record, which may be sent back whole."""
-
-
-def _check_edit(payload: Any) -> None:
-    """Raises `InvalidRequest` if an edit has a name that nobody reads: the call would run as it was asked about."""
-    for name in payload if isinstance(payload, dict) else ():
-        if name.lower().startswith("edit") and name not in _LIKE_EDITS:
-            why = f"Not a decision: '{name[:50]}' is no member of it. Edited arguments are 'edited_arguments'."
-            raise InvalidRequest(why, well_formed=True)
