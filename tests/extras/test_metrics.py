@@ -447,6 +447,38 @@ async def test_a_store_that_is_away_is_down_and_its_figures_left_out(monkeypatch
     assert labelled(found, "agui_gate_approvals") == {}
 
 
+class Full(MemoryStore):
+    """A store whose disk is full. ``checks``: how often it was asked whether it can be written."""
+
+    is_full, checks = True, 0
+
+    async def check(self) -> None:
+        self.checks += 1
+        self._require_room()
+
+    async def lease_thread(self, *args: Any, **more: Any) -> Any:
+        self._require_room()
+        return await super().lease_thread(*args, **more)
+
+    def _require_room(self) -> None:
+        if self.is_full:
+            raise Unavailable("The store is not available: the disk is full.")
+
+
+async def test_a_store_that_can_be_read_alone_is_down_once_it_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody writes to find out: an operation has failed, and until a check of both goes well it is down."""
+    store = Full()
+    app = app_of(store=store)
+    monkeypatch.setattr(state, "FRESH_SECONDS", 0)
+    async with started(app):
+        assert ((await scrape(app))["agui_gate_store_up"], store.checks) == (1, 0)
+        await request(app, "POST", "/", json.dumps(run_body("t", user("hello", "m"))).encode())
+        assert [(await scrape(app))["agui_gate_store_up"] for _ in range(2)] == [0, 0]
+        store.is_full = False
+        assert [(await scrape(app))["agui_gate_store_up"] for _ in range(2)] == [1, 1]
+        assert store.checks == 3
+
+
 async def test_a_store_that_takes_long_keeps_no_scrape_waiting_and_is_asked_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.requirements import shows
 from tests.runbook.place import Place
-from tests.support.servers import Postgres
+from tests.support.servers import USER, Postgres, free_port
 
 pytestmark = shows("T8")
 
 SIZE = 4 * 1024 * 1024
+FULL = "The store is not available: the disk of the database is full."
 SYSTEM = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 AS_ROOT = ("sudo", "-n") if os.geteuid() and shutil.which("sudo") else ()
 
@@ -138,6 +140,50 @@ def test_a_disk_that_is_read_only(place: Place, failing: Path) -> None:
     assert server.decide("ann", waits).json()["state"] == "done"
     assert [effect["order"] for effect in place.effects()] == ["H1", "R1"], "each ran once"
     server.end()
+
+
+@pytest.fixture
+def small_database(postgres: Postgres, database: str) -> Iterator[tuple[str, Path]]:
+    """A database on a small disk of its own; its log is on another one. Its URL, and the folder."""
+    name, user = database.rpartition("/")[2], USER or {"user": os.geteuid(), "group": os.getegid()}
+    owner = f"size=64M,mode=0700,uid={user['user']},gid={user['group']}"
+    with mounted(postgres.folder / "small", "-t", "tmpfs", "-o", owner, "tmpfs") as folder:
+        (folder / "data").mkdir()
+        os.chown(folder / "data", user["user"], user["group"])
+        postgres.execute(f"CREATE TABLESPACE small LOCATION '{folder / 'data'}'")
+        postgres.execute(f"ALTER DATABASE {name} SET TABLESPACE small")
+        yield database, folder
+        postgres.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'")
+        postgres.execute(f"ALTER DATABASE {name} SET TABLESPACE pg_default")
+        postgres.execute("DROP TABLESPACE small")
+
+
+def test_a_database_whose_disk_is_full(small_database: tuple[str, Path], place: Place) -> None:
+    """A read, and a write of a row that has its place, go well meanwhile: it is learnt from a write that didn't."""
+    store, folder = small_database
+    place.env |= {"AGUI_GATE_STORE": store, "AGUI_GATE_METRICS": f"127.0.0.1:{free_port()}"}
+    server = place.start()
+    page = place.page("store", SERVER=server.url, FOLDER=str(folder), OLD_FILE=str(folder / "old.log"))
+
+    def is_up() -> bool:
+        return "agui_gate_store_up 1.0" in httpx2.get(f"http://{place.env['AGUI_GATE_METRICS']}/metrics").text
+
+    waits = server.ask("ann", "t1", "refund R1")
+    fill(folder / "old.log")
+    assert (server.ready(), is_up()) == (200, True), "nothing has told it"
+    saying = server.aside(server.say, "ann", "t2", f"thanks {os.urandom(50_000).hex()}")
+    server.until(lambda: server.ready() == 503, "away")
+    assert server.send("nobody", "GET", "/readyz").json()["error"]["message"] == FULL
+    server.until(lambda: not is_up(), "down")
+    assert [server.ready() for _ in range(3)] == [503] * 3, "it stays so, though a row is written"
+    assert FULL in page.run("Look", 1, code=1)
+    assert "old.log" in page.run("Look", 2)
+    page.run("Cure", 1)
+    server.until(lambda: server.ready() == 200, "ready")
+    server.until(is_up, "up")
+    assert saying.result().is_success
+    page.run("Verify")
+    assert server.decide("ann", waits).json()["state"] == "done"
 
 
 def test_a_database_that_is_read_only(place: Place, postgres: Postgres, database: str) -> None:

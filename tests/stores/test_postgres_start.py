@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import cast
 
 import pytest
 
@@ -12,6 +13,8 @@ from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.stores.base import Change
 from agui_gate.stores.clock import wall_clock
 from agui_gate.stores.postgres import PostgresStore, readiness, schema
+from agui_gate.stores.postgres.errors import Trouble
+from agui_gate.stores.postgres.link import Link
 from tests.stores.support import ask, gated, ids, said
 from tests.support.servers import Postgres, free_port
 
@@ -274,3 +277,22 @@ async def test_the_server_goes_and_comes_back(database: str, postgres: Postgres)
         await store.check()
         await store.commit(thread, Change(entries=said("one"), status="finished"), "r1")
         assert ids(await store.read_thread("alice", "t")) == ["one"]
+
+
+async def test_who_may_not_look_for_room_waits_for_it_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role without the right to temporary tables: a write that found no room counts for half a minute."""
+
+    class NoRight:
+        async def run(self, *_: object) -> None:
+            raise Trouble("its role lacks rights", readiness.NO_RIGHT)
+
+    link, room, now = cast(Link, NoRight()), readiness.Room(), 100.0
+    monkeypatch.setattr(readiness.time, "monotonic", lambda: now)
+    room.note(Trouble("it is locked", "55P03"))
+    await room.check(link)
+    room.note(Trouble("the disk is full", "53100"))
+    now += readiness.NO_ROOM_SECONDS - 1
+    with pytest.raises(Unavailable, match="the disk is full"):
+        await room.check(link)
+    now += 1
+    await room.check(link)

@@ -70,12 +70,18 @@ class ServerState(Collector):
             return False, None
 
     async def _asked(self) -> Backlog | None:
-        """Returns the backlog; None of a store that can't say it, which is asked whether it is there."""
-        store = self._engine.store
-        if hasattr(store, "backlog"):
-            return await cast(BacklogStore, store).backlog()
-        await store.check()
-        return None
+        """Returns the backlog; None of a store that can't say it.
+
+        Such a one is asked whether it can be read and written, as for `/readyz`. So is one that has failed, until it
+        can: a full disk can be read.
+        """
+        store: Any = self._engine.store
+        has_failed = getattr(store, "failed", False)
+        if has_failed or not hasattr(store, "backlog"):
+            await store.check()
+        if has_failed:
+            store.failed = False
+        return await cast(BacklogStore, store).backlog() if hasattr(store, "backlog") else None
 
     async def _asked_bus(self) -> Backlog | None:
         """Asks the bus whether it is there. One within the process is."""
@@ -108,7 +114,11 @@ def described() -> Iterator[Metric]:
 
 
 def _of_server(schema: int, *, is_up: bool, is_bus_up: bool, is_draining: bool) -> Iterator[Metric]:
-    yield GaugeMetricFamily("agui_gate_store_up", "1: the store answered when it was read last.", is_up)
+    yield GaugeMetricFamily(
+        "agui_gate_store_up",
+        "1: the store answered when it was asked last. After an operation failed: and could be written.",
+        is_up,
+    )
     yield GaugeMetricFamily(
         "agui_gate_bus_up",
         "1: the bus between replicas answered then. A bus within the process always does.",

@@ -13,17 +13,20 @@ import msgspec
 
 from agui_gate.core.approvals import DECISIONS, Approval, State
 from agui_gate.core.audit import Happened
-from agui_gate.errors import LeaseLost
+from agui_gate.errors import LeaseLost, Unavailable
 from agui_gate.extras.metrics.families import TOGETHER, Families
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.lease import DECIDES
 
 
 class CountedStore:
-    """``inner``, each of whose operations is timed. It has just the methods that ``inner`` has."""
+    """``inner``, each of whose operations is timed. It has just the methods that ``inner`` has.
+
+    ``failed``: whether one could not be made since somebody set it to false.
+    """
 
     def __init__(self, inner: Store, families: Families) -> None:
-        self._inner, self._families = inner, families
+        self._inner, self._families, self.failed = inner, families, False
         hooks: dict[str, Callable[..., None]] = {"move": self._moved, "commit": self._committed, "note": self._noted}
         for name in dir(type(inner)):
             if not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(inner, name)):
@@ -48,6 +51,9 @@ class CountedStore:
                 result = await operation(*args, **kwargs)
             except LeaseLost:
                 self._lost(name, args, kwargs)
+                raise
+            except Unavailable:
+                self.failed = True
                 raise
             finally:
                 noted.append((observe, perf_counter() - begun, name))

@@ -96,15 +96,47 @@ async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None
         )
 
 
-async def check_room(link: Link) -> None:
-    """Raises `Unavailable` if the disk is full: a megabyte is written to a table that isn't kept. A role that may make
-    no such tables is not told.
+NO_ROOM = ("53100", "58030")
+"""SQLSTATEs of a write for which the disk has no room, or that fails."""
+NO_ROOM_SECONDS = 30.0
+"""Seconds for which such a write counts where nothing tells whether there is room by now."""
+
+
+class Room:
+    """Whether the database's disk has room, as far as its store was told. A small write may go well on a full disk, so
+    none says that there is room again.
+    """
+
+    def __init__(self) -> None:
+        self._refusal: Trouble | None = None
+        self._refused_at = 0.0
+
+    def note(self, error: Trouble) -> None:
+        """Be told of an operation that was refused."""
+        if error.state in NO_ROOM:
+            self._refusal, self._refused_at = error, time.monotonic()
+
+    async def check(self, link: Link) -> None:
+        """Raises `Unavailable` since the disk was full, until there is room. Costs nothing if it wasn't."""
+        if self._refusal is None:
+            return
+        is_known = await check_room(link)
+        if not is_known and time.monotonic() < self._refused_at + NO_ROOM_SECONDS:
+            raise Unavailable(self._refusal.message)
+        self._refusal = None
+
+
+async def check_room(link: Link) -> bool:
+    """Raises `Unavailable` if the disk is full: a megabyte is written to a table that isn't kept. False for a role that
+    may make no such tables, which is not told.
     """
     try:
         await link.run("write", lambda: _look(_ROOM))
     except Trouble as error:
         if error.state != NO_RIGHT:
             raise
+        return False
+    return True
 
 
 async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:

@@ -44,7 +44,7 @@ class PostgresStore(SQLStore):
         self._parameters, self.bus_url = parameters(url), url
         self._clock = readiness.DatabaseClock(clock)
         self._tables = schema.Tables(any_past)
-        self._sure = commit_check.Sure()
+        self._sure, self._room = commit_check.Sure(), readiness.Room()
         self._link: Link | None = None
         self._owner: LeaseOwner | None = None
         self.neighbours: Sequence[int] = ()
@@ -65,8 +65,11 @@ class PostgresStore(SQLStore):
         self._link, self._owner = link, LeaseOwner(shared=True)
 
     async def check(self) -> None:
-        """Raises `Unavailable` unless a read and a write work now, and the clocks agree."""
+        """Raises `Unavailable` unless a read and a write work now, and the clocks agree; and since a write found no
+        room on the disk, until there is some.
+        """
         await readiness.check(self._open, self._clock, self._tables)
+        await self._room.check(self._open)
 
     async def check_room(self) -> None:
         """Raises `Unavailable` if the database's disk is full. `check` may succeed then: its row has its place."""
@@ -194,7 +197,11 @@ class PostgresStore(SQLStore):
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
         self._tables.require()  # before anything is written that the newer version may not expect
-        return await self._open.run(kind, operation)
+        try:
+            return await self._open.run(kind, operation)
+        except Trouble as error:
+            self._room.note(error)
+            raise
 
     def _later(self, operation: Operation[None]) -> None:
         if self._link is not None:
