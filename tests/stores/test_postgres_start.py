@@ -287,10 +287,10 @@ async def test_who_may_not_look_for_room_waits_for_it_for_a_while(monkeypatch: p
             raise Trouble("its role lacks rights", readiness.NO_RIGHT)
 
     link, room, now = cast(Link, NoRight()), readiness.Room(), 100.0
-    monkeypatch.setattr(readiness.time, "monotonic", lambda: now)
-    room.note(Trouble("it is locked", "55P03"))
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    room.refused(Trouble("it is locked", "55P03"))
     await room.check(link)
-    room.note(Trouble("the disk is full", "53100"))
+    room.refused(Trouble("the disk is full", "53100"))
     now += readiness.NO_ROOM_SECONDS - 1
     with pytest.raises(Unavailable, match="the disk is full"):
         await room.check(link)

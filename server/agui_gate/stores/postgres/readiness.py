@@ -111,7 +111,7 @@ class Room:
         self._refusal: Trouble | None = None
         self._refused_at = 0.0
 
-    def note(self, error: Trouble) -> None:
+    def refused(self, error: Trouble) -> None:
         """Be told of an operation that was refused."""
         if error.state in NO_ROOM:
             self._refusal, self._refused_at = error, time.monotonic()

@@ -200,7 +200,7 @@ class PostgresStore(SQLStore):
         try:
             return await self._open.run(kind, operation)
         except Trouble as error:
-            self._room.note(error)
+            self._room.refused(error)
             raise
 
     def _later(self, operation: Operation[None]) -> None:
