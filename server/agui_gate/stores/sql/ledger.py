@@ -47,8 +47,9 @@ BEGAN = (
 _AGREED = (
     "SELECT kind, body FROM approval_events "  # noqa: S608 our names
     f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id "
-    "AND kind IN ('asked', 'approved', 'agreed')"
+    "AND (kind = 'asked' OR kind = 'approved' OR kind = 'agreed')"
 )
+"""SQLite makes a table of a list of more than two."""
 
 
 _FREEZE = ("tool", "agent", "of_tenant", "reason", "at")

@@ -5,7 +5,7 @@ from agui_gate.stores.base import Named, Orphans
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.sql.operations import Last, Statement, Steps
 
-UNSETTLED = "state IN ('claimed', 'passed', 'given_back', 'unknown')"
+UNSETTLED = "(state = 'claimed' OR state = 'passed' OR state = 'given_back' OR state = 'unknown')"
 """The condition just as the index says it: SQLite doesn't use the index for another."""
 
 AT_WORK = (
