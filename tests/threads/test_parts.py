@@ -52,7 +52,7 @@ async def leased(stored: Any = None) -> LeasedThread:
     if stored is not None:
         first = LeasedThread(store, await store.lease_thread("p", "t", "a", "r0"), "r0")
         first.parts.opened(AGENT)
-        first.parts.asked(request(stored), [].append, nothing, known=True)
+        ask(first, request(stored), [].append, known=True)
         await first.commit(status="finished")
     return LeasedThread(store, await store.lease_thread("p", "t", "a", "r1"), "r1")
 
@@ -61,8 +61,8 @@ def request(state: Any = None) -> RunInput:
     return RunInput("t", "r", [], state=state)
 
 
-def nothing() -> None:
-    """Nobody connects."""
+def ask(thread: LeasedThread, run: RunInput, emit: Emit, *, known: bool) -> None:
+    thread.parts.asked(run, lambda part: part.asked(run, emit, lambda: None, known=known))
 
 
 def loaded(thread: LeasedThread) -> list[str]:
@@ -85,7 +85,7 @@ async def test_a_run_without_a_state_loads_no_part() -> None:
     for state in (None, {}):
         thread.parts.check(request(state), AGENT)
         thread.parts.opened(AGENT)
-        thread.parts.asked(request(state), [].append, nothing, known=False)
+        ask(thread, request(state), [].append, known=False)
         with thread.parts.tool(plain, "c1", [].append) as given:
             assert given == {}
         thread.parts.calls_ended([].append)
@@ -115,7 +115,7 @@ async def test_a_part_that_comes_late_knows_what_was_before() -> None:
     """A tool is the first to use the state: its client is told the change alone, as it holds an empty state."""
     thread, told = await leased(), list[ev.Event]()
     thread.parts.opened(AGENT)
-    thread.parts.asked(request({}), told.append, nothing, known=False)
+    ask(thread, request({}), told.append, known=False)
     with thread.parts.tool(look, "c1", told.append) as state:
         state["count"] = 1
     assert told == [ev.StateDelta([{"op": "add", "path": "/count", "value": 1}])]
@@ -180,7 +180,7 @@ async def test_a_part_of_ones_own_gets_each_hook(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(parts, "load", lambda name: own)
     thread = await leased()
     thread.parts.opened(AGENT)
-    thread.parts.asked(request(), [].append, nothing, known=False)
+    ask(thread, request(), [].append, known=False)
     assert seen == []
     thread.parts.need("own")
     with thread.parts.tool(plain, "c1", [].append):

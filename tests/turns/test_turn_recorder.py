@@ -42,7 +42,7 @@ def made(call_ids=(), theirs=(), holds_back=None):
     events, ids = [], count(1)
     sequencer = Sequencer("t", "r", events.append, V0Shapes())
     sequencer.started()
-    taken = set(call_ids)
+    taken = dict.fromkeys(call_ids)
     new = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model", theirs=theirs, holds_back=holds_back)
     return new, sequencer, events
 

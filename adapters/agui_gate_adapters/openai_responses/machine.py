@@ -104,7 +104,8 @@ class ResponseMachine:
         if type(state) is not MessageState:
             state = self._message(event, out)
         if event.delta and not state.closed:
-            state.seen.add(event.content_index)
+            if event.content_index not in state.seen:
+                state.seen += (event.content_index,)
             out.append(TextDelta(state.key, event.delta))
 
     def _text_done(self, event: WireEvent, out: Events) -> None:
@@ -169,10 +170,10 @@ class ResponseMachine:
         key = item.id if item.id and item.id not in self._found else f"item-{position}"
         state = self._new_state(item, key, position)
         self._order.append(state)
+        if index is not None:  # before the id: a dictionary that begins with a text is made anew for a number
+            self._found[index] = state
         if item.id:
             self._found[item.id] = state
-        if index is not None:
-            self._found[index] = state
         state.start(item, out)
         return state
 

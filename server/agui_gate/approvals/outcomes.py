@@ -95,7 +95,7 @@ class OutcomeEvents:
             from agui_gate.protocol.late_answers import already
 
             record = cards.record(approval, self._asker.parameters(approval))
-            message = already(approval, self._scope.clock())
+            message = already(approval, self._scope.store.now())
             log_events.late(approval, self._scope.thread.thread.principal)
             self._custom({"approvalId": approval.id, "message": message, "record": record})
 

@@ -58,7 +58,7 @@ class EventLog:
         self.begin_at(first)
         self.ended = self.followed_elsewhere = False
         self.opening: Opening | None = None
-        self.readers: set[LogReader] = set()
+        self.readers: list[LogReader] = []
 
     def begin_at(self, seq: int) -> None:
         """Drops what there is: the next frame has that number. Who reads what is before it has fallen behind."""
@@ -128,7 +128,7 @@ class EventLog:
 
     def leave(self, reader: "LogReader") -> None:
         """Removes a reader that reads no more."""
-        self.readers.discard(reader)
+        self.readers = [one for one in self.readers if one is not reader]
         self._forget_opening()
 
     def _forget_opening(self) -> None:
@@ -170,7 +170,7 @@ class LogReader:
         self.position = after + 1
         self._closed = self._ping = False
         self._wake: asyncio.Future[None] | None = None
-        log.readers.add(self)
+        log.readers.append(self)
 
     async def read(self) -> bytes:
         """See `Reader.read`."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
-from agui_gate.core.message_index import NO_CARDS, CardIndex, MessageIndex
+from agui_gate.core.message_index import NO_CALLS, NO_CARDS, CallIndex, CardIndex, MessageIndex
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -71,7 +71,6 @@ class Journal:
         self.approvals: dict[str, Approval] = {}
         """The records, by call id, oldest first."""
         self._unfinished: dict[str, Approval] = {}
-        self.ref: ConversationRef | None = None
         self._read(entries)
         self.read_again(approvals, ref)
 
@@ -82,9 +81,10 @@ class Journal:
         for approval in approvals:
             self.record(approval)
 
-    def recorded_ids(self) -> set[str]:
+    def recorded_ids(self) -> dict[str, None]:
         """Returns the ids of all calls that entries name: `call_ids` without those of calls that came to nothing."""
-        return {*self._calls, *self._results, *self._reported, *self._actions}
+        calls = self.calls
+        return dict.fromkeys((*calls.by_id, *calls.results, *calls.reported, *calls.actions))
 
     def _read(self, entries: Iterable[Entry]) -> None:
         """Begins anew, with these entries."""
@@ -100,19 +100,11 @@ class Journal:
         """True if tools have changed the shared state."""
         self.has_other_roles = False
         """True if clients have said something in another role than the user's."""
-        self.previews: dict[str, tuple[str, ...]] = {}
-        """The places where pages show arguments of calls that waited, or do, by call id."""
-        self.call_ids = set(self.approvals)
+        self.call_ids = dict.fromkeys(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
         self._newest_place = -1
         self._standing: dict[str, list[TurnEntry]] = {}  # by task
-        self._tasks: dict[str, str] = {}  # of calls that were made in one
-        self._delegations: dict[str, TurnEntry] = {}  # the turns that hold the calls that delegated tasks
-        self._calls: dict[str, CallPart] = {}
-        self._issued: dict[str, None] = {}
-        self._results: dict[str, ResultEntry] = {}
-        self._reported: dict[str, None] = {}
-        self._actions: dict[str, None] = {}
+        self.calls = NO_CALLS
         self.heirs: dict[str, str] = {}
         """The agent that each task was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
         self.alone = True
@@ -122,7 +114,7 @@ class Journal:
     # --- what happens ---------------------------------------------------------------------------------------------
     def extend(self, entries: Iterable[Entry]) -> None:
         """Adds entries."""
-        new, users, results, call_ids = list(entries), self.messages.users, self._results, self.call_ids
+        new, users, call_ids = list(entries), self.messages.users, self.call_ids
         for place, entry in enumerate(new, len(self.entries)):  # no `match`: all of a long history comes here
             if type(entry) is UserEntry:
                 users[entry.id] = place
@@ -133,8 +125,9 @@ class Journal:
             elif type(entry) is TurnEntry:
                 self._note_turn(entry, place)
             elif type(entry) is ResultEntry:
-                results.setdefault(entry.call_id, entry)
-                call_ids.add(entry.call_id)
+                calls = self._own_calls() if self.calls is NO_CALLS else self.calls
+                calls.results.setdefault(entry.call_id, entry)
+                call_ids[entry.call_id] = None
             else:
                 self._note_seldom(entry)
         self.entries += new
@@ -144,11 +137,9 @@ class Journal:
             case KeptEntry():
                 self.messages.shown[entry.id] = None
             case ReportedEntry():
-                self._reported[entry.call_id] = None
-                self.call_ids.add(entry.call_id)
+                self._own_calls().reported[entry.call_id] = self.call_ids[entry.call_id] = None
             case ActionEntry():
-                self._actions[entry.call_id] = None
-                self.call_ids.add(entry.call_id)
+                self._own_calls().actions[entry.call_id] = self.call_ids[entry.call_id] = None
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 if self.cards is NO_CARDS:
                     self.cards = CardIndex()
@@ -178,15 +169,21 @@ class Journal:
             self.alone = False
 
     def _note_call(self, call: CallPart, turn: TurnEntry) -> None:
-        self.messages.shown[call.parent_id] = None
-        self._calls[call.id] = call
-        self.call_ids.add(call.id)
+        calls = self._own_calls() if self.calls is NO_CALLS else self.calls
+        self.messages.shown[call.parent_id] = self.call_ids[call.id] = None
+        calls.by_id[call.id] = call
         if turn.task:
-            self._tasks[call.id] = turn.task
+            calls.tasks[call.id] = turn.task
         if call.kind == "task":
-            self._delegations[call.id] = turn
+            calls.delegations[call.id] = turn
         elif turn.origin and call.kind != "client":
-            self._issued[call.name] = None
+            calls.issued[call.name] = None
+
+    def _own_calls(self) -> CallIndex:
+        """Returns the thread's own index of calls, for one more entry."""
+        if self.calls is NO_CALLS:
+            self.calls = CallIndex()
+        return self.calls
 
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:
@@ -198,12 +195,12 @@ class Journal:
             case StateEntry():
                 self.has_state_entries = True
             case PreviewEntry():
-                self.previews[entry.call_id] = entry.place
+                self._own_calls().previews[entry.call_id] = entry.place
 
     def record(self, approval: Approval) -> None:
         """Takes over a record of the ledger: a new one, or one that was moved."""
         self.approvals[approval.call_id] = approval
-        self.call_ids.add(approval.call_id)
+        self.call_ids[approval.call_id] = None
         if approval.state in UNFINISHED:
             self._unfinished[approval.call_id] = approval
         else:
@@ -214,7 +211,7 @@ class Journal:
 
         The provider's conversation is left (it has later items); a response that was committed before is gone on from.
         """
-        gone, reported = self.entries[keep:], self._reported
+        gone, reported = self.entries[keep:], self.calls.reported
         calls = dict.fromkeys(call.id for entry in gone if isinstance(entry, TurnEntry) for call in entry.calls)
         self._read(self.entries[:keep])
         turn = self.newest_turn
@@ -233,12 +230,12 @@ class Journal:
         """
         match entry:
             case ResultEntry() | ActivityEntry():
-                return entry.call_id in self._calls
+                return entry.call_id in self.calls.by_id
             case CardClosedEntry():
                 return entry.card_id in cards
             case LeftOutEntry():
-                said = self.messages.place_of(entry.message_id) is not None or entry.message_id in self._actions
-                return said or entry.call_id in self._calls
+                said = self.messages.place_of(entry.message_id) is not None or entry.message_id in self.calls.actions
+                return said or entry.call_id in self.calls.by_id
             case _:
                 return isinstance(entry, ReportedEntry)
 
@@ -246,12 +243,12 @@ class Journal:
     @property
     def has_calls(self) -> bool:
         """True if a model has called anything, or a record says that it has: else nothing is open, nor waits."""
-        return bool(self._calls or self.approvals)
+        return bool(self.calls.by_id or self.approvals)
 
     @property
     def has_team(self) -> bool:
         """True if other agents than the entry agent took part, or are to: by a hand-off or by a task."""
-        return not self.alone or bool(self.heirs or self._delegations)
+        return not self.alone or bool(self.heirs or self.calls.delegations)
 
     def standing_turns(self) -> Sequence[TurnEntry]:
         """Returns the turns whose calls can still be open, and that a model's next answer follows: in the conversation,
@@ -259,7 +256,7 @@ class Journal:
 
         (And turns after it that were cut off before they said anything, which leave everything as it was.)
         """
-        if not self._delegations:
+        if not self.calls.delegations:
             return self._standing.get("", ())
         standing = list(self._standing.get("", ()))
         for turn in standing:  # grows while it is gone through
@@ -273,7 +270,7 @@ class Journal:
         Those of open tasks, too; but not the calls that delegated these.
         """
         calls = (call for turn in self.standing_turns() for call in turn.calls if call.kind != "task")
-        return [call for call in calls if call.id not in self._results and call.id not in self.approvals]
+        return [call for call in calls if call.id not in self.calls.results and call.id not in self.approvals]
 
     # --- tasks ------------------------------------------------------------------------------------------------------
     def open_tasks(self, task: str = "") -> list[CallPart]:
@@ -289,16 +286,16 @@ class Journal:
         agreed.
         """
         record = self.approvals.get(call.id)
-        return call.kind == "task" and call.id not in self._results and (record is None or record.is_begun)
+        return call.kind == "task" and call.id not in self.calls.results and (record is None or record.is_begun)
 
     def waiting_tasks(self) -> set[str]:
         """Returns the ids of the tasks inside which something waits for a person or for the client."""
-        if not self._delegations:
+        if not self.calls.delegations:
             return set()
         waiting = [approval.call_id for approval in self.pending()] + [call.id for call in self.open_calls()]
         found: set[str] = set()
         for call_id in waiting:
-            while call_id := self._tasks.get(call_id, ""):
+            while call_id := self.calls.tasks.get(call_id, ""):
                 found.add(call_id)
         return found
 
@@ -314,15 +311,15 @@ class Journal:
 
     def task_of(self, call_id: str) -> str:
         """Returns the id of the task in which this call was made; "" for the conversation with the user."""
-        return self._tasks.get(call_id, "")
+        return self.calls.tasks.get(call_id, "")
 
     def delegation(self, task: str) -> TurnEntry | None:
         """Returns the turn that holds the call that delegated ``task``."""
-        return self._delegations.get(task)
+        return self.calls.delegations.get(task)
 
     def depth(self, task: str) -> int:
         """Returns how many tasks ``task`` is inside of, with itself."""
-        return 1 + self.depth(self._tasks.get(task, "")) if task else 0
+        return 1 + self.depth(self.calls.tasks.get(task, "")) if task else 0
 
     def pending(self) -> list[Approval]:
         """Returns the approvals that wait for a person, oldest first."""
@@ -402,39 +399,40 @@ class Journal:
     # --- calls ------------------------------------------------------------------------------------------------------
     def call(self, call_id: str) -> CallPart | None:
         """Returns the call that the client knows by this id, the latest one."""
-        return self._calls.get(call_id)
+        return self.calls.by_id.get(call_id)
 
     def knows_call(self, call_id: str) -> bool:
         """Returns whether the journal has a call of this id, a result for one, or what the user did under it."""
-        return call_id in self._calls or call_id in self._results or call_id in self._actions
+        return call_id in self.calls.by_id or call_id in self.calls.results or call_id in self.calls.actions
 
     def has_result(self, call_id: str) -> bool:
         """Returns whether the journal has a result for this call."""
-        return call_id in self._results
+        return call_id in self.calls.results
 
     def result(self, call_id: str) -> ResultEntry | None:
         """Returns the result that the journal has for this call."""
-        return self._results.get(call_id)
+        return self.calls.results.get(call_id)
 
     def returned_calls(self, among: Set[str | None]) -> Set[str | None]:
         """Returns those of some calls that have a result, and of which nobody was asked: nothing that is said of them
         is news.
         """
-        found = among & self._calls.keys() & self._results.keys()  # as few steps as the smallest of them has calls
+        calls = self.calls
+        found = among & calls.by_id.keys() & calls.results.keys()  # as few steps as the smallest of them has calls
         return found - self.approvals.keys() - self.cards.approvals.keys()
 
     def has_outcome(self, call_id: str) -> bool:
         """Returns whether one knows what came of this call, or at least what was decided. Not so of a task at work."""
         approval = self.approvals.get(call_id)
-        return call_id in self._results or not (approval is None or approval.is_pending or approval.is_begun)
+        return call_id in self.calls.results or not (approval is None or approval.is_pending or approval.is_begun)
 
     def shows(self, call_id: str) -> bool:
         """Returns whether the client shows this gated call and has not been told its outcome."""
-        return call_id not in self._reported and call_id in self._calls
+        return call_id not in self.calls.reported and call_id in self.calls.by_id
 
     def was_reported(self, call_id: str) -> bool:
         """Returns whether a stream has told the result of this call of ours."""
-        return call_id in self._calls and (call_id in self._results or call_id in self._reported)
+        return call_id in self.calls.by_id and (call_id in self.calls.results or call_id in self.calls.reported)
 
     def unreported(self) -> list[Approval]:
         """Outcomes that no stream has told the client yet, and of tasks that they begin. Looks at every record."""
@@ -443,8 +441,8 @@ class Journal:
 
     def is_action(self, call_id: str) -> bool:
         """Returns whether this call is what the user did in a component."""
-        return call_id in self._actions
+        return call_id in self.calls.actions
 
     def has_issued(self, name: str) -> bool:
         """Returns whether a model of ours has called something of this name that is not the client's."""
-        return name in self._issued
+        return name in self.calls.issued

@@ -1,4 +1,4 @@
-"""Indexes the cards and messages that a thread has shown, so that a replayed history can be compared with it.
+"""Indexes the cards, calls and messages that a thread has shown, so that a replayed history can be compared with it.
 
 A card is *open* until something closed it: an answer, its call's outcome, or a note that its question is asked again
 (`REPLACED`). It is *answerable* a little longer, for such a note is no answer. Another tab may still show the card with
@@ -15,10 +15,13 @@ among those like them.
 from collections.abc import Collection, Mapping, Sequence
 
 from agui_gate.core.transcript import (
+    CallPart,
     CardClosedEntry,
     CardEntry,
     Content,
     ReplacedEntry,
+    ResultEntry,
+    TurnEntry,
     UserEntry,
 )
 
@@ -80,6 +83,26 @@ class CardIndex:
 
 NO_CARDS = CardIndex()
 """The cards of a thread that has none, which most are: nothing is added to it."""
+
+
+class CallIndex:
+    """The calls of one thread, and what entries say of them."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, CallPart] = {}
+        self.tasks: dict[str, str] = {}  # of calls that were made in one
+        self.delegations: dict[str, TurnEntry] = {}  # the turns that hold the calls that delegated tasks
+        self.issued: dict[str, None] = {}
+        self.results: dict[str, ResultEntry] = {}
+        self.reported: dict[str, None] = {}
+        self.actions: dict[str, None] = {}
+        self.previews: dict[
+            str, tuple[str, ...]
+        ] = {}  # the places where pages show arguments of calls that waited, or do
+
+
+NO_CALLS = CallIndex()
+"""The calls of a thread that has none, as `NO_CARDS`."""
 
 
 class MessageIndex:

@@ -23,7 +23,8 @@ The verifier of the real clients is the source of these rules (docs/clients.md#l
 like is not the sequencer's business but that of the client's dialect (`LastEvents`).
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -37,6 +38,10 @@ ENDED = ("abort", "It was ended before it was done.")
 """Code and message of a sub-agent that nobody lets go on."""
 
 
+NO_LANES: "Mapping[str, SubagentLane]" = MappingProxyType({})
+"""The sub-agents of a stream that has none, which most are."""
+
+
 class Stream:
     """The state that the lanes of one stream share."""
 
@@ -48,8 +53,8 @@ class Stream:
         self.seen: set[str] = set()  # every message id that was ever used; call ids are names of their own
         self.calls: dict[str, Lane | bool] = {}
         """Calls that were started, in order: who is to give the result, or True if it has one; False: not us."""
-        self.lanes: dict[str, SubagentLane] = {}
-        self.running: dict[str, SubagentLane] = {}
+        self.lanes: Mapping[str, SubagentLane] = NO_LANES
+        self.running: Mapping[str, SubagentLane] = NO_LANES
         """The sub-agents that were announced and have not ended, parents first."""
 
 
@@ -60,10 +65,10 @@ class Lane:
 
     def __init__(self, stream: Stream, emit: Emit, owner: str | None = None) -> None:
         self._stream, self._emit, self._owner = stream, emit, owner
-        self._texts: set[str] = set()
+        self._texts: tuple[str, ...] = ()  # few at a time
         self._names: dict[str, str] = {}  # of who says messages that are to come
         self._reasoning: dict[str, bool] = {}  # id -> whether its visible message is open
-        self._calls: dict[str, None] = {}  # between START and END
+        self._calls: tuple[str, ...] = ()  # between START and END
 
     def announce(self) -> None:
         """Has it announced, if it has to be."""
@@ -72,7 +77,8 @@ class Lane:
         """Returns the lane of a sub-agent of this one: one for each id, whatever else ``about`` says the next time."""
         lane = self._stream.lanes.get(about.subagent_run_id)
         if lane is None:
-            lane = self._stream.lanes[about.subagent_run_id] = SubagentLane(self, about)
+            lane = SubagentLane(self, about)
+            self._stream.lanes = {**self._stream.lanes, lane.id: lane}
         return lane
 
     def named(self, message_id: str, name: str) -> None:
@@ -85,7 +91,7 @@ class Lane:
         if message_id not in self._texts:
             if not (delta and self._begin(message_id)):
                 return
-            self._texts.add(message_id)
+            self._texts += (message_id,)
             self._emit(ev.TextMessageStart(message_id, "assistant", self._owner, self._names.pop(message_id, None)))
         if delta:
             self._emit(ev.TextMessageContent(message_id, delta, self._owner))
@@ -93,7 +99,7 @@ class Lane:
     def text_end(self, message_id: str) -> None:
         """Ends the message (nothing happens if it never had text)."""
         if message_id in self._texts:
-            self._texts.discard(message_id)
+            self._texts = tuple(one for one in self._texts if one != message_id)
             self._emit(ev.TextMessageEnd(message_id, self._owner))
 
     # --- reasoning ----------------------------------------------------------------------------------------------
@@ -136,7 +142,7 @@ class Lane:
         """Begins a tool call. ``parent_id`` names the message that shows it and may be new."""
         stream = self._stream
         if name and parent_id and call_id and stream.is_open and call_id not in stream.calls:
-            self._calls[call_id] = None
+            self._calls += (call_id,)
             stream.calls[call_id] = self
             stream.seen.add(parent_id)
             self._emit(ev.ToolCallStart(call_id, name, parent_id, self._owner))
@@ -149,7 +155,7 @@ class Lane:
     def call_end(self, call_id: str) -> None:
         """Ends the call's arguments: they are complete."""
         if call_id in self._calls:
-            del self._calls[call_id]
+            self._calls = tuple(one for one in self._calls if one != call_id)
             self._emit(ev.ToolCallEnd(call_id, self._owner))
 
     def result(self, call_id: str, message_id: str, content: str, metadata: dict[str, Any] | None = None) -> None:
@@ -220,7 +226,7 @@ class SubagentLane(Lane):
         """See `Lane`. Once; not after its end."""
         if self._owner is not None and self.id not in self._stream.running and self._stream.is_open:
             self._parent.announce()
-            self._stream.running[self.id] = self
+            self._stream.running = {**self._stream.running, self.id: self}
             self._emit = self._stream.emit
             self._emit(self._about)
 
@@ -249,7 +255,7 @@ class SubagentLane(Lane):
             if lane._parent is self:
                 lane.failed(*ENDED)
         self.end_unfinished()
-        del self._stream.running[self.id]
+        self._stream.running = {name: lane for name, lane in self._stream.running.items() if lane is not self}
         self._owner = None
         self._emit(event)
 

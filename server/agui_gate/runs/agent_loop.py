@@ -59,7 +59,7 @@ class Cast:
         """Returns ``member`` with the tools that it has in this run."""
         name = member.agent.name
         if not member.agent.sources:
-            self._ready[name] = member
+            return member
         if name not in self._ready:
             async with self._asking.setdefault(name, asyncio.Lock()):  # tasks are at work beside each other
                 if name not in self._ready:
@@ -173,7 +173,7 @@ class AgentLoop:
             validated = validate_answers(
                 intake.answers, intake.index, cast.tool_of, thread.thread.principal, cast.why_not, thread.by
             )
-            now = self._scope.clock()
+            now = self._scope.store.now()
             verdicts, refused = await answer_validation.checked(validated.verdicts, cast.tool_of, thread, now)
             self.showing.refused([*refused, *validated.refused])
         self.showing.late(intake.late)
@@ -187,7 +187,7 @@ class AgentLoop:
         What this run has asked for itself is shown when it ends, and not before. So a model can't be made to ask again
         and again by a gate that gives nobody the time to answer.
         """
-        now, journal = self._scope.clock(), self._thread.journal
+        now, journal = self._scope.store.now(), self._thread.journal
         found = False
         for approval in journal.pending():
             is_over = approval.run_key != self._scope.key and approval.expired_at(now)

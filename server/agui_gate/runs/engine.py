@@ -19,6 +19,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.concurrency import stop_tasks, undisturbed
 from agui_gate.config.limits import DEFAULTS, DISCONNECT_GRACE, Limits
 from agui_gate.core.answers import Way
+from agui_gate.core.sequencer import Sequencer
 from agui_gate.errors import AguiGateError, ConfigurationError, NotFound, RateLimited, ShuttingDown
 from agui_gate.extension import Extension, Hint
 from agui_gate.extra_loader import load
@@ -30,6 +31,7 @@ from agui_gate.runs.extensions import Extensions
 from agui_gate.runs.heartbeat import Heartbeat, beating
 from agui_gate.runs.live_run import LiveRun
 from agui_gate.runs.run import Run
+from agui_gate.runs.run_context import RunContext
 from agui_gate.runs.warm_up import frozen, warm_up
 from agui_gate.stores import open_store
 from agui_gate.stores.base import StopRequest, Store, Thread
@@ -304,7 +306,8 @@ class Engine:
         opened.history.sent = run.sent
         opened.parts.opened(team.entry)
         live.opened(*opened.snapshot())
-        work = Run(team, run, opened, store, live, shapes, new_id, store.now, self._downgrades)
+        seq = Sequencer(run.thread_id, run.run_id, live.publish, shapes)
+        work = Run(RunContext(team, run, shapes, opened, seq, live, new_id, store, self._downgrades))
         self._runs[live.key] = live
         live.thread_bytes = opened.capacity.size
         self._in_flight[live.principal] += 1

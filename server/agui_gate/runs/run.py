@@ -8,7 +8,7 @@ Whatever that raises, the stream gets its terminal event, every open call its re
 """
 
 import asyncio
-from collections.abc import Awaitable, Container
+from collections.abc import Awaitable
 from contextlib import suppress
 
 import msgspec
@@ -16,26 +16,20 @@ import structlog
 
 from agui_gate import log_events
 from agui_gate.adapter import Usage
-from agui_gate.agents.team import Team
 from agui_gate.approvals.unanswered_calls import UnansweredPolicy, not_gone_back
 from agui_gate.concurrency import LARGE, LONG, if_large, if_long, to_the_end
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
 from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, Unavailable
-from agui_gate.log_events import Downgrades
-from agui_gate.protocol.dialects.base import Shapes
-from agui_gate.protocol.run_input import MAX_ANSWERS, RunInput
+from agui_gate.protocol.run_input import MAX_ANSWERS
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.agent_loop import AgentLoop, cast_of
-from agui_gate.runs.live_run import LiveRun
-from agui_gate.runs.run_context import Clock, Rest, RunContext
-from agui_gate.stores.base import ApprovalStore, RunStatus, Store
+from agui_gate.runs.run_context import Rest, RunContext
+from agui_gate.stores.base import RunStatus
 from agui_gate.threads.lease import END_SECONDS
-from agui_gate.threads.leased_thread import LeasedThread
-from agui_gate.threads.reconciliation import Intake, NewId, take
+from agui_gate.threads.reconciliation import Intake, take
 from agui_gate.turns.content_refusals import foreign, left_out
 
 CLEANUP_TIMEOUT = 10.0
@@ -52,36 +46,25 @@ class Run:
     and what only its steps need is made in it: so nothing of that is waited for.
     """
 
-    scope: RunContext
-
-    def __init__(
-        self,
-        team: Team,
-        run: RunInput,
-        thread: LeasedThread,
-        store: Store,
-        live: LiveRun,
-        shapes: Shapes,
-        new_id: NewId,
-        clock: Clock,
-        downgrades: Downgrades,
-    ) -> None:
-        self._team, self._store, self._live = team, store, live
-        self._thread = thread
-        self._seq = Sequencer(run.thread_id, run.run_id, live.publish, shapes)
-        self._context = (team, run, shapes, thread, self._seq, live, new_id, clock, downgrades)
+    def __init__(self, scope: RunContext) -> None:
+        self.scope, self._thread, self._seq, self._live = scope, scope.thread, scope.seq, scope.live
         self._conversing: AgentLoop | None = None
         self._seq.started()
 
     async def execute(self) -> None:
         """Runs all of it. Whatever happens, the stream gets its terminal event and the lease goes back."""
-        self.scope = RunContext(*self._context)
-        del self._context
+        self.scope.begin()
         try:
-            cast = cast_of(self._team, self._thread.journal)
+            cast = cast_of(self.scope.team, self._thread.journal)
             await cast.get_ready(self._thread.journal)
             self._conversing = AgentLoop(cast, self.scope)
-            await RunSteps(self._conversing, self.scope, self._store, self._team.tool_names).go()
+            steps = RunSteps(self._conversing, self.scope)
+            goes_back = await steps.begin()
+            while (rest := await steps.resume(goes_back) or await self._conversing.converse()) is Rest.WAITS:
+                if not await self._conversing.tell_expired() and self._thread.journal.waits:
+                    break
+            self._conversing.listens = False
+            await (steps.wait() if rest is Rest.WAITS else steps.finish())
         except (Exception, asyncio.CancelledError) as caught:
             await self._broken(caught)
         finally:
@@ -136,7 +119,7 @@ class Run:
         from agui_gate.runs import failure_log
 
         if isinstance(error, ProviderError):
-            speaker = self._conversing.speaker if self._conversing else self._team.entry.name
+            speaker = self._conversing.speaker if self._conversing else self.scope.team.entry.name
             failure_log.provider_failed(error, speaker, self.scope)
         elif error.status >= 500:
             failure_log.failed(error, self.scope)
@@ -207,32 +190,17 @@ BREATH = 200
 
 
 class RunSteps:
-    """The steps of one run, in order: from what its request brings to RUN_FINISHED. What goes wrong is raised.
-
-    ``ours`` are the names of the tools that the server runs, whoever of the team has them.
+    """The steps of one run, from what its request brings to RUN_FINISHED. `Run.execute` takes them in their order. What
+    goes wrong is raised.
     """
 
-    def __init__(self, conversing: AgentLoop, scope: RunContext, store: ApprovalStore, ours: Container[str]) -> None:
-        self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
-        self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
+    def __init__(self, conversing: AgentLoop, scope: RunContext) -> None:
+        self._conversing, self._scope, self._showing = conversing, scope, conversing.showing
         self._input, self._thread, self._seq, self._dialect = scope.input, scope.thread, scope.seq, scope.dialect
 
-    @property
-    def _policy(self) -> UnansweredPolicy:
-        return UnansweredPolicy(self._agent.on_unanswered, self._dialect.style)
-
-    async def go(self) -> None:
-        """Takes all steps, in order."""
-        goes_back = await self._begin()
-        while (rest := await self._resume(goes_back) or await self._conversing.converse()) is Rest.WAITS:
-            if not await self._conversing.tell_expired() and self._thread.journal.waits:
-                break
-        self._conversing.listens = False
-        await (self._wait() if rest is Rest.WAITS else self._finish())
-
-    async def _begin(self) -> bool:
+    async def begin(self) -> bool:
         """Takes the steps until a model may be asked. Returns whether the request goes back."""
-        self._thread.parts.asked(self._input, self._seq.other, self._scope.restart, known=self._scope.live.keeps_state)
+        self._thread.parts.asked(self._input, self._scope.ask)
         self._dialect.snapshot_due = self._left_early()
         journal = self._thread.journal
         if journal.has_calls:
@@ -242,7 +210,8 @@ class RunSteps:
             self._dialect.behind()
         dropped = () if intake.keep is None else self._thread.entries[intake.keep :]
         self._thread.capacity.check_new(intake.entries, dropped, len(intake.calls))
-        if kept := self._policy.apply(intake, journal):  # it goes back over calls that stay open, so it doesn't
+        policy = UnansweredPolicy(self._conversing.agent.on_unanswered, self._dialect.style)
+        if kept := policy.apply(intake, journal):  # it goes back over calls that stay open, so it doesn't
             self._seq.other(not_gone_back(kept))
             self._dialect.snapshot_due = True  # the page has dropped what stays
         if intake.keep is None and journal.has_calls:
@@ -252,19 +221,19 @@ class RunSteps:
         if intake.keep is None:
             await self._conversing.decide(intake)
         if journal.has_calls:
-            await self._close_unanswered(intake)
+            await self._close_unanswered(intake, policy)
         self._thread.parts.calls_ended(self._seq.other)
         await self._showing.restate()
         return intake.keep is not None
 
-    async def _close_unanswered(self, intake: Intake) -> None:
+    async def _close_unanswered(self, intake: Intake, policy: UnansweredPolicy) -> None:
         """Shows what was not seen. If the user went on, closes what nobody answered: gated calls as the agent's policy
         says, and client tools that gave no result.
         """
         journal = self._thread.journal
         waited = journal.waiting_tasks()
         if intake.said:
-            await self._gated_calls.close(self._policy.closed(journal.pending()), State.SUPERSEDED)
+            await self._conversing.gated_calls.close(policy.closed(journal.pending()), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
         if intake.said:
             for call in journal.open_calls():
@@ -277,7 +246,7 @@ class RunSteps:
         size, sent = len(self._input.messages) + len(self._thread.approvals), self._input.sent
         size = size * LONG // LARGE if sent is None else max(size, sent.held // MESSAGE_BYTES)
         new_id, way = self._scope.new_id, self._scope.live.way
-        intake = await if_long(size, take, self._input, self._thread.journal, new_id, way, self._ours)
+        intake = await if_long(size, take, self._input, self._thread.journal, new_id, way, self._scope.team.tool_names)
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake
@@ -314,7 +283,7 @@ class RunSteps:
             dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
             await self._conversing.decide(intake)
             left = (self._thread.approvals[approval.call_id] for approval in dropped)
-            await self._gated_calls.close([a for a in left if a.is_pending], State.SUPERSEDED)
+            await self._conversing.gated_calls.close([a for a in left if a.is_pending], State.SUPERSEDED)
             await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.
@@ -338,12 +307,14 @@ class RunSteps:
         for number, call in enumerate(intake.calls, 1):
             if not self._thread.journal.has_result(call.id):
                 # One of a tool of ours is not the client's to answer.
-                whose = msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
+                whose = (
+                    msgspec.structs.replace(call, kind="server") if call.name in self._scope.team.tool_names else call
+                )
                 self._scope.result(whose, result_texts.UNANSWERED_CLIENT)
             if not number % BREATH:
                 await asyncio.sleep(0)
 
-    async def _resume(self, goes_back: bool) -> Rest | None:
+    async def resume(self, goes_back: bool) -> Rest | None:
         """Goes on with what was delegated. Returns why the agent doesn't go on then, if it doesn't: there is nothing to
         do, or somebody has to be waited for.
         """
@@ -356,7 +327,7 @@ class RunSteps:
         return None if retry or journal.awaits_model(self._thread.history.transcript(self._to)) else Rest.DONE
 
     # --- ending -------------------------------------------------------------------------------------------------
-    async def _wait(self) -> None:
+    async def wait(self) -> None:
         """Ends the run, saying what it waits for."""
         pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
         client = [call.id for call in self._thread.journal.open_calls()]
@@ -368,9 +339,7 @@ class RunSteps:
         if interrupting:
             self._thread.parts.asks(self._seq.other)
         is_due = interrupting or self._dialect.snapshot_due_at_end
-        snapshot = (
-            await self._showing.snapshot() if is_due else None
-        )  # of before the cards, which are shown by themselves
+        snapshot = await self._showing.snapshot() if is_due else None  # of before the cards, shown by themselves
         put = asker.put_cards(pending) if dialect.style == "card" else []
         outcome = asker.interrupts(pending) if interrupting else None
         if put or interrupting:
@@ -386,10 +355,9 @@ class RunSteps:
         """Returns the record with its absolute times, if it has any to show."""
         if approval.expires_at is None:
             return approval
-        stored = await self._store.approval(approval.principal, approval.id)
-        return stored or approval
+        return await self._scope.store.approval(approval.principal, approval.id) or approval
 
-    async def _finish(self) -> None:
+    async def finish(self) -> None:
         """Ends the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
         done = self._conversing.done
         self._showing.at_end()

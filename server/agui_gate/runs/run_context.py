@@ -1,6 +1,6 @@
 """The context that everything that works in one run shares."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,14 @@ from agui_gate.protocol.dialects.base import Dialect, Result, Shapes
 from agui_gate.protocol.run_input import RunInput
 from agui_gate.protocol.snapshot import result_id
 from agui_gate.runs.live_run import LiveRun
+from agui_gate.stores.base import Store
+from agui_gate.threads.parts import ThreadPart
 from agui_gate.threads.reconciliation import NewId
 from agui_gate.turns.tool_execution import Toolbox
 
 if TYPE_CHECKING:
     from agui_gate.approvals.execution import GatedCalls
     from agui_gate.threads.leased_thread import LeasedThread
-
-Clock = Callable[[], int]
-"""Now, in ms since the epoch."""
 
 
 class Rest(Enum):
@@ -54,14 +53,15 @@ class RunContext:
     seq: Sequencer
     live: LiveRun
     new_id: NewId
-    clock: Clock
+    store: Store
     downgrades: Downgrades
     begun: list[str] = field(default_factory=list)
     untold: dict[str, ResultEntry] = field(default_factory=dict)
     dialect: Dialect = field(init=False)
     gated_calls: "GatedCalls" = field(init=False)
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
+        """Makes what only the run itself needs."""
         self.dialect = self.shapes.dialect(self, self.shapes.style(self.team.entry.hitl, self.input))
 
     def close(self) -> None:
@@ -87,6 +87,10 @@ class RunContext:
         """Clients that connect from now on begin here; not while a sub-agent is at work that they would not know."""
         if not self.seq.has_subagents:
             self.restart()
+
+    def ask(self, part: ThreadPart) -> None:
+        """Has a part of the thread take over what the request brings."""
+        part.asked(self.input, self.seq.other, self.restart, known=self.live.keeps_state)
 
     def restart(self) -> None:
         """Makes clients that connect from now on begin here."""

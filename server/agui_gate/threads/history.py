@@ -24,7 +24,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.agent_view import ALONE, Audience, seen
 from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
-from agui_gate.core.message_index import CardIndex, MessageIndex
+from agui_gate.core.message_index import CallIndex, CardIndex, MessageIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
 from agui_gate.core.stored_values import encode_entries
 from agui_gate.core.transcript import Beginning, CardClosedEntry, Entry, Output, Transcript
@@ -81,7 +81,9 @@ class History:
         same.
         """
         anew = Journal(entries, self.journal.approvals.values(), self.journal.ref)
-        self.journal.call_ids = self.journal.recorded_ids() | self.journal.approvals.keys()  # as `read_again` does
+        self.journal.call_ids = self.journal.recorded_ids() | dict.fromkeys(
+            self.journal.approvals
+        )  # as `read_again` does
         assert _facts(self.journal) == _facts(anew)
         for vendor, prefix in self._prefixes.items():
             known, place = self._outcomes(), self.journal.newest_place
@@ -213,7 +215,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 def _facts(known: Any) -> Any:
     """Returns all that a journal, or a part of it, consists of: two that consist of the same answer the same."""
-    if not isinstance(known, Journal | CardIndex | MessageIndex):
+    if not isinstance(known, Journal | CardIndex | CallIndex | MessageIndex):
         return known
     return {name: _facts(value) for name, value in vars(known).items()}
 

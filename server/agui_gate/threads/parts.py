@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 STATE, ACTIVITIES = "shared_state", "activities"
 
-Asked = tuple[RunInput, Emit, Callable[[], None], bool]
-"""The arguments of `ThreadPart.asked`."""
-
 _ABOUT_STATE = (ev.StateSnapshot, ev.StateDelta)
 _NO_STATE = msgspec.Raw(b"{}")
 
@@ -93,18 +90,17 @@ class ThreadPart:
 class Parts:
     """The parts of ``thread`` that are loaded. ``stored`` is the state that the store has of it."""
 
-    __slots__ = ("_agent", "_asked", "_loaded", "_stored", "_thread")
+    __slots__ = ("_agent", "_ask", "_loaded", "_stored", "_thread")
 
     def __init__(self, thread: "LeasedThread", stored: Any) -> None:
         self._thread, self._stored = thread, stored
         self._loaded: dict[str, ThreadPart] = {}
         self._agent: Agent | None = None
-        self._asked: Asked | None = None
+        self._ask: Callable[[ThreadPart], None] | None = None
 
     def close(self) -> None:
         """Lets go of the thread, which nobody works on any more."""
-        self._asked = None
-        del self._thread
+        del self._ask, self._thread
 
     def need(self, name: str) -> ThreadPart:
         """Returns the part of that name, loaded the first time. Raises `ExtraMissing`."""
@@ -114,9 +110,8 @@ class Parts:
             assert isinstance(part, ThreadPart)
             if self._agent is not None:  # it is told what it has missed
                 part.opened(self._agent)
-            if self._asked is not None:
-                run, emit, restart, known = self._asked
-                part.asked(run, emit, restart, known=known)
+            if self._ask is not None:
+                self._ask(part)
             self._loaded = dict(sorted({**self._loaded, name: part}.items()))  # always in the same order
         return part
 
@@ -141,13 +136,13 @@ class Parts:
             part.opened(agent)
         self._agent = agent
 
-    def asked(self, run: RunInput, emit: Emit, restart: Callable[[], None], *, known: bool) -> None:
-        """See `ThreadPart.asked`."""
+    def asked(self, run: RunInput, ask: Callable[[ThreadPart], None]) -> None:
+        """Has each part take over what the request brings, by ``ask``: also those that come later."""
         if run.state is not None and run.state != {}:
             self._has(STATE)
         for part in self._loaded.values():
-            part.asked(run, emit, restart, known=known)
-        self._asked = (run, emit, restart, known)
+            ask(part)
+        self._ask = ask
 
     # --- tools ------------------------------------------------------------------------------------------------------
     @property

@@ -208,7 +208,7 @@ class Turns:
         calls = await self._calls(turn, recorder) if turn.calls else None
         if calls is not None:
             turn = calls.classified(turn)
-        if ref := self._continuation.keep(recorder.done.ref, turn.id, self._scope.clock):
+        if ref := self._continuation.keep(recorder.done.ref, turn.id, self._scope.store.now):
             turn = msgspec.structs.replace(turn, ref=ref)
         turn = self._steps.record(turn, recorder.done, self._thread)
         if calls is not None:

@@ -112,7 +112,7 @@ class _Item:
         self.opened: bool | None = None
         """For a call: True if its arguments begin as an object, so that they are shown; None before they begin."""
         self.paragraph = 0
-        self.begins: list[int] = []
+        self.begins: tuple[int, ...] = ()
         """For reasoning: which of its pieces begin a paragraph."""
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
@@ -133,7 +133,7 @@ class TurnRecorder:
         self,
         sequencer: Lane,
         new_id: Callable[[], str],
-        call_ids: set[str],
+        call_ids: dict[str, None],
         origin: str,
         limits: Limits = DEFAULTS,
         theirs: Container[str] = (),
@@ -282,7 +282,7 @@ class TurnRecorder:
         if not item.pieces or event.paragraph != item.paragraph:
             text = f"\n\n{text}" if item.pieces else text
             item.paragraph = event.paragraph
-            item.begins.append(len(item.pieces))
+            item.begins += (len(item.pieces),)
         item.pieces.append(event.text)
         self._seq.reasoning(item.id, text)
 
@@ -291,7 +291,7 @@ class TurnRecorder:
         item = self._fresh("call", event.key)
         free = 0 < len(event.wire_id) <= MAX_CALL_ID and event.wire_id not in self._call_ids
         item.id = event.wire_id if free else f"call_{item.id}"
-        self._call_ids.add(item.id)
+        self._call_ids[item.id] = None
         item.wire_id, item.name = event.wire_id or item.id, event.name
         item.call_kind = "hosted" if event.hosted else "client" if event.name in self._theirs else "server"
         if self._holds_back is not None and self._holds_back(event):

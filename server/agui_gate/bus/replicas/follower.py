@@ -78,7 +78,7 @@ class Follower:
 
     def keeps(self, run_key: str) -> bool:
         """Returns whether somebody here reads the run who keeps it going."""
-        return any(log.readers - log.watchers for log in self._logs.get(run_key, ()))
+        return any(not log.watchers.issuperset(log.readers) for log in self._logs.get(run_key, ()))
 
     def leave(self, head: Head) -> None:
         """Ends the reading of the run by somebody here. Its process is told if nobody here keeps it going now."""

@@ -147,7 +147,6 @@ class Connection(_Protocol):
         super().__init__(config, server_state, app_state, _loop)
         if COUNTED:
             self.parser = PlainParser(self)
-            self.pipeline = _Pipeline()
         self._door = door_of(server_state, config)
         self._limits = self._door.limits
         self._head_since: float | None = None
@@ -162,8 +161,6 @@ class Connection(_Protocol):
     def connection_made(self, transport: Any) -> None:
         """Comes in, if there is room."""
         super().connection_made(transport)
-        # As in `_Pipeline`; it is one at most who waits.
-        self.flow._is_writable_event._waiters = []  # type: ignore[assignment]  # there is no interface for it
         self._head_since = self.loop.time()
         if not self._door.enter(self):
             self._refuse(Unavailable("The server has reached its limit of connections. Try again in a moment."))
@@ -312,18 +309,6 @@ class Connection(_Protocol):
         head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\nconnection: close\r\n"
         self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         self.transport.close()
-
-
-class _Pipeline(list[Any]):
-    """The requests that wait behind another one, the latest first. An empty deque, as uvicorn has it, takes 760
-    bytes.
-    """
-
-    __slots__ = ()
-
-    def appendleft(self, waiting: Any) -> None:
-        """Adds the latest."""
-        self.insert(0, waiting)
 
 
 _REASONS = {400: "Bad Request", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}

@@ -95,7 +95,7 @@ class StatePart(ThreadPart):
         if not previews:
             return
         waiting = {approval.call_id for approval in self._thread.journal.pending()}
-        new = [name for name in previews if name in waiting and name not in self._thread.journal.previews]
+        new = [name for name in previews if name in waiting and name not in self._thread.journal.calls.previews]
         self._thread.append([PreviewEntry(name, previews[name][0]) for name in new])
         for call_id in [name for name in previews if name not in waiting and (calls is None or name in calls)]:
             self.shared.withdraw(call_id)

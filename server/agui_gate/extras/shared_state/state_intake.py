@@ -48,7 +48,7 @@ def to_keep(run: RunInput, journal: Journal, kept: Any) -> tuple[Any, list[Previ
     Also which previews its page shows, of calls that still wait.
     """
     sent = run.state
-    if not sent or not (journal.has_state_entries or journal.previews) or same(sent, kept):
+    if not sent or not (journal.has_state_entries or journal.calls.previews) or same(sent, kept):
         return sent or kept, []
     unseen = _unseen(journal.entries, run.messages)
     before = _before(kept, unseen)
@@ -84,7 +84,7 @@ def _without_previews(sent: Any, kept: Any, journal: Journal) -> tuple[Any, list
     changed there is its own.
     """
     shown: list[Preview] = []
-    for call_id, place in reversed(journal.previews.items()):
+    for call_id, place in reversed(journal.calls.previews.items()):
         call = journal.call(call_id)
         arguments = (parse_object(call.arguments) if call is not None else None) or {}
         theirs = [name for name, value in arguments.items() if same(found(sent, (*place, name)), (value,))]
