@@ -487,6 +487,25 @@ async def test_what_lost_its_thread_is_not_said_to_have_stopped() -> None:
     await store.aclose()
 
 
+@pytest.mark.parametrize(("after", "state"), [(LEASE_MS, "lost"), (0, "stopped")])
+async def test_whose_thread_another_process_has_taken_is_not_said_to_have_stopped(after: int, state: str) -> None:
+    """Between two looks: of one that hangs, when its lease has lapsed. Else the run is over, and another one began."""
+    clock = Clock()
+    store: FullStore = MemoryStore(clock=clock)
+    await store.start()
+    thread = await store.lease_thread("alice", "t", "support", "run_1")
+
+    async def stop(principal: str, thread_id: str) -> None:
+        clock.advance(after)
+        if not after:
+            await store.commit(thread, Change(status="cancelled"), "run_1")
+        await store.lease_thread("alice", "t", "support", "run_2")
+
+    told = await OperatorsDesk(store, "olga", stop=stop).stop("t", "why")
+    assert told["state"] == state
+    await store.aclose()
+
+
 async def test_a_stop_names_the_calls_that_became_unknown() -> None:
     store: FullStore = MemoryStore(clock=Clock())
     await store.start()

@@ -175,11 +175,12 @@ class Desk:
         view = {"thread_id": run.thread_id, **_owner(run.principal), "run": run.run_key}
         if run.is_lost:
             return {**view, "state": "lost"}
+        lapses_at = self._store.now() + run.lease_ms
         if await self._all.ask_to_stop(run.principal, run.thread_id, act, run.run_key) is None:
             return {**view, "state": "idle"}
         if self._stop is not None:
             await self._stop(run.principal, run.thread_id)
-        state = await self._ended(run)
+        state = await self._ended(run, lapses_at)
         self._log("stopped", run=run.run_key, thread=run.thread_id, principal=name_of(run.principal), state=state)
         return {**view, "state": state, "unknown": await self._unknown(run) if state == "stopped" else []}
 
@@ -198,13 +199,19 @@ class Desk:
         found = await self._store.list_approvals(run.principal, limit=MOST_SHOWN, which="unknown")
         return [one.id for one in found.approvals if one.thread_id == run.thread_id]
 
-    async def _ended(self, run: Run) -> Stopped:
+    async def _ended(self, run: Run, lapses_at: int) -> Stopped:
+        """Returns what came of it. ``lapses_at``: the moment of the store's clock at which its lease was to lapse, when
+        it was asked. Where another process has the thread after that, it may have taken it from one that hangs.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + STOP_SECONDS
         while True:
             now = await self._store.read_thread(run.principal, run.thread_id, whole=False)
             if now is None or (now.run_key, now.run_status) != (run.run_key, "running"):
-                is_lost = now is not None and (now.run_key, now.run_status) == (run.run_key, "interrupted")
+                if now is None:
+                    return "stopped"
+                is_its = now.run_key == run.run_key
+                is_lost = now.run_status == "interrupted" if is_its else now.now >= lapses_at
                 return "lost" if is_lost else "stopped"
             if loop.time() >= until:
                 return "asked"
