@@ -653,6 +653,49 @@ def test_the_command_counts_erases_and_gives_a_receipt(tmp_path: Path) -> None:
     assert erase("--target", "x:y", "--leave-providers")[0] == 2
 
 
+def test_the_person_behind_a_principal_is_erased_in_the_same_command_if_that_is_said(tmp_path: Path) -> None:
+    """The name of the person is another one, with reasons of its own: which it is, the trail says."""
+    url = f"sqlite:///{tmp_path / 'gate.db'}"
+    people = {name: Principal(f"PLANTED-{name}", "acme", claims={"person": "PLANTED-p"}) for name in ("zoe", "bot")}
+
+    async def work() -> None:
+        async with Desk(PEOPLE | people, approvers=("PLANTED-zoe", "PLANTED-bot")).open(opened(url)) as desk:
+            for who in people:
+                await desk.decide(who, await desk.ask("ada", thread=who), False, reason="PLANTED-reason")
+
+    def erase(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(program, ["erase", "PLANTED-zoe", "--tenant", "acme", "--store", url, *words])
+        return done.exit_code, done.stdout + done.stderr
+
+    asyncio.run(work())
+    before = erase("--dry-run")
+    assert "The person 'PLANTED-p' stood behind this principal." in before[1]
+    code, told = erase("--person", "PLANTED-bot")
+    assert (code, "'PLANTED-bot' is not the person behind 'PLANTED-zoe', but 'PLANTED-p' is" in told) == (1, True)
+    assert erase("--dry-run") == before, "nothing was changed"
+    code, told = erase("--person", "PLANTED-p", "--json")
+    receipt = json.loads(told[: told.rindex("}") + 1])
+    (person,) = receipt["persons"]
+    assert (code, person["pseudonym"] != receipt["pseudonym"], person["replaced"]["events"]) == (0, True, 1)
+    left = dump(url)
+    assert [word in left for word in (b"PLANTED-zoe", b'PLANTED-p"', b"PLANTED-reason")] == [False] * 3
+    assert b"PLANTED-bot" in left, "another principal of theirs has a name of its own"
+    assert asyncio.run(wrong_of(url)) == []
+    assert erase("--person", "PLANTED-p") == (0, f"PLANTED-zoe:\n{NOTHING}PLANTED-p:\n{NOTHING}"), "killed, run again"
+
+
+async def wrong_of(url: str) -> list[str]:
+    store = opened(url)
+    await store.start()
+    try:
+        return await wrong(store)
+    finally:
+        await store.aclose()
+
+
+NOTHING = "Nothing is kept under this name.\n"
+
+
 async def test_an_export_has_what_is_kept_about_a_person_and_nothing_of_others(url: str) -> None:
     await worked(opened(url))
     store = opened(url)

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from agui_gate.cli.store_access import opened, user_name
 from agui_gate.cli.target import load_target
 from agui_gate.cli.terminal.console import print_hint, printable
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import load_settings
+from agui_gate.config.settings import Settings, load_settings
 from agui_gate.extra_loader import load
 
 HELP = """Erase a person: delete what is theirs, and their name from everything else. It can't be undone.
@@ -29,7 +31,12 @@ Examples:
   agui-gate erase alice --dry-run            count what there is
   agui-gate erase alice --json > receipt.json
   agui-gate erase bob --tenant acme
+  agui-gate erase alice --person p-17        erase the person behind alice, too, of whom the dry run tells
   agui-gate erase alice --target support:agent    ask the providers of these agents to delete what they store
+
+Names are erased one by one: a principal's by itself leaves the name of the person behind it (the claim "person"), and
+other principals of theirs. --person erases that name as well, as if it were given by itself. It is never done unasked:
+only you know whether that name is this person alone.
 
 Take the person's token away first. What is at work on their threads is waited for, and a call that somebody approved is
 never stopped. If the command was killed, run it again: it does what is left.
@@ -41,6 +48,7 @@ Exit codes: 0 erased, or nothing is there; 1 refused, or not finished: it says w
 @click.command("erase", help=HELP)
 @click.argument("principal")
 @click.option("--tenant", default="", metavar="NAME", help="The tenant.  [default: owners without one]")
+@click.option("--person", "persons", multiple=True, metavar="NAME", help="Erase this name, too. May be repeated.")
 @click.option("--dry-run", is_flag=True, help="Count what would be erased, and change nothing.")
 @click.option(
     "--wait",
@@ -59,6 +67,7 @@ Exit codes: 0 erased, or nothing is there; 1 refused, or not finished: it says w
 def command(
     principal: str,
     tenant: str,
+    persons: tuple[str, ...],
     dry_run: bool,
     wait: float,
     target: str | None,
@@ -71,35 +80,64 @@ def command(
     """Erase a person."""
     if target is not None and leave_providers:
         raise click.UsageError("--target is for the providers: it doesn't go with --leave-providers.")
-    who = load("erasure.names").checked(tenant, principal)
+    names = [load("erasure.names").checked(tenant, name) for name in dict.fromkeys((principal, *persons))]
     settings = load_settings(config, options={"store": store})
     adapters = [] if target is None else [agent.adapter for agent in load_target(target).agents]
     providers = None if leave_providers else load("erasure.providers").Providers(adapters)
+    make = partial(load("erasure.erasure").Erasure, by=operator or user_name(), wait=wait, say=_say)
+    receipts: list[Any] = []
+    try:
+        run(_erase(settings, names, make, providers, receipts, dry_run=dry_run))
+    finally:  # what is erased has no second receipt
+        if receipts:
+            _print(receipts, [name.name for name in names], dry_run=dry_run, as_json=as_json)
+    for receipt in receipts:
+        if receipt.unfinished:
+            raise Failure(f"Everything is erased, but the file was not written anew. {receipt.unfinished}")
 
-    async def work() -> Any:
-        async with opened(settings) as kept:
-            by = operator or user_name()
-            erasure = load("erasure.erasure").Erasure(kept, who, by, providers=providers, wait=wait, say=_say)
-            try:
-                return await (erasure.count() if dry_run else erasure.erase())
-            finally:
-                if providers is not None:
-                    await providers.aclose()
 
-    receipt = run(work())
-    if as_json:
-        click.echo(json.dumps(msgspec.to_builtins(receipt), indent=2))
-    else:
-        _print(receipt, dry_run=dry_run)
-    if receipt.unfinished:
-        raise Failure(f"Everything is erased, but the file was not written anew. {receipt.unfinished}")
+async def _erase(
+    settings: Settings,
+    names: Sequence[Any],
+    make: Callable[..., Any],
+    providers: Any,
+    receipts: list[Any],
+    *,
+    dry_run: bool,
+) -> None:
+    """Erases the first name, and the persons behind it; adds the receipts. All are checked before the first goes."""
+    async with opened(settings) as kept:
+        persons = [name.name for name in names[1:]]
+        erasures = [
+            make(kept, name, providers=providers, persons=persons if name is names[0] else ()) for name in names
+        ]
+        try:
+            for one in erasures if persons and not dry_run else ():
+                await one.check()
+            for one in erasures:
+                receipt = await (one.count() if dry_run else one.erase())
+                receipts.append(receipt)
+        finally:
+            if providers is not None:
+                await providers.aclose()
 
 
 def _say(line: str) -> None:
     print_hint(printable(line))
 
 
-def _print(receipt: Any, *, dry_run: bool) -> None:
+def _print(receipts: Sequence[Any], names: Sequence[str], *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        first, *persons = (msgspec.to_builtins(one) for one in receipts)
+        click.echo(json.dumps(first | ({"persons": persons} if len(names) > 1 else {}), indent=2))
+        return
+    for name, receipt in zip(names, receipts, strict=False):
+        if len(names) > 1:
+            click.echo(printable(f"{name}:"))
+        _print_one(receipt, dry_run=dry_run)
+
+
+def _print_one(receipt: Any, *, dry_run: bool) -> None:
     if not (receipt.deleted or receipt.replaced):
         click.echo("Nothing is kept under this name.")
         return
@@ -107,11 +145,10 @@ def _print(receipt: Any, *, dry_run: bool) -> None:
         told = f"would {verb}" if dry_run else {"delete": "deleted"}.get(verb, "replaced the name in")
         for name, number in counts.items():
             click.echo(f"{told} {_WORDS.get(name, name)}: {number:,}")
-    if dry_run:
-        return
     for line in receipt.remains:
         click.echo(fit(f"remains: {line}", sys.stdout, hang=4))
-    click.echo(f"pseudonym: {receipt.pseudonym}\nerased at: {receipt.at}\nreceipt: {receipt.digest}")
+    if not dry_run:
+        click.echo(f"pseudonym: {receipt.pseudonym}\nerased at: {receipt.at}\nreceipt: {receipt.digest}")
 
 
 _WORDS = {

@@ -17,7 +17,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, cast
 from uuid import uuid4
@@ -77,7 +77,7 @@ class Receipt(msgspec.Struct, kw_only=True):
 
 class Erasure:
     """Erases one name. ``by``: who does it. ``providers``: None leaves what providers keep. ``say`` is told what is
-    waited for.
+    waited for. ``persons``: the persons behind this principal who are erased with it.
     """
 
     def __init__(
@@ -89,11 +89,12 @@ class Erasure:
         providers: Providers | None,
         wait: float = WAIT_SECONDS,
         say: Callable[[str], None] = lambda _: None,
+        persons: Collection[str] = (),
     ) -> None:
         if not isinstance(store, SQLStore):
             raise Unavailable("Nobody can be erased from this store.")
         self._store, self._who, self._by = store, who, by
-        self._providers, self._wait, self._say = providers, wait, say
+        self._providers, self._wait, self._say, self._persons = providers, wait, say, persons
         self._do, self._sql = store._do, store._sql
         self._full = cast(FullStore, store)
 
@@ -103,6 +104,12 @@ class Erasure:
         """Returns what would be erased, as a receipt; changes nothing."""
         deleted = Counter(threads=await self._count_threads())
         found = await self._find()
+        if found.persons and (others := [name for name in self._persons if name not in found.persons]):
+            behind = ", ".join(map(repr, sorted(found.persons)))
+            raise NotFound(
+                f"By the audit trail {others[0]!r} is not the person behind {self._who.name!r}, but {behind} is. "
+                "Nothing was erased."
+            )
         replaced = Counter(events=found.events, records=found.records)
         for table in self._all_tables():
             await self._tables(table, deleted, replaced, look=True)
@@ -146,12 +153,8 @@ class Erasure:
         """Erases the person, and returns the receipt. Raises `ThreadBusy` and `Unavailable`; then it can be run again,
         and does what is left.
         """
-        receipt = await self.count()
-        known = await self._do("read", lambda: has_key(self._who))
-        if known or any(receipt.deleted.values()) or receipt.replaced:
-            await self._check_rights()
-            await self._until_idle()
-            await self._check_providers()
+        receipt = await self.check()
+        if await self._is_known(receipt):
             self._who = await self._do("durable", lambda: begin(self._who))
             receipt = await self._erase(receipt)
         try:
@@ -159,6 +162,21 @@ class Erasure:
         except AguiGateError as error:  # the receipt is of what is done, and there is no second one
             receipt.unfinished = error.message
         return receipt
+
+    async def check(self) -> Receipt:
+        """Returns what would be erased. Raises what `erase` is refused for, with nothing changed but runs that were
+        asked to stop.
+        """
+        receipt = await self.count()
+        if await self._is_known(receipt):
+            await self._check_rights()
+            await self._until_idle()
+            await self._check_providers()
+        return receipt
+
+    async def _is_known(self, seen: Receipt) -> bool:
+        known = await self._do("read", lambda: has_key(self._who))
+        return known or any(seen.deleted.values()) or bool(seen.replaced)
 
     async def _erase(self, seen: Receipt) -> Receipt:
         deleted, replaced = Counter[str](), Counter[str]()
@@ -301,7 +319,8 @@ class Erasure:
                 f"{found.unsigned:,} events are not signed: who has the database can try whether a name fits a hash."
             )
         left += [
-            f"The person {name!r} stood behind this principal. Erase that name, too." for name in sorted(found.persons)
+            f"The person {name!r} stood behind this principal. Erase that name, too (--person)."
+            for name in sorted(found.persons.difference(self._persons))
         ]
         return left
 
