@@ -90,6 +90,7 @@ class RunMeter:
         for step in self.steps:
             if step.span is not None:  # of a request that was left without an answer
                 step.end("cancelled")
+        self.steps.clear()  # each names this run: what both keep would wait for the garbage collector
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
         span = self.open()
         if self.passed_on is None:
