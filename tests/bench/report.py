@@ -40,6 +40,11 @@ def grown(what: str, unit: str, large: Sequence[float], small: Sequence[float], 
     return Row(what=what, unit=unit, ours=min(large), ratio=min(large) / min(small), goal=goal, note=note)
 
 
+def median_row(rows: Sequence[Row]) -> Row:
+    """The row in the middle of an odd number of rows of the same, by their ratios."""
+    return sorted(rows, key=lambda row: row.ratio or 0)[len(rows) // 2]
+
+
 def table(rows: Sequence[Row]) -> str:
     """The rows, aligned."""
     return aligned([HEADINGS, *map(_cells, rows)])

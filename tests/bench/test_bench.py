@@ -7,7 +7,7 @@ import pytest
 
 from tests.bench import figures, provider
 from tests.bench.checking import WrongStream, check_run, stamps
-from tests.bench.report import Row, compared, table
+from tests.bench.report import Row, compared, grown, median_row, table
 from tests.bench.work import history, word
 
 STARTED = b'{"type":"RUN_STARTED"}'
@@ -72,6 +72,12 @@ def test_the_ratio_is_that_of_the_best_rounds() -> None:
     row = compared("x", "µs", [15, 40, 12], [10, 20, 30], goal=1.2)
     assert row.ratio == pytest.approx(1.2)
     assert row.met is True
+
+
+def test_of_several_pairs_of_servers_the_middle_ratio_counts() -> None:
+    rows = [grown("x", "ms", [large, 30], [10, 20], 1.1, "× y") for large in (13, 11, 12)]
+    assert median_row(rows).ratio == pytest.approx(1.2)
+    assert median_row(rows).met is False
 
 
 def test_goals_can_be_missed_and_rows_can_have_none() -> None:
