@@ -191,7 +191,7 @@ def _written(batches: Sequence[Any]) -> int:
     encoder, ids, frames = FrameEncoder("run"), count(), list[bytes]()
     sequencer = Sequencer("thread", "run", lambda event: frames.append(encoder.frame(event)), V0Shapes())
     sequencer.started()
-    recorder = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", {}, "bench")
+    recorder = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", lambda call_id: True, "bench")
     for batch in batches:
         recorder.feed(batch)
     recorder.entry()

@@ -11,7 +11,7 @@ class Unlogged(EventLog):
 
     __slots__ = ("_frames",)
 
-    def __init__(self, limit: int, on_end: Callable[[str], None], *, run_key: str) -> None:
+    def __init__(self, limit: int, on_end: Callable[[EventLog], None], *, run_key: str) -> None:
         super().__init__(limit, on_end, run_key=run_key)
         self._frames: list[bytes] = []
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from agui_gate.bus.base import FellBehind
-from agui_gate.bus.log import KEPT_BLOCKS, PATIENCE, EventLog, LateReader, LogReader
+from agui_gate.bus.log import KEPT_BLOCKS, PATIENCE, EventLog, LogReader
 from agui_gate.core.sse import PING
 from tests.requirements import shows
 
@@ -136,20 +136,6 @@ async def test_a_reader_that_is_cancelled_leaves_nothing_that_waits() -> None:
     log.append(frame(0))
     assert not log._waiting
     assert await reader.read() == frame(0)
-
-
-async def test_an_opening_goes_with_the_last_reader_that_may_want_it() -> None:
-    """It keeps a whole thread, which nobody wants of a run that is over."""
-    opening: Any = object()
-    for coming in (False, True):
-        log = EventLog()
-        log.opened(opening)
-        reader = LateReader(log, lambda _: b"") if coming else None
-        log.end()
-        assert log.opening is (opening if coming else None)
-        if reader is not None:
-            reader.close()
-            assert log.opening is None
 
 
 @given(st.lists(st.tuples(st.integers(3, 90), st.booleans()), max_size=80), st.integers(0, 80), st.data())

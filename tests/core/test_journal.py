@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agui_gate.core.approvals import MOVES, NO, Approval, Runner, State
 from agui_gate.core.journal import Journal
-from agui_gate.core.message_index import REPLACED
+from agui_gate.core.message_index import NO_CALLS, NOTHING, REPLACED
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.transcript import (
     CARD_TOOL,
@@ -154,8 +154,8 @@ def check(journal: Journal) -> None:
     assert journal.consents() == read.consents()
     assert journal.waits == bool(read.open_calls() or read.in_state(State.PENDING))
     assert journal.unreported() == [a for a in read.records if a.output and read.shows(a.call_id)]
-    assert journal.call_ids.keys() == read.taken()
-    assert journal.replaced == [e for e in journal.entries if isinstance(e, ReplacedEntry)]
+    assert not any(map(journal.reserve_id, read.taken()))
+    assert list(journal.replaced) == [e for e in journal.entries if isinstance(e, ReplacedEntry)]
     for approval in read.records:
         assert journal.cards.open_of(approval.id) == read.open_cards(approval.id)
     for card_id in CARDS:
@@ -198,7 +198,7 @@ def check_messages(journal: Journal, read: Read) -> None:
 
 def later(choose: Choices, journal: Journal) -> Iterator[Entry]:
     """One thing that a run adds to a thread."""
-    ids = sorted(journal.call_ids) or ["call_1"]
+    ids = sorted(Read(journal.entries, list(journal.approvals.values())).taken()) or ["call_1"]
     kind = choose.of(["turn", "reported", "result", "user", "card", "closed", "action", "replaced", "left out"])
     if kind == "turn":
         yield turn_entry(choose)
@@ -270,7 +270,23 @@ def test_a_journal_that_is_read_again_answers_the_same(entropy: bytes) -> None:
     journal = happened(entropy)
     again = Journal(journal.entries, journal.approvals.values(), journal.ref)
     check(again)
-    assert (again.call_ids, again.open_calls()) == (journal.call_ids, journal.open_calls())
+    assert again.open_calls() == journal.open_calls()
+
+
+def test_an_id_is_taken_once_until_the_thread_is_read_again() -> None:
+    journal = Journal()
+    assert [journal.reserve_id(one) for one in ("a", "b", "a")] == [True, True, False]
+    journal.read_again((), None)
+    assert journal.reserve_id("a")
+
+
+def test_journals_share_nothing_that_can_be_added_to() -> None:
+    with pytest.raises(TypeError):
+        NOTHING["a"] = None
+    assert all(value is NOTHING for value in msgspec.structs.astuple(NO_CALLS))
+    for name, value in vars(Journal()).items():
+        is_shared = value is getattr(Journal(), name)
+        assert value is NOTHING or not (is_shared and isinstance(value, dict | list | set)), name
 
 
 @CHECKED
@@ -294,9 +310,9 @@ def test_nothing_that_stays_loses_what_it_was_given_behind_a_branch(entropy: byt
     for entry in (*dropped.outlives, *dropped.replaced):
         journal.extend([entry])
     read = Read(journal.entries, ())
-    assert journal.replaced == [e for e in before if isinstance(e, ReplacedEntry)], "what ran stays done"
+    assert list(journal.replaced) == [e for e in before if isinstance(e, ReplacedEntry)], "what ran stays done"
     assert reported <= read.reported(), "nothing is told twice"
-    assert taken <= journal.call_ids.keys(), "no id of a call is given again"
+    assert not any(map(journal.reserve_id, taken)), "no id of a call is given again"
     assert results & {call.id for call in read.calls()} <= read.results(), "a call that stays keeps its result"
     cards = [entry.id for entry in before[:keep] if isinstance(entry, CardEntry)]
     assert all(read.said(card) == Read(before, ()).said(card) for card in cards), "a card that stays keeps its answer"

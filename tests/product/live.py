@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agui_gate.bus.log import Frames
 from tests.product.kit import TIMEOUT, Chat, Product, Stream, parse, record
 
 Json = dict[str, Any]
@@ -139,4 +140,4 @@ async def quiet(p: Product) -> None:
         while any("EventStream" in str(t.get_coro()) for t in asyncio.all_tasks()):
             await p.get("/healthz")
     assert not engine._by_thread
-    assert all(not kept.log.readers for kept in engine.bus._runs.values())
+    assert all(isinstance(kept.log, Frames) for kept in engine.bus._runs.values())

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate import adapter as ad
+from agui_gate.core.journal import Journal
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import ReportedEntry
 from agui_gate.protocol.dialects.v0 import V0Shapes
 from agui_gate.turns.turn_recorder import TurnRecorder
 from tests.conforming import conforms
@@ -42,8 +44,8 @@ def made(call_ids=(), theirs=(), holds_back=None):
     events, ids = [], count(1)
     sequencer = Sequencer("t", "r", events.append, V0Shapes())
     sequencer.started()
-    taken = dict.fromkeys(call_ids)
-    new = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model", theirs=theirs, holds_back=holds_back)
+    take = Journal([ReportedEntry(one) for one in call_ids]).reserve_id
+    new = TurnRecorder(sequencer, lambda: f"id-{next(ids)}", take, "test/model", theirs=theirs, holds_back=holds_back)
     return new, sequencer, events
 
 

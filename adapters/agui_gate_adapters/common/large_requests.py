@@ -303,7 +303,7 @@ def is_heavy(request: TurnRequest, name: str) -> bool:
     return request.large and (not stays or told > AT_ONCE or is_new(request, name))
 
 
-class _Replayed(msgspec.Struct, frozen=True):
+class _Replayed(msgspec.Struct, frozen=True, gc=False):
     """The ``pieces`` of JSON that turns were replayed as, and the ``state`` that the next turn goes on from."""
 
     pieces: tuple[bytes, ...]

@@ -15,6 +15,8 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 
+import msgspec
+
 from agui_gate.bus.base import FellBehind, Opening, Tell
 from agui_gate.config.limits import EVENTS_BYTES
 from agui_gate.core.sse import PING
@@ -29,18 +31,33 @@ KEPT_BLOCKS = 4
 """Blocks that stay whatever their size: a frame may be larger than the limit, and its readers have not seen it yet."""
 
 
-class _Block:
-    __slots__ = ("data", "first", "offsets")
+class _Block(msgspec.Struct):
+    first: int
+    data: bytearray
+    offsets: "array[int]"
 
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self.data = bytearray()
-        self.offsets = array("I")
+
+class Frames(msgspec.Struct, frozen=True, gc=False):
+    """The frames of a run that has ended, in so few objects that a server can keep those of thousands.
+
+    ``blocks`` have the number of their first frame, the frames, and where each begins, as an array of ``I``.
+    """
+
+    first_seq: int
+    next_seq: int
+    size: int
+    blocks: tuple[tuple[int, bytes, bytes], ...]
+
+    def log(self) -> "EventLog":
+        """Returns a log of them that has ended."""
+        log = EventLog()
+        log._blocks = [_Block(first, bytearray(data), array("I", offsets)) for first, data, offsets in self.blocks]
+        log.next_seq, log.size, log.ended = self.next_seq, self.size, True
+        return log
 
 
 class EventLog:
-    """The frames of one run, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once, with
-    its ``run_key``.
+    """The frames of one run, and its `Publisher`. ``ended`` once no more will come, of which ``on_end`` is told once.
     ``size``: bytes kept.
 
     The first frame that it is given has the number ``first``.
@@ -50,7 +67,7 @@ class EventLog:
                  "followed_elsewhere", "next_seq", "opening", "readers", "run_key", "size")  # fmt: skip
 
     def __init__(
-        self, limit: int = EVENTS_BYTES, on_end: Callable[[str], object] = str, first: int = 0, run_key: str = ""
+        self, limit: int = EVENTS_BYTES, on_end: Callable[["EventLog"], object] = str, first: int = 0, run_key: str = ""
     ) -> None:
         self._limit, self._on_end, self.run_key = limit, on_end, run_key
         self._block = min(BLOCK, limit // 8)
@@ -62,7 +79,7 @@ class EventLog:
 
     def begin_at(self, seq: int) -> None:
         """Drops what there is: the next frame has that number. Who reads what is before it has fallen behind."""
-        self._last = _Block(seq)
+        self._last = _Block(seq, bytearray(), array("I"))
         self._blocks = [self._last]  # so few that a deque takes more memory than it saves time
         self.size = 0
         self.next_seq = seq
@@ -96,8 +113,12 @@ class EventLog:
         if not self.ended:
             self.ended = True
             self._wake()
-            self._forget_opening()
-            self._on_end(self.run_key)
+            self._on_end(self)
+
+    def frames(self) -> Frames:
+        """Returns what is kept of it, once it has ended."""
+        blocks = tuple([(block.first, bytes(block.data), block.offsets.tobytes()) for block in self._blocks])
+        return Frames(self.first_seq, self.next_seq, self.size, blocks)
 
     def read(self, seq: int) -> tuple[bytes, int]:
         """Frames from ``seq`` on, as many as one block holds, and the position after them.
@@ -129,18 +150,9 @@ class EventLog:
     def leave(self, reader: "LogReader") -> None:
         """Removes a reader that reads no more."""
         self.readers = [one for one in self.readers if one is not reader]
-        self._forget_opening()
-
-    def _forget_opening(self) -> None:
-        """Drops the opening after the end: who comes then is told what stands, not what stood; and an opening keeps a
-        whole
-        thread.
-        """
-        if self.ended and not self.readers:
-            self.opening = None
 
     def _new_block(self) -> _Block:
-        self._last = _Block(self.next_seq)
+        self._last = _Block(self.next_seq, bytearray(), array("I"))
         self._blocks.append(self._last)
         while self.size > self._limit and len(self._blocks) > KEPT_BLOCKS and not self._wanted():
             self.size -= len(self._blocks.pop(0).data)

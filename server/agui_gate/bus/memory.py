@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from agui_gate.bus.base import Hear, Published, Reader, Signal, Tell
-from agui_gate.bus.log import EventLog, LateReader, LogReader
+from agui_gate.bus.log import EventLog, Frames, LateReader, LogReader
 from agui_gate.config.limits import EVENTS_BYTES, EVENTS_SECONDS
 
 KEPT_BYTES = 64 * 1024 * 1024
@@ -18,13 +18,12 @@ LOG_BYTES = 1024
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A run whose frames are kept."""
+    """A run and its frames: its log, and only what is in it once it has ended."""
 
-    run_key: str
     principal: str
     thread_id: str
     run_id: str
-    log: EventLog
+    log: EventLog | Frames
 
     @property
     def size(self) -> int:
@@ -61,7 +60,7 @@ class MemoryBus:
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> EventLog:
         """See `Bus`."""
         log = EventLog(self._run_bytes, self._over, run_key=run_key)
-        self._runs[run_key] = _Kept(run_key, principal, thread_id, run_id, log)
+        self._runs[run_key] = _Kept(principal, thread_id, run_id, log)
         return log
 
     async def find(self, run_key: str) -> Published | None:
@@ -74,12 +73,14 @@ class MemoryBus:
     async def read(self, run_key: str, after: int = -1) -> Reader | None:
         """See `Bus`."""
         kept = self._find(run_key)
-        return None if kept is None else LogReader(kept.log, after)
+        if kept is None:
+            return None
+        return LogReader(kept.log.log() if isinstance(kept.log, Frames) else kept.log, after)
 
     async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
         """See `Bus`."""
         kept = self._find(run_key)
-        return None if kept is None or kept.log.ended else LateReader(kept.log, tell)
+        return None if kept is None or isinstance(kept.log, Frames) else LateReader(kept.log, tell)
 
     async def forget(self, principal: str, thread_id: str) -> None:
         """See `Bus`."""
@@ -107,9 +108,10 @@ class MemoryBus:
         self._expire()
         return self._runs.get(run_key)
 
-    def _over(self, run_key: str) -> None:
+    def _over(self, log: EventLog) -> None:
         """Notes that the run has ended; it goes after a while."""
-        kept = self._runs[run_key]
+        run_key = log.run_key
+        kept = self._runs[run_key] = msgspec.structs.replace(self._runs[run_key], log=log.frames())
         self._ended.setdefault(kept.principal, deque()).append((self._clock() + self._kept_seconds, run_key))
         self._sizes[kept.principal] += kept.size
         self._ended_bytes += kept.size

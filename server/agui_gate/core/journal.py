@@ -18,11 +18,11 @@ is a matter of the conversation.
 """
 
 from collections.abc import Container, Iterable, Sequence, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agui_gate.core.agent_view import Viewpoint
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
-from agui_gate.core.message_index import NO_CALLS, NO_CARDS, CallIndex, CardIndex, MessageIndex
+from agui_gate.core.message_index import NO_CALLS, NO_CARDS, NOTHING, CallIndex, CardIndex, MessageIndex
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -62,29 +62,35 @@ class Dropped(NamedTuple):
     replaced: list[ReplacedEntry]
 
 
+def _with(known: dict[Any, Any], key: str | Viewpoint, value: Any) -> dict[Any, Any]:
+    """Returns ``known`` with one more: itself, unless it is `NOTHING`."""
+    known = known or {}
+    known[key] = value
+    return known
+
+
 class Journal:
-    """The entries of one thread, the records of its gated calls, and what a provider remembers of it (``ref``)."""
+    """The entries of one thread, the records of its gated calls, and what a provider remembers of it (``ref``).
+
+    Thousands are kept. So what most have none of is shared, and most of the rest is of kinds at which the garbage
+    collector doesn't look: structs that are in no cycle, tuples, and dictionaries of these.
+    """
 
     def __init__(
         self, entries: Iterable[Entry] = (), approvals: Iterable[Approval] = (), ref: ConversationRef | None = None
     ) -> None:
-        self.approvals: dict[str, Approval] = {}
-        """The records, by call id, oldest first."""
-        self._unfinished: dict[str, Approval] = {}
         self._read(entries)
         self.read_again(approvals, ref)
 
     def read_again(self, approvals: Iterable[Approval], ref: ConversationRef | None) -> None:
         """Takes over all records of the thread, and the reference, as the store has them now."""
-        self.approvals, self._unfinished, self.ref = {}, {}, ref
-        self.call_ids = self.recorded_ids()
+        self.approvals: dict[str, Approval] = NOTHING
+        """The records, by call id, oldest first."""
+        self._unfinished: dict[str, Approval] = NOTHING
+        self._reserved: dict[str, None] = NOTHING  # ids that calls got since, whatever became of them
+        self.ref: ConversationRef | None = ref
         for approval in approvals:
             self.record(approval)
-
-    def recorded_ids(self) -> dict[str, None]:
-        """Returns the ids of all calls that entries name: `call_ids` without those of calls that came to nothing."""
-        calls = self.calls
-        return dict.fromkeys((*calls.by_id, *calls.results, *calls.reported, *calls.actions))
 
     def _read(self, entries: Iterable[Entry]) -> None:
         """Begins anew, with these entries."""
@@ -92,20 +98,19 @@ class Journal:
         self.ref = None
         self.cards = NO_CARDS
         self.messages = MessageIndex()
-        self.replaced: list[ReplacedEntry] = []
-        self.windows: dict[Viewpoint, WindowEntry] = {}
+        self.replaced: tuple[ReplacedEntry, ...] = ()
+        self.windows: dict[Viewpoint, WindowEntry] = NOTHING
         """The windows that the models were sent last; nothing for those that were always sent all."""
         self.newest_turn: TurnEntry | None = None
         self.has_state_entries = False
         """True if tools have changed the shared state."""
         self.has_other_roles = False
         """True if clients have said something in another role than the user's."""
-        self.call_ids = dict.fromkeys(self.approvals)
-        """All call ids that the client has seen here, also in a history that it brought: none is given again."""
-        self._newest_place = -1
-        self._standing: dict[str, list[TurnEntry]] = {}  # by task
+        self.newest_place = -1
+        """The place of the newest turn of the conversation; -1 if there is none."""
+        self._standing: dict[str, tuple[TurnEntry, ...]] = {}  # by task
         self.calls = NO_CALLS
-        self.heirs: dict[str, str] = {}
+        self.heirs: dict[str, str] = NOTHING
         """The agent that each task was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
         self.alone = True
         """True if all of it was said by the entry agent to the user: there is no team to tell apart."""
@@ -114,7 +119,7 @@ class Journal:
     # --- what happens ---------------------------------------------------------------------------------------------
     def extend(self, entries: Iterable[Entry]) -> None:
         """Adds entries."""
-        new, users, call_ids = list(entries), self.messages.users, self.call_ids
+        new, users = list(entries), self.messages.users
         for place, entry in enumerate(new, len(self.entries)):  # no `match`: all of a long history comes here
             if type(entry) is UserEntry:
                 users[entry.id] = place
@@ -127,7 +132,6 @@ class Journal:
             elif type(entry) is ResultEntry:
                 calls = self._own_calls() if self.calls is NO_CALLS else self.calls
                 calls.results.setdefault(entry.call_id, entry)
-                call_ids[entry.call_id] = None
             else:
                 self._note_seldom(entry)
         self.entries += new
@@ -137,16 +141,23 @@ class Journal:
             case KeptEntry():
                 self.messages.shown[entry.id] = None
             case ReportedEntry():
-                self._own_calls().reported[entry.call_id] = self.call_ids[entry.call_id] = None
+                self._own_calls().reported[entry.call_id] = None
             case ActionEntry():
-                self._own_calls().actions[entry.call_id] = self.call_ids[entry.call_id] = None
+                self._own_calls().actions[entry.call_id] = None
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 if self.cards is NO_CARDS:
                     self.cards = CardIndex()
                 self.cards.note(entry)
-                self.replaced += [entry] if type(entry) is ReplacedEntry else ()
-            case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
-                self._note_course(entry)
+                self.replaced += (entry,) if type(entry) is ReplacedEntry else ()
+            case HandedOffEntry():  # who answers from here on has a continuation of its own, or none (S22)
+                self.heirs = _with(self.heirs, entry.task, entry.agent)
+                self.ref = self.ref if entry.task else None
+            case WindowEntry():
+                self.windows = _with(self.windows, Viewpoint(entry.agent, entry.task), entry)
+            case StateEntry():
+                self.has_state_entries = True
+            case PreviewEntry():
+                self._own_calls().previews[entry.call_id] = entry.place
             case _:
                 pass  # of use to the sanitizer or to pages alone, or to nobody here
 
@@ -159,18 +170,15 @@ class Journal:
             else:
                 shown[part.id] = None
                 silent = silent and (type(part) is not TextPart or not part.text or part.text.isspace())
-        if silent:
-            self._standing.setdefault(task, []).append(turn)
-        else:
-            self._standing[task] = [turn]
+        self._standing[task] = (*(self._standing.get(task, ()) if silent else ()), turn)
         if not task:
-            self.newest_turn, self._newest_place = turn, place
+            self.newest_turn, self.newest_place = turn, place
         if task or turn.agent:
             self.alone = False
 
     def _note_call(self, call: CallPart, turn: TurnEntry) -> None:
         calls = self._own_calls() if self.calls is NO_CALLS else self.calls
-        self.messages.shown[call.parent_id] = self.call_ids[call.id] = None
+        self.messages.shown[call.parent_id] = None
         calls.by_id[call.id] = call
         if turn.task:
             calls.tasks[call.id] = turn.task
@@ -185,26 +193,13 @@ class Journal:
             self.calls = CallIndex()
         return self.calls
 
-    def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
-        match entry:
-            case HandedOffEntry():  # who answers from here on has a continuation of its own, or none (S22)
-                self.heirs[entry.task] = entry.agent
-                self.ref = self.ref if entry.task else None
-            case WindowEntry():
-                self.windows[Viewpoint(entry.agent, entry.task)] = entry
-            case StateEntry():
-                self.has_state_entries = True
-            case PreviewEntry():
-                self._own_calls().previews[entry.call_id] = entry.place
-
     def record(self, approval: Approval) -> None:
         """Takes over a record of the ledger: a new one, or one that was moved."""
-        self.approvals[approval.call_id] = approval
-        self.call_ids[approval.call_id] = None
+        self.approvals = _with(self.approvals, approval.call_id, approval)
         if approval.state in UNFINISHED:
-            self._unfinished[approval.call_id] = approval
-        else:
-            self._unfinished.pop(approval.call_id, None)
+            self._unfinished = _with(self._unfinished, approval.call_id, approval)
+        elif approval.call_id in self._unfinished:
+            del self._unfinished[approval.call_id]
 
     def branch(self, keep: int) -> Dropped:
         """Goes back: only the first ``keep`` entries stay. The caller adds what outlives it.
@@ -379,14 +374,9 @@ class Journal:
             return True
         return any(not self.has_outcome(c.id) and (c.kind != "task" or self.waits) for c in turn.awaited)
 
-    @property
-    def newest_place(self) -> int:
-        """The place of the newest turn of the conversation; -1 if there is none."""
-        return self._newest_place
-
     def has_turn_after(self, place: int) -> bool:
         """Returns whether the model has said something after the entry at ``place``."""
-        return self._newest_place > place
+        return self.newest_place > place
 
     def reference(self, agent: str = "") -> ConversationRef | None:
         """Returns what a provider remembers of this thread, for ``agent``: nothing, unless it said the newest turn
@@ -404,6 +394,14 @@ class Journal:
     def knows_call(self, call_id: str) -> bool:
         """Returns whether the journal has a call of this id, a result for one, or what the user did under it."""
         return call_id in self.calls.by_id or call_id in self.calls.results or call_id in self.calls.actions
+
+    def reserve_id(self, call_id: str) -> bool:
+        """Reserves an id for a call. Returns False if clients have seen it here, or brought it: none is given twice."""
+        known = self.knows_call(call_id) or call_id in self.calls.reported or call_id in self.approvals
+        if known or call_id in self._reserved:
+            return False
+        self._reserved = _with(self._reserved, call_id, None)
+        return True
 
     def has_result(self, call_id: str) -> bool:
         """Returns whether the journal has a result for this call."""

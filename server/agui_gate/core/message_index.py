@@ -13,6 +13,10 @@ among those like them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, cast
+
+import msgspec
 
 from agui_gate.core.transcript import (
     CallPart,
@@ -85,37 +89,37 @@ NO_CARDS = CardIndex()
 """The cards of a thread that has none, which most are: nothing is added to it."""
 
 
-class CallIndex:
+NOTHING = cast("dict[Any, Any]", MappingProxyType({}))
+"""Shared by all journals that have none of a kind; nothing can be added to it."""
+
+
+class CallIndex(msgspec.Struct, gc=False):
     """The calls of one thread, and what entries say of them."""
 
-    def __init__(self) -> None:
-        self.by_id: dict[str, CallPart] = {}
-        self.tasks: dict[str, str] = {}  # of calls that were made in one
-        self.delegations: dict[str, TurnEntry] = {}  # the turns that hold the calls that delegated tasks
-        self.issued: dict[str, None] = {}
-        self.results: dict[str, ResultEntry] = {}
-        self.reported: dict[str, None] = {}
-        self.actions: dict[str, None] = {}
-        self.previews: dict[
-            str, tuple[str, ...]
-        ] = {}  # the places where pages show arguments of calls that waited, or do
+    by_id: dict[str, CallPart] = {}
+    tasks: dict[str, str] = {}  # of calls that were made in one
+    delegations: dict[str, TurnEntry] = {}  # the turns that hold the calls that delegated tasks
+    issued: dict[str, None] = {}
+    results: dict[str, ResultEntry] = {}
+    reported: dict[str, None] = {}
+    actions: dict[str, None] = {}
+    previews: dict[str, tuple[str, ...]] = {}  # the places where pages show arguments of calls that waited, or do
 
 
-NO_CALLS = CallIndex()
-"""The calls of a thread that has none, as `NO_CARDS`."""
+NO_CALLS = CallIndex(*[NOTHING] * len(CallIndex.__struct_fields__))
+"""The calls of a thread that has none."""
 
 
-class MessageIndex:
+class MessageIndex(msgspec.Struct, gc=False):
     """The messages of one thread. Each entry costs the same, however many there were before."""
 
-    def __init__(self) -> None:
-        self.shown: dict[str, None] = {}
-        """The ids of all other messages: of turns' texts and reasoning, of those that show calls, of what is kept."""
-        self.users: dict[str | None, int] = {}
-        """The places in the journal of users' messages, by id: the latest one of each."""
-        self._unnamed: dict[tuple[Content, ...], list[int]] = {}
-        self.unnamed = 0
-        """The number of users' messages that came without an id."""
+    shown: dict[str, None] = {}
+    """The ids of all other messages: of turns' texts and reasoning, of those that show calls, of what is kept."""
+    users: dict[str | None, int] = {}
+    """The places in the journal of users' messages, by id: the latest one of each."""
+    unnamed: int = 0
+    """The number of users' messages that came without an id."""
+    _unnamed: dict[tuple[Content, ...], list[int]] = {}
 
     def note_unnamed(self, entry: UserEntry) -> None:
         """Takes a user's message that came without an id."""

@@ -364,23 +364,22 @@ def _blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-class TranscriptPrefix:
+class TranscriptPrefix(msgspec.Struct, gc=False):
     """The settled beginning of one journal that is only added to, for models of a ``vendor``."""
 
-    def __init__(self, vendor: str) -> None:
-        self._vendor = vendor
-        self._forget()
+    vendor: str
+    size: int = 0
+    """Entries of the journal that are settled."""
+    made: dict[str, tuple[int, Any]] = {}
+    """What adapters have made of the turns: see `Beginning`."""
+    beginning: Beginning | None = None
+    """The beginning of the transcript that `extend` returned last."""
+    _turns: list[UserTurn | AssistantTurn] = []
+    _names: dict[str, None] = {}
+    _outcomes: dict[tuple[str, str], Outcome] = {}
 
     def _forget(self) -> None:
-        self.size = 0
-        """Entries of the journal that are settled."""
-        self._turns: list[UserTurn | AssistantTurn] = []
-        self._names: dict[str, None] = {}
-        self._outcomes: dict[tuple[str, str], Outcome] = {}
-        self.made: dict[str, tuple[int, Any]] = {}
-        """What adapters have made of the turns: see `Beginning`."""
-        self.beginning: Beginning | None = None
-        """The beginning of the transcript that `extend` returned last."""
+        self.size, self.made, self._turns, self._names, self._outcomes = 0, {}, [], {}, {}
 
     def fits(self, entries: Sequence[Entry], outcomes: Outcomes) -> bool:
         """Returns whether the beginning is the same in ``entries``, to which the journal has grown."""
@@ -392,7 +391,7 @@ class TranscriptPrefix:
         if self.size and not self.fits(entries, outcomes):
             self._forget()
         rest = self._go_on(entries, outcomes, place)
-        transcript = (*self._turns, *rest.settled(outcomes, self._vendor))
+        transcript = (*self._turns, *rest.settled(outcomes, self.vendor))
         self.beginning = Beginning(transcript, len(self._turns), self.made)
         return transcript
 
@@ -403,7 +402,7 @@ class TranscriptPrefix:
         if place > self.size:
             new, rest = Part(entries[self.size : place]), Part(entries[place:])
             if new.names.isdisjoint(rest.names):
-                self._turns += new.settled(outcomes, self._vendor)
+                self._turns += new.settled(outcomes, self.vendor)
                 self._names |= dict.fromkeys(new.names)
                 self._outcomes |= {key: outcome for key, outcome in outcomes.items() if key[1] in new.names}
                 self.size = place

@@ -104,7 +104,7 @@ class AssistantShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="
     name: str = ABSENT
     encrypted_value: str = ABSENT
     encrypted_value_type: str = ABSENT
-    tool_calls: list[CallShape] = ABSENT
+    tool_calls: tuple[CallShape, ...] = ABSENT
 
 
 class ToolShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="tool"):
@@ -168,7 +168,7 @@ class PlainAssistantShape(_PlainShape, frozen=True, gc=False, kw_only=True, rena
 
     role: NoMember = msgspec.field(default="assistant", name=" role")
     content: str = ABSENT
-    tool_calls: list[PlainCallShape] = ABSENT
+    tool_calls: tuple[PlainCallShape, ...] = ABSENT
 
 
 class PlainToolShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="tool"):

@@ -79,7 +79,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     role: Role
     id: str | None = None
     content: Any = None
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
     tool_call_id: str | None = None
     error: str | None = None
     encrypted_value: str | None = None

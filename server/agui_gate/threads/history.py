@@ -24,7 +24,7 @@ from agui_gate.core import result_texts
 from agui_gate.core.agent_view import ALONE, Audience, seen
 from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.journal import Journal
-from agui_gate.core.message_index import CallIndex, CardIndex, MessageIndex
+from agui_gate.core.message_index import CardIndex
 from agui_gate.core.sanitizer import Outcome, Outcomes, TranscriptPrefix, sanitize
 from agui_gate.core.stored_values import encode_entries
 from agui_gate.core.transcript import Beginning, CardClosedEntry, Entry, Output, Transcript
@@ -36,7 +36,7 @@ from agui_gate.stores.base import JournalVersion, Thread
 THE_ENTRY_AGENT = Audience()
 
 
-HELD, HELD_PER_BYTE, HELD_PER_ENTRY = 5_000, 4, 600
+HELD, HELD_PER_BYTE, HELD_PER_ENTRY = 2_500, 4, 600
 """Bytes of memory that a history takes at most: at all, for each byte that is stored of it, and for each entry."""
 
 
@@ -57,7 +57,8 @@ class History:
         self._transcripts: dict[Audience, Transcript] = {}
 
     def rest(self) -> None:
-        """Forgets what is made anew when it is used again."""
+        """Forgets what is read or made anew when it is used again."""
+        self.journal.read_again((), None)
         self._transcripts.clear()
         for prefix in self._prefixes.values():
             prefix.beginning = None
@@ -81,9 +82,6 @@ class History:
         same.
         """
         anew = Journal(entries, self.journal.approvals.values(), self.journal.ref)
-        self.journal.call_ids = self.journal.recorded_ids() | dict.fromkeys(
-            self.journal.approvals
-        )  # as `read_again` does
         assert _facts(self.journal) == _facts(anew)
         for vendor, prefix in self._prefixes.items():
             known, place = self._outcomes(), self.journal.newest_place
@@ -215,7 +213,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 def _facts(known: Any) -> Any:
     """Returns all that a journal, or a part of it, consists of: two that consist of the same answer the same."""
-    if not isinstance(known, Journal | CardIndex | CallIndex | MessageIndex):
+    if not isinstance(known, Journal | CardIndex):
         return known
     return {name: _facts(value) for name, value in vars(known).items()}
 
@@ -277,15 +275,13 @@ _encode = msgspec.json.encode
 _NONE: tuple[list[Entry], bytes] = ([], b"[]")
 
 
-class Capacity:
+class Capacity(msgspec.Struct, gc=False):
     """The room in one open thread. ``size`` and ``entries`` are what is there."""
 
-    __slots__ = ("_encoded", "_limits", "entries", "size")
-
-    def __init__(self, limits: Limits, size: int, entries: int) -> None:
-        self._limits = limits
-        self._encoded = _NONE
-        self.size, self.entries = size, entries
+    _limits: Limits
+    size: int
+    entries: int
+    _encoded: tuple[list[Entry], bytes] = _NONE
 
     @property
     def is_large(self) -> bool:
@@ -364,7 +360,7 @@ Place = tuple[str, str]
 """A principal, and the id of a thread of theirs."""
 
 
-class CachedHistory(msgspec.Struct, frozen=True):
+class CachedHistory(msgspec.Struct, frozen=True, gc=False):
     """A ``history`` of a thread whose journal the store has as ``known``; since a time of the event loop. ``size`` is
     in bytes.
     """

@@ -330,11 +330,11 @@ class Leaser:
         try:
             self.cache.drop(place)  # whoever has the lease changes it
             history = kept.history if kept is not None and thread.is_known else None
-            if CHECKED and history is not None:
-                await self._check(history, thread)
             reservation = reservation.found(thread_id, thread.bytes)
             made = (self._store, thread, run_key, self._limits, self._keeper, history)
             opened = await if_large(heaviness(thread, is_kept=history is not None), LeasedThread, *made)
+            if CHECKED and history is not None:
+                await self._check(history, thread)
             opened.lease.held_at, opened.meter = asked, self._meter
             return opened, reservation
         except BaseException:

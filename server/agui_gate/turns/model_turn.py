@@ -155,7 +155,7 @@ class Turns:
         return TurnRecorder(
             self._lane,
             self._scope.new_id,
-            self._thread.journal.call_ids,
+            self._thread.journal.reserve_id,
             self._agent.adapter.origin,
             self._thread.limits,
             self._client_tools,

@@ -121,7 +121,7 @@ class _Item:
 
 
 class TurnRecorder:
-    """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
+    """Takes one turn's events. ``reserve_id`` takes an id for a call, and returns False if it can't have it.
 
     ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come. ``taps``
     are called with what is recorded.
@@ -133,7 +133,7 @@ class TurnRecorder:
         self,
         sequencer: Lane,
         new_id: Callable[[], str],
-        call_ids: dict[str, None],
+        reserve_id: Callable[[str], bool],
         origin: str,
         limits: Limits = DEFAULTS,
         theirs: Container[str] = (),
@@ -145,7 +145,7 @@ class TurnRecorder:
         self._theirs, self._holds_back = theirs, holds_back
         self._room = limits.turn_bytes
         self._calls = 0
-        self._seq, self._new_id, self._call_ids, self._origin = sequencer, new_id, call_ids, origin
+        self._seq, self._new_id, self._reserve_id, self._origin = sequencer, new_id, reserve_id, origin
         self._items: dict[tuple[str, str], _Item] = {}
         self._order: list[_Item] = []
         self._parent_id = ""
@@ -289,9 +289,8 @@ class TurnRecorder:
     def _call(self, event: CallStart) -> None:
         self._one_more_call()
         item = self._fresh("call", event.key)
-        free = 0 < len(event.wire_id) <= MAX_CALL_ID and event.wire_id not in self._call_ids
+        free = 0 < len(event.wire_id) <= MAX_CALL_ID and self._reserve_id(event.wire_id)
         item.id = event.wire_id if free else f"call_{item.id}"
-        self._call_ids[item.id] = None
         item.wire_id, item.name = event.wire_id or item.id, event.name
         item.call_kind = "hosted" if event.hosted else "client" if event.name in self._theirs else "server"
         if self._holds_back is not None and self._holds_back(event):

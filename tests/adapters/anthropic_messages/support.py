@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.adapter import ModelEvent, Output, Text, TextPart, ToolSpec, Transcript, TurnRequest
+from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Entry, ResultEntry, TurnEntry, UserEntry
@@ -99,7 +100,7 @@ class Thread:
         self.tools: tuple[ToolSpec, ...] = (WEATHER,)
         self.edits: dict[str, str] = {}
         self._ids = count()
-        self._call_ids: set[str] = set()
+        self._ids_of_calls = Journal()
 
     @property
     def transcript(self) -> Transcript:
@@ -127,7 +128,7 @@ class Thread:
     def record(self, events: Sequence[ModelEvent]) -> None:
         """Record what the model said."""
         recorder = TurnRecorder(
-            Sequencer("t", "r", lambda _: None, V0Shapes()), self._id, self._call_ids, self.model.origin
+            Sequencer("t", "r", lambda _: None, V0Shapes()), self._id, self._ids_of_calls.reserve_id, self.model.origin
         )
         recorder.feed(events)
         recorder.close_calls()
