@@ -134,7 +134,7 @@ async def test_a_list_of_one_agent_and_of_archived_threads_too(store: FullStore,
 async def test_pages_show_everything_once_even_of_one_moment(store: FullStore, clock: Clock, limit: int) -> None:
     for number in range(12):
         clock.advance(number % 3 == 0)  # three of each moment
-        await talk(store, f"t{number}")
+        await talk(store, f"t{number}", agent=f"agent-{number % 4}")
     seen: list[ThreadHead] = []
     cursor: str | None = None
     for _ in range(13):

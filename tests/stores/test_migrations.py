@@ -2,7 +2,9 @@
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +13,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ConversationRef, Entry
 from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.stores.sqlite.database import APPLICATION_ID
+from agui_gate.stores.sqlite.database import APPLICATION_ID, Database
 from tests.stores.support import OTHERS, Clock, ask, gated, ids, said
 
 pytestmark = pytest.mark.anyio
@@ -172,6 +174,10 @@ async def test_a_deletion_survives_a_loss_of_power(path: str, clock: Clock) -> N
     await store.aclose()
 
 
+def _plan(text: str, db: Database) -> list[tuple[Any, ...]]:
+    return db.execute(f"EXPLAIN QUERY PLAN {text}").fetchall()
+
+
 async def test_a_page_of_a_long_list_reads_that_page_alone(path: str, clock: Clock) -> None:
     store = SQLiteStore(path, clock=clock)
     await store.start()
@@ -180,12 +186,13 @@ async def test_a_page_of_a_long_list_reads_that_page_alone(path: str, clock: Clo
     page = await store.list_threads("alice", limit=50)
     assert page.threads == []
     await store._run(lambda db: db.connection.set_trace_callback(None))
-    (statement,) = [text for text in statements if text.startswith("SELECT json_group_array")]
-    plan = await store._run(lambda db: db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
-    steps = " / ".join(str(step[3]) for step in plan)
-    assert "threads_listed (tenant=? AND principal=? AND archived=? AND " in steps
-    assert "approvals_waiting" in steps
-    assert "TEMP B-TREE" not in steps
+    found, heads = [text for text in statements if "json_group_array" in text]
+    plans = [await store._run(partial(_plan, text)) for text in (found, heads)]
+    keys, read = (" / ".join(str(step[3]) for step in plan) for plan in plans)
+    assert "threads_by_agent (tenant=? AND principal=? AND agent=? AND archived=? AND " in keys
+    assert "TEMP B-TREE" not in keys
+    assert "threads USING INTEGER PRIMARY KEY" in read
+    assert "approvals_waiting" in read
     await store.aclose()
 
 

@@ -77,6 +77,18 @@ _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 
 _NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT :limit"
+_OF_AGENT = (
+    "SELECT key FROM (SELECT key FROM threads WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
+    f"AND agent = {{}} AND archived = {{}} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}) AS part"
+)
+"""The newest of an agent's threads, archived or not: along the one index of lists, in its order."""
+_AGENTS = (
+    "WITH RECURSIVE agents(agent) AS (SELECT min(agent) FROM threads WHERE tenant = :tenant AND principal = :principal "
+    "UNION ALL SELECT (SELECT min(agent) FROM threads WHERE tenant = :tenant AND principal = :principal "
+    "AND agent > agents.agent) FROM agents WHERE agents.agent IS NOT NULL)"
+)
+"""The agents of a principal's threads, each found behind the one before it."""
+_decode_keys = msgspec.json.Decoder(list[tuple[list[tuple[int]]]]).decode
 _START = Place(2**63 - 1, 2**63 - 1)
 
 
@@ -120,16 +132,21 @@ class Lists:
 
         ``wanted``: what must be equal, by column; None means any.
         """
-        equal = {column: value for column, value in wanted.items() if value is not None}
-        conditions = " AND ".join(("tenant = :tenant", *(f"{column} = :{column}" for column in equal)))
-        which = f"WHERE {conditions} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}"
-        if "archived" not in equal:  # each part is along an index, in its order; both at once are not
-            parts = (which.replace(" AND (", f" AND archived = {archived} AND (", 1) for archived in (0, 1))
-            keys = " UNION ALL ".join(f"SELECT key FROM (SELECT key FROM threads {part}) AS part" for part in parts)  # noqa: S608 ours
-            which = f"WHERE tenant = :tenant AND key IN ({keys}) {_NEWEST}"
-        text = self._heads.reading(which)
-        place = msgspec.structs.asdict(after or _START)
-        (found,) = yield Last([Statement(text, {**equal, **place, "limit": limit + 1})])
+        values = {**wanted, **msgspec.structs.asdict(after or _START), "limit": limit + 1}
+        archived = ("0", "1") if wanted["archived"] is None else (":archived",)
+        agent = "agents.agent" if wanted["agent"] is None else ":agent"
+        which = " UNION ALL ".join(_OF_AGENT.format(agent, each) for each in archived)
+        if wanted["agent"] is None:
+            keys = f"(SELECT {self._variant.arrays(['key'])} FROM ({which}) AS parts)"  # noqa: S608 our names
+            text = f"{_AGENTS} SELECT {self._variant.arrays([keys])} FROM agents WHERE agent IS NOT NULL"  # noqa: S608 ours
+            (found,) = yield [Statement(text, values)]
+            newest = [key for (of_agent,) in _decode_keys(found.rows[0][0]) for (key,) in of_agent]
+            values["keys"] = self._variant.listed(newest)
+            which = self._variant.among("key", "keys")
+        else:
+            which = f"key IN ({which})"
+        text = self._heads.reading(f"WHERE tenant = :tenant AND {which} {_NEWEST}")
+        (found,) = yield Last([Statement(text, values)])
         rows, ticks = self._heads.rows(found)
         shown = rows[:limit]
         more = len(rows) > limit

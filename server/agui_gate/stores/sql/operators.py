@@ -52,11 +52,11 @@ _PENDING = (
     "(SELECT count(*) FROM approvals WHERE tenant = :tenant AND thread = threads.key AND state = 'pending' "
     "AND (expires_at IS NULL OR expires_at > :now))"
 )
+_BY = ("principal", "agent", "archived", "updated_at", "key")
 _THREADS = (
-    "SELECT principal, archived, updated_at, key, id, agent, created_at, run_key, run_status, lease_owner, "  # noqa: S608 ours
-    f"lease_until, bytes, {_PENDING}, :ticks FROM threads "
-    "WHERE tenant = :tenant AND (principal, archived, updated_at, key) > (:principal, :archived, :updated_at, :key) "
-    "ORDER BY principal, archived, updated_at, key LIMIT :step"
+    f"SELECT {', '.join(_BY)}, id, created_at, run_key, run_status, lease_owner, lease_until, bytes, "  # noqa: S608 ours
+    f"{_PENDING}, :ticks FROM threads WHERE tenant = :tenant AND ({', '.join(_BY)}) > (:{', :'.join(_BY)}) "
+    f"ORDER BY {', '.join(_BY)} LIMIT :step"
 )
 _CALL = (
     "principal, seq, id, thread_id, agent, tool, state, runner, asked_at, decided_at, expires_at, run_key, run_id, "
@@ -78,7 +78,7 @@ _WHICH: dict[WhichCalls, str] = {
     "claimed": _AT_WORK,
     "orphaned": _AT_WORK,
 }
-_THREAD_AT = "SELECT principal, archived, updated_at, key FROM threads WHERE tenant = :tenant AND key = :key"
+_THREAD_AT = f"SELECT {', '.join(_BY)} FROM threads WHERE tenant = :tenant AND key = :key"  # noqa: S608 our names
 _CALL_AT = "SELECT principal, seq FROM approvals WHERE tenant = :tenant AND seq = :key"
 _ONE = f"SELECT {_CALL} FROM approvals WHERE tenant = :tenant AND (id = :id OR (was = :id AND was <> ''))"  # noqa: S608 ours
 
@@ -123,7 +123,7 @@ class SqlOperators:
 
     async def threads(self, tenant: str | None, limit: int, cursor: str | None = None) -> Found[OwnedThread]:
         """See `Operators`."""
-        start = await self._start(cursor, ("", -1, -1, -1), _THREAD_AT)
+        start = await self._start(cursor, ("", "", -1, -1, -1), _THREAD_AT)
         return await self._pages(_threads, tenant, limit, start)
 
     async def calls(
@@ -291,13 +291,13 @@ def _running() -> Steps[list[Run]]:
 
 
 def _threads(after: Place) -> Steps[list[tuple[Place, OwnedThread]]]:
-    values = dict(zip(("principal", "archived", "updated_at", "key"), after, strict=True))
+    values = dict(zip(_BY, after, strict=True))
     (found,) = yield Last([Statement(_THREADS, {**values, "step": STEP})])
-    return [(row[:4], _thread(row)) for row in found.rows]
+    return [(row[:5], _thread(row)) for row in found.rows]
 
 
 def _thread(row: Sequence[Any]) -> OwnedThread:
-    principal, archived, updated_at, _, name, agent, created_at, run_key, *rest = row
+    principal, agent, archived, updated_at, _, name, created_at, run_key, *rest = row
     status, owner, until, size, number, ticks = rest
     return OwnedThread(
         principal=principal,
