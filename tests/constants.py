@@ -265,7 +265,6 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.http.request_body.MAX_CONTAINERS": (100000, "As in `client.reading`: some 30 ms in one call of the decoder."),
     "agui_gate.extras.inbox.stream.END_SECONDS": (2.0, "Within the seconds that a server has to end its streams (`END_SECONDS` there)."),
     "agui_gate.extras.inbox.stream.RETRY_MS": (3000, "Browsers' own default. Ten times as soon is a flood against a server that just comes up."),
-    "agui_gate.http.sse.HANG_UP_SECONDS": (1.0, "The event comes at once; it only must not be waited for without end."),
     "agui_gate.http.sse.PING_INTERVAL": (15.0, "Proxies close streams that are silent for 30 or 60 s: with ten times as long every quiet stream breaks behind nginx."),
     "agui_gate.http.threads.MAX_CHANGES": (65536, "A title and some metadata. Each list of threads carries them."),
     "agui_gate.http.threads.MAX_PAGE": (100, "A screen or two. Each row reads a thread's head."),

@@ -2,12 +2,17 @@
 
 import asyncio
 import json
+import socket
+from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
+from starlette.middleware.base import BaseHTTPMiddleware
 
 from agui_gate import Agent, adapter, create_app
 from agui_gate.config.settings import Settings
 from agui_gate.http import sse
+from agui_gate.http.auth import Admission
 from tests.conforming import conforms
 from tests.product.inprocess import Parrot, request, run_body, says, started, user
 from tests.requirements import shows
@@ -15,6 +20,8 @@ from tests.requirements import shows
 pytestmark = pytest.mark.anyio
 
 TIMEOUT = 60
+
+BODY = json.dumps(run_body("t", user("hi"))).encode()
 
 
 class Waits(Parrot):
@@ -69,11 +76,32 @@ class Client:
         return b"".join(m.get("body", b"") for m in self.sent).decode()
 
 
+class Cycle(Client):
+    """A request's cycle and its transport, as uvicorn has them, whose client has sent another request behind this one:
+    so nothing is read from its connection, and nobody says that it leaves.
+    """
+
+    def __init__(self, on_body=None) -> None:
+        super().__init__(BODY, on_body)
+        self.disconnected, self.is_closed, self.message_event = False, False, asyncio.Event()
+        self.transport, self.flow = self, Mock()
+        self.socket, self.peer = socket.socketpair()
+
+    def get_protocol(self):
+        return self
+
+    def get_extra_info(self, name):
+        return self.socket
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+
 def made(model, **settings):
     return create_app(Agent(name="a", model=model), store="memory://", settings=Settings(**settings))
-
-
-BODY = json.dumps(run_body("t", user("hi"))).encode()
 
 
 async def stopped(app):
@@ -122,6 +150,45 @@ async def test_a_reader_that_is_gone_stops_the_run(how: str) -> None:
         async with asyncio.timeout(TIMEOUT):
             await model.closed.wait()
         assert await stopped(app) == "cancelled"
+
+
+@pytest.fixture
+def cycle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cycle]:
+    monkeypatch.setattr(Admission, "AGAIN_SECONDS", 0.01)
+    cycle = Cycle()
+    with cycle.socket, cycle.peer:
+        yield cycle
+
+
+async def passed(request, call_next):
+    return await call_next(request)
+
+
+@shows("S33", "B17")
+@pytest.mark.parametrize("around", [False, True], ids=["alone", "behind a middleware"])
+@pytest.mark.parametrize("how", ["while nothing comes", "while something comes"])
+async def test_a_client_with_another_request_behind_its_stream_leaves(cycle: Cycle, how: str, around: bool) -> None:
+    model = Waits()
+
+    async def leave(data) -> None:
+        cycle.on_body = None
+        if how == "while nothing comes":
+            cycle.peer.close()
+        else:
+            cycle.is_closed = True
+            model.go_on.set()
+
+    cycle.on_body = leave
+    app = made(model, disconnect_grace=0.01)
+    if around:
+        app.add_middleware(BaseHTTPMiddleware, dispatch=passed)
+    async with started(app) as app:
+        await cycle.call(app)
+        async with asyncio.timeout(TIMEOUT):
+            await model.closed.wait()
+    assert cycle.disconnected
+    assert cycle.is_closed
+    assert "last" not in cycle.text
 
 
 @shows("B14")

@@ -149,8 +149,8 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", make: Any, 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         await engine.start()
-        if not follows_all:
-            _name_neighbours(engine)
+        if not follows_all and (others := capabilities(engine.store).shared.neighbours):
+            load("operations.neighbours").log_neighbours(others)
         try:
             yield
         finally:
@@ -179,18 +179,6 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", make: Any, 
     if settings.limits:
         load("quotas").enforce_on_app(app, settings.limits)
     return app
-
-
-def _name_neighbours(engine: Engine) -> None:
-    """Says what works over several processes on one store without a bus for them, and what doesn't."""
-    if others := capabilities(engine.store).shared.neighbours:
-        log.warning(
-            "store_is_shared",
-            with_processes=", ".join(map(str, others)),
-            means="Approvals, stopping and deleting work across processes, live events do not: a client that "
-            "reconnects in another process receives what is saved, step by step. Use one process, route each client to "
-            "one process, or set AGUI_GATE_BUS.",
-        )
 
 
 def _cors(guard: Guard, origins: Sequence[str]) -> Middleware:

@@ -9,7 +9,7 @@ Ending the response as usual would wait for that reader to take what was sent be
 """
 
 import asyncio
-import contextlib
+import select
 from collections.abc import Callable
 from typing import Any
 
@@ -23,10 +23,8 @@ from agui_gate.bus.base import FellBehind, Reader
 from agui_gate.concurrency import rounds
 from agui_gate.config.limits import SEND_TIMEOUT
 from agui_gate.errors import Unauthorized, Unavailable
+from agui_gate.extra_loader import load
 from agui_gate.http.auth import ENDED, OWNER, Admission, admission_of
-
-HANG_UP_SECONDS = 1.0
-"""Seconds that the server may take to notice that a connection was hung up on."""
 
 PING_INTERVAL = 15.0
 """Seconds between comments on an idle stream."""
@@ -40,7 +38,7 @@ HEADERS = {
 _HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 STREAM = "agui_gate.stream"
-"""The entry of a request's scope that takes a stream whose head is sent and whose events are not (`Streams`)."""
+"""The entry of a request's scope that takes a stream whose head is sent and whose events are not (`OpenStream`)."""
 
 ASKING = (b'"confirm_changes"', b'"interrupt"')
 """Byte strings in the frames that ask a person: a card, or an interrupt."""
@@ -59,7 +57,7 @@ class EventStream(Response):
         self._reader, self._run_key, self._on_close = reader, run_key, on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the head, and leaves the rest to `Streams`, if there is one: what it needs of the routes ends here."""
+        """Sends the head, and leaves the rest to an `OpenStream`: what it needs of the routes ends here."""
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         except BaseException as error:
@@ -71,20 +69,20 @@ class EventStream(Response):
         if STREAM in scope:
             scope[STREAM].append((self, scope))
         else:
-            await self.send_events(scope, receive, send)
+            await self.send_events(scope, receive, send, cycle_of(receive))
 
-    async def send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def send_events(self, scope: Scope, receive: Receive, send: Send, cycle: Any) -> None:
         """Sends until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
         within the send time-out, or when it is further behind than what is kept. Such a reader can come back with its
         last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops. It
-        also ends when `auth` doesn't know any more who opened it.
+        also ends when `auth` doesn't know any more who opened it. ``cycle``: see `cycle_of`.
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
-        client = _client_of(receive, self._reader)
+        client = _client_of(cycle_of(receive), self._reader)
         watcher = None if client is not None else asyncio.create_task(self._watch(receive))
         admission, (card, interrupt) = admission_of(scope), ASKING
         has_ended = getattr(self._reader, "has_ended", bool)  # only a log knows beforehand that nothing follows
-        guard = _StreamGuard(self._reader, limit, admission)
+        guard = _StreamGuard(self._reader, limit, admission, cycle)
         try:
             async with guard.timeout:
                 while data := await self._reader.read():
@@ -105,9 +103,7 @@ class EventStream(Response):
             why = error.message if isinstance(error, Unavailable | Unauthorized) else "the client reads too slowly"
             log.warning("reader_dropped", run=self._run_key, why=why)
             scope["agui_gate.dropped"] = True  # for who counts
-            if hang_up(receive):
-                with contextlib.suppress(TimeoutError):  # then the server knows, and has nothing to complain of
-                    await asyncio.wait_for(watcher or self._watch(receive), HANG_UP_SECONDS)
+            hang_up(cycle)
         except OSError:
             pass  # the client is gone, which is how most streams of chats end
         finally:
@@ -129,51 +125,65 @@ class EventStream(Response):
         self._reader.close()
 
 
-class Streams:
-    """Sends the events of streams outside of ``app``: what has found the route is free by then, and no event passes it.
-
-    It goes around what the server itself puts around its routes, and inside of what was added (`add_middleware`), which
-    sees all that is sent.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the class."""
-        # Found also where one application is mounted in another.
-        scope[STREAM] = left = list[tuple[EventStream, Scope]]()
-        await self._app(scope, receive, send)
-        if left:
-            stream, inner = left.pop()
-            await stream.send_events(inner, receive, send)
-
-
 class StreamingApplication(Starlette):
-    """Does what `Streams` does, outside of all the others. Where anything was added, that is done inside of it."""
+    """Sends the events of streams outside of all that found their route: that is free by then, and no event passes it.
+
+    Where anything was added (`add_middleware`), it is done inside of that, which sees all that is sent.
+    """
 
     def build_middleware_stack(self) -> ASGIApp:
         """See `Starlette`."""
         if len(self.user_middleware) > 1:
-            self.user_middleware.insert(-1, Middleware(Streams))
+            self.user_middleware.insert(-1, Middleware(load("added_middleware").Streams))
         return super().build_middleware_stack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See `Starlette`."""
-        scope["app"], scope[STREAM] = self, (left := list[tuple[EventStream, Scope]]())
+        scope["app"], scope[STREAM] = self, (left := OpenStream(scope, receive))
         self.middleware_stack = self.middleware_stack or self.build_middleware_stack()
         await self.middleware_stack(scope, receive, send)
-        if left:
-            stream, inner = left.pop()
-            await stream.send_events(inner, receive, send)
+        await left.send_events(receive, send)
 
 
-def hang_up(receive: Receive) -> bool:
-    """Closes the connection without waiting for what its client doesn't take, if the server is one that we know."""
-    transport = getattr(getattr(receive, "__self__", None), "transport", None)
-    if transport is not None:
-        transport.abort()
-    return transport is not None
+class OpenStream(list[tuple[EventStream, Scope]]):
+    """The stream, if any, whose head the routes have sent. What was added around them hides the request's cycle."""
+
+    __slots__ = ("_cycle",)
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        outer = scope.get(STREAM)
+        self._cycle = cycle_of(receive) if outer is None else outer._cycle
+
+    async def send_events(self, receive: Receive, send: Send) -> None:
+        """Sends its events."""
+        if self:
+            stream, inner = self.pop()
+            await stream.send_events(inner, receive, send, self._cycle)
+
+
+def cycle_of(receive: Receive) -> Any:
+    """Returns what uvicorn has of the request of which ``receive`` tells; None under another server."""
+    cycle = getattr(receive, "__self__", None)
+    return cycle if hasattr(cycle, "disconnected") and hasattr(cycle, "message_event") else None
+
+
+def hang_up(cycle: Any) -> None:
+    """Closes the connection of ``cycle``, if that isn't None, without waiting for what its client doesn't take."""
+    if cycle is not None:
+        cycle.disconnected = True  # else uvicorn would complain of an answer without an end
+        cycle.message_event.set()
+        cycle.transport.abort()
+
+
+def has_left(transport: Any) -> bool:
+    """Returns whether a connection's client is gone, also where nothing reads from it: uvicorn doesn't while a further
+    request waits behind a stream, and it tells only the newest request. Half closed is gone, as it is for uvicorn.
+    """
+    if transport.is_closing() or not hasattr(select, "poll"):  # as on Windows
+        return bool(transport.is_closing())
+    ends = select.poll()
+    ends.register(transport.get_extra_info("socket"), getattr(select, "POLLRDHUP", 0))  # Linux has that one
+    return bool(ends.poll(0))
 
 
 class _Client(asyncio.Event):
@@ -197,12 +207,11 @@ class _Client(asyncio.Event):
         self._cycle = None
 
 
-def _client_of(receive: Receive, reader: Reader) -> _Client | None:
+def _client_of(cycle: Any, reader: Reader) -> _Client | None:
     """Returns what closes ``reader`` when the client is gone, in the place of the event for which ``receive`` waits.
     None if the server is not one that we know, or if somebody waits for the client already.
     """
-    cycle: Any = getattr(receive, "__self__", None)
-    if getattr(getattr(cycle, "message_event", None), "_waiters", True) or not hasattr(cycle, "disconnected"):
+    if cycle is None or getattr(cycle.message_event, "_waiters", True):
         return None
     client = cycle.message_event = _Client(cycle, reader)
     _drop_deques(cycle)
@@ -231,14 +240,15 @@ def _drop_deques(cycle: Any) -> None:
 
 class _StreamGuard:
     """Looks after one stream: pings ``reader``, lets `timeout` expire when a send takes over ``limit``
-    seconds, and closes ``reader`` once ``admission`` stands no more (None: nobody had to be known).
+    seconds. It closes ``reader`` once ``admission`` stands no more (None: nobody had to be known), or the client of
+    ``cycle`` has left.
     """
 
-    __slots__ = ("_admission", "_asked_at", "_asking", "_begun", "_due", "_limit", "_loop", "_over", "_pinged_at",
-                 "_reader", "_rounds", "timeout")  # fmt: skip
+    __slots__ = ("_admission", "_asked_at", "_asking", "_begun", "_cycle", "_due", "_limit", "_loop", "_over",
+                 "_pinged_at", "_reader", "_rounds", "timeout")  # fmt: skip
 
-    def __init__(self, reader: Reader, limit: float, admission: Admission | None) -> None:
-        self._reader, self._limit, self._admission = reader, limit, admission
+    def __init__(self, reader: Reader, limit: float, admission: Admission | None, cycle: Any) -> None:
+        self._reader, self._limit, self._admission, self._cycle = reader, limit, admission, cycle
         self.timeout = asyncio.timeout(None)
         self._rounds, self._loop = rounds(), asyncio.get_running_loop()
         self._over = False
@@ -248,7 +258,10 @@ class _StreamGuard:
         self._rounds.watch(self, self._next_due())
 
     def begin(self) -> None:
-        """Begins to time a send."""
+        """Begins to time a send. Raises `OSError` if it is to a connection that is closed."""
+        if self._cycle is not None and self._cycle.transport.is_closing():
+            hang_up(self._cycle)
+            raise ConnectionResetError
         self._begun = self._loop.time()
         if self._begun + self._limit < self._due:
             self._rounds.watch(self, self._next_due())
@@ -278,21 +291,25 @@ class _StreamGuard:
         self._due = self._pinged_at + PING_INTERVAL
         if self._begun is not None:
             self._due = min(self._due, self._begun + self._limit)
-        if self._admission is not None and self._asking is None:
-            self._due = min(self._due, self._asked_at + self._admission.AGAIN_SECONDS)
+        if self._asking is None:
+            self._due = min(self._due, self._asked_at + Admission.AGAIN_SECONDS)
         return self._due
 
     def check_due(self, now: float) -> float:
         """See `Watched`."""
-        admission = self._admission
         if self._begun is not None and now >= self._begun + self._limit:
             self.timeout.reschedule(now)
             self._begun = None
         if now >= self._pinged_at + PING_INTERVAL:
             self._reader.ping()
             self._pinged_at = now
-        if admission is not None and self._asking is None and now >= self._asked_at + admission.AGAIN_SECONDS:
-            self._asking = asyncio.create_task(self._ask(admission))
+        if self._asking is None and now >= self._asked_at + Admission.AGAIN_SECONDS:
+            self._asked_at = now
+            if self._cycle is not None and has_left(self._cycle.transport):
+                hang_up(self._cycle)
+                self._reader.close()
+            elif self._admission is not None:
+                self._asking = asyncio.create_task(self._ask(self._admission))
         return self._next_due()
 
     async def _ask(self, admission: Admission) -> None:

@@ -6,7 +6,7 @@ people, so this is sse-starlette's. It pings, bounds every send, and ends with t
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 
 import msgspec
@@ -24,7 +24,7 @@ from agui_gate.extra_loader import load
 from agui_gate.extras.inbox.feed import Emergency, Gone, Told, Waiting, inbox_of
 from agui_gate.http.auth import ENDED, Admission, admission_of, caller_of
 from agui_gate.http.server import HttpServer
-from agui_gate.http.sse import HANG_UP_SECONDS, HEADERS, PING_INTERVAL, hang_up
+from agui_gate.http.sse import HEADERS, PING_INTERVAL, cycle_of, hang_up
 from agui_gate.http.views import Agents, listed_view
 
 RETRY_MS = 3000
@@ -82,21 +82,12 @@ class InboxStream(EventSourceResponse):
             await super().__call__(scope, receive, send)
         except TimeoutError:
             log.warning("reader_dropped", why="the client reads too slowly", of="approvals")
-            await _hang_up(receive)
+            hang_up(cycle_of(receive))
         except Unauthorized as error:
             log.warning("reader_dropped", why=error.message, of="approvals")
-            await _hang_up(receive)
+            hang_up(cycle_of(receive))
         except OSError:
             pass  # the client is gone
-
-
-async def _hang_up(receive: Receive) -> None:
-    """Hangs up, and waits until the server has noticed: then it has nothing to complain of."""
-    if hang_up(receive):
-        with suppress(TimeoutError):
-            async with asyncio.timeout(HANG_UP_SECONDS):
-                while (await receive())["type"] != "http.disconnect":
-                    pass
 
 
 async def _end(admission: Admission) -> None:
