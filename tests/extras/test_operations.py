@@ -608,6 +608,8 @@ def test_the_command_on_a_store(tmp_path: Path) -> None:
     assert (code, "refund (apr_waits)" in told, "refund (apr_lost)" in told) == (0, True, True)
     assert ops(place, "stop", "t", "--reason", "x")[:2] == (1, "error: Nothing is at work on such a thread.\n")
     assert ops(place, "hand-on", "alice", "carl", "--reason", "x")[:2] == (0, "1 thread handed on to carl.\n")
+    code, told, _ = ops(place, "hand-on", "alicia", "carl", "--reason", "x")
+    assert (code, "0 threads handed on to carl.\nnote: alicia has no threads." in told) == (1, True)
     assert ops(place, "freeze", "--tool", "refund", "--reason", "Checked.")[0] == 0
     assert "Checked." in ops(place, "freeze", "--list")[1]
     assert ops(place, "freeze", "--tool", "refund", "--lift")[:2] == (0, "Nothing is frozen.\n")

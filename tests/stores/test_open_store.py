@@ -1,13 +1,15 @@
 """Which URL makes which store."""
 
 import os
+import re
+import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 
 from agui_gate.errors import ConfigurationError
-from agui_gate.stores import open_store
+from agui_gate.stores import open_store, schema_of
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
@@ -60,3 +62,29 @@ def test_a_url_that_names_no_store_is_told_which_do(url: str) -> None:
 def test_a_url_that_is_incomplete_is_told_how_it_goes(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"sqlite:///file\.db|memory:// with nothing"):
         open_store(url)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("mysql://u:secret@h/db", "no store mysql://; this version knows memory://"),
+        ("sqlite:///{}", "is a directory. Name the file"),
+        ("sqlite:///{}/x", "can't be opened or written; check the rights of the file and its directory"),
+    ],
+    ids=["kind", "directory", "rights"],
+)
+async def test_a_command_says_which_store_it_can_not_look_into(
+    url: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one is a file that somebody else alone may read; root may read all."""
+
+    def refuses(*_: object, **__: object) -> None:
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    (tmp_path / "x").touch()
+    monkeypatch.setattr(sqlite3, "connect", refuses)
+    with pytest.raises(ConfigurationError, match=re.escape(why)):
+        await schema_of(url.format(tmp_path))

@@ -88,4 +88,5 @@ async def schema_of(url: str) -> int:
         from agui_gate.stores.postgres.readiness import schema_of as of_database
 
         return await of_database(url)
+    open_store(url)  # which says what is wrong with it
     return 0

@@ -285,9 +285,11 @@ def hand_on(ctx: click.Context, place: Place, owner: str, to: str, reason: str) 
     else:
         number = len(told["threads"])
         click.echo(f"{number} thread{'' if number == 1 else 's'} handed on to {_owner(told['to'])}.")
+        if not (number or told["left"]):
+            print_hint(f"{_owner(told['from'])} has no threads. agui-gate ops threads lists whose there are.")
         for name, why in told["left"].items():
             print_hint(f"{_id(name)} stays: {short(why, 300)}")
-    if told["left"]:
+    if told["left"] or not told["threads"]:
         ctx.exit(FAILED)
 
 

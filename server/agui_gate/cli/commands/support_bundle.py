@@ -20,6 +20,7 @@ from agui_gate.cli.interrupts import run
 from agui_gate.cli.log_lines import read_lines
 from agui_gate.cli.program import Failure, config_option, debug_option
 from agui_gate.cli.store_access import opened
+from agui_gate.cli.terminal.console import log_to_stderr
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.config.settings import Settings, load_settings, names
 from agui_gate.core.secrets import masked
@@ -64,8 +65,10 @@ WORDS = (
 @click.option("--store", metavar="URL", help="The store.  [default: from the settings]")
 @config_option
 @debug_option
-def command(file: Path, log_file: Path | None, store: str | None, config: Path | None) -> None:
+@click.pass_context
+def command(ctx: click.Context, file: Path, log_file: Path | None, store: str | None, config: Path | None) -> None:
     """Collect it, and write it as a whole or not at all."""
+    log_to_stderr(ctx)
     if file.exists():
         raise ConfigurationError(f"{file} exists. Name another file.")
     bundle = run(_collect(store, config))

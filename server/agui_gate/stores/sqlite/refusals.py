@@ -14,11 +14,13 @@ def schema_of(path: str) -> int:
     """
     if not os.path.exists(path):
         return 0
-    with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
-        try:
+    if os.path.isdir(path):
+        raise ConfigurationError(f"{path} is a directory. Name the file of the database.")
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
             return version_of(Database(connection), path)
-        except sqlite3.Error as error:
-            raise ConfigurationError(refusal(path, error)) from error
+    except sqlite3.Error as error:
+        raise ConfigurationError(refusal(path, error)) from error
 
 
 def refusal(path: str, error: sqlite3.Error) -> str:
@@ -27,7 +29,7 @@ def refusal(path: str, error: sqlite3.Error) -> str:
     if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
         return f"The file {path} is not a SQLite database or is damaged; restore a backup or choose another file."
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
-        return f"The database {path} can't be written; check the rights of the file and its directory."
+        return f"The database {path} can't be opened or written; check the rights of the file and its directory."
     if code == sqlite3.SQLITE_BUSY:
         return f"The database {path} is locked by another process; stop that one first."
     return f"The database {path} can't be used ({error})."
