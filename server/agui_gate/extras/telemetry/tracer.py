@@ -110,7 +110,7 @@ class Tracer(Extension):
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`. Its thread gets a meter of its own, which makes the span."""
         thread.meter = self.runs[live.key] = meter = RunMeter(self, agent, live)
-        live.at_end.append(partial(meter.over, thread))
+        live.at_end += (partial(meter.over, thread),)
         if self.inner is not None:
             self.inner.run_begun(agent, live, thread)
 
