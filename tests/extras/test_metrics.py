@@ -503,6 +503,11 @@ async def test_a_store_that_takes_long_keeps_no_scrape_waiting_and_is_asked_once
         assert (asked, labelled(found[0], "agui_gate_approvals")) == (1, {})
         answers.set()
         assert (await scrape(app))["agui_gate_store_up"] == 1
+        answers.clear()
+        assert (await scrape(app))["agui_gate_store_up"] == 0
+        asking = {one for one in asyncio.all_tasks() if "ServerState._asked" in repr(one)}
+        assert len(asking) == 1
+    assert all(one.cancelled() for one in asking), "what is still asked ends with the server"
 
 
 async def test_a_bus_that_is_away_is_down_and_the_store_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,7 @@ class Meter(Extension):
         self.families = Families()
         self._place = place
         self._listener: Listener | None = None
+        self._state: ServerState | None = None
 
     def store(self, store: Store) -> Store:
         """Returns ``store``, counted."""
@@ -74,15 +75,17 @@ class Meter(Extension):
     async def start(self, server: Server) -> None:
         """Opens the port, if there is to be one. Raises `ConfigurationError` if it can't be had."""
         if self._place != "on":
-            state = ServerState(cast(Any, server).engine)
-            self._listener = await Listener.open(self._place, partial(state.text, self.families))
+            self._state = ServerState(cast(Any, server).engine)
+            self._listener = await Listener.open(self._place, partial(self._state.text, self.families))
             log.info("metrics_served", release=describe_release(), at=self._listener.address)
 
     async def stop(self) -> None:
-        """Closes the port."""
+        """Closes the port, and ends what is being asked for it."""
         listener, self._listener = self._listener, None
         if listener is not None:
             await listener.aclose()
+        if self._state is not None:
+            self._state.cancel()
 
     # --- the trunk's meter ------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:

@@ -29,7 +29,9 @@ READ_SECONDS = 0.75
 
 
 class ServerState(Collector):
-    """The state of one engine, and of its store. `read` reads, `collect` tells what was read."""
+    """The state of one engine, and of its store. `read` reads, `collect` tells what was read; who has it
+    calls `cancel` at the end.
+    """
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
@@ -38,6 +40,11 @@ class ServerState(Collector):
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
         self._asking: dict[str, asyncio.Task[Backlog | None]] = {}
+
+    def cancel(self) -> None:
+        """Stops the questions that nobody has answered yet."""
+        for asking in self._asking.values():
+            asking.cancel()
 
     async def text(self, *more: Collector) -> bytes:
         """Returns the state, and ``more`` metrics, as text."""
@@ -62,7 +69,7 @@ class ServerState(Collector):
             asking = self._asking[whom] = asyncio.create_task(ask())
             asking.add_done_callback(forget)
         await asyncio.wait([asking], timeout=READ_SECONDS)
-        if not asking.done():
+        if not asking.done() or asking.cancelled():
             return False, None
         try:
             return True, asking.result()
