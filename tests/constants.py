@@ -222,7 +222,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.threads.lease.LONGEST_DELAY": (1.0, "Results are saved within a second of the store's return. Ten times as often is a flood against it."),
     "agui_gate.threads.lease.OWED_SECONDS": (600.0, "A database's failover takes minutes. A tenth loses results of tools that ran."),
     "agui_gate.threads.history.IDLE_SECONDS": (900.0, "Somebody who thinks or is away for a while comes back to it. Of a thread that was deleted elsewhere nothing stays for hours."),
-    "agui_gate.threads.history.MOST_KEPT": (4000, "A full collection looks at 20 objects or more of each: ten times as many stop a server for a second."),
+    "agui_gate.threads.history.MOST_KEPT": (5000, "A full collection looks at four objects or more of each: ten times as many stop a server for longer than a stall may take."),
     "agui_gate.threads.lease.MOMENT_MS": (1000, "A thirtieth of a lease. Ten times as much is a third: a process that slept may start a tool too late."),
     "agui_gate.approvals.orphan_job.GRACE_SECONDS": (6.0, "With two looks it stays under the ten seconds after a lease that the docs promise."),
     "agui_gate.approvals.orphan_job.LOOK_SECONDS": (2.0, "Two looks and `GRACE_SECONDS` stay under ten seconds. One indexed query each."),

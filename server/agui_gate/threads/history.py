@@ -353,7 +353,7 @@ class Capacity(msgspec.Struct, gc=False):
 IDLE_SECONDS = 900.0
 """Seconds after which a history is dropped that nobody has taken."""
 
-MOST_KEPT = 4_000
+MOST_KEPT = 5_000
 """Histories, however small: each consists of objects that the garbage collector looks at."""
 
 Place = tuple[str, str]

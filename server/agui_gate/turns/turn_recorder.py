@@ -17,7 +17,6 @@ model that never ends is what they are for, and that costs next to nothing a del
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from agui_gate.adapter import (
@@ -59,8 +58,7 @@ Tap = Callable[[Any], None]
 Taps = Mapping[type, Tap]
 """Functions that are called with each recorded event of a type: with `CallBegun`, `Activity` and `StateChanged`."""
 
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
-"""What an answer has none of: an empty dictionary of its own takes 64 bytes."""
+NO_TAPS: Taps = {}
 
 MAX_CALL_ID = 128
 
@@ -141,7 +139,7 @@ class TurnRecorder:
         theirs: Container[str] = (),
         holds_back: HoldsBack | None = None,
         speaker: Viewpoint = ALONE,
-        taps: Taps = NOTHING,
+        taps: Taps = NO_TAPS,
     ) -> None:
         self._limits, self._speaker, self._taps = limits, speaker, taps
         self._theirs, self._holds_back = theirs, holds_back
@@ -153,8 +151,8 @@ class TurnRecorder:
         self._parent_id = ""
         self.turn_id = new_id()
         self.done: TurnDone | None = None
-        self.results: Mapping[str, ResultEntry] = NOTHING
-        self.held: Mapping[str, CallHeld] = NOTHING
+        self.results: dict[str, ResultEntry] = {}
+        self.held: dict[str, CallHeld] = {}
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
         """Takes one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
@@ -357,8 +355,7 @@ class TurnRecorder:
             item.private = {**(item.private or {}), **event.private}
         if item.shown != "at_once":  # it was run without asking, so nothing is to be decided
             self._show(item)
-        result = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))
-        self.results = {**self.results, item.id: result}
+        self.results[item.id] = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))
         self._seq.result(item.id, result_id(item.id), content)
 
     def _show(self, item: _Item) -> None:
@@ -371,7 +368,7 @@ class TurnRecorder:
         item = self._hosted(event.key)
         if item is not None:
             item.call_kind = "held"
-            self.held = {**self.held, item.id: event}
+            self.held[item.id] = event
 
     def _hosted(self, key: str) -> _Item | None:
         """Returns a hosted call that has ended and has neither a result nor a question: nothing is said about any
