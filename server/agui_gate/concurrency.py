@@ -93,11 +93,6 @@ def beside(function: Callable[[], T]) -> "asyncio.Future[T]":
     return asyncio.get_running_loop().run_in_executor(_thread(), function)
 
 
-async def if_long(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls ``function``, which takes a microsecond for each of ``size`` things, off the loop if these are many."""
-    return await off_loop(function, *args, **kwargs) if size > LONG else function(*args, **kwargs)
-
-
 async def if_large(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Calls ``function``, off the loop if ``size`` (a number of things) says that it is heavy."""
     return await off_loop(function, *args, **kwargs) if size > LARGE else function(*args, **kwargs)

@@ -86,6 +86,10 @@ class Cycle(Client):
         self.disconnected, self.is_closed, self.message_event = False, False, asyncio.Event()
         self.transport, self.flow = self, Mock()
         self.socket, self.peer = socket.socketpair()
+        self.writes = []
+
+    def write(self, data) -> None:
+        self.writes.append(data)
 
     def get_protocol(self):
         return self
@@ -201,6 +205,41 @@ async def test_frames_that_are_ready_together_leave_together() -> None:
     bodies = [m for m in client.sent if m["type"] == "http.response.body"]
     assert client.text.count("\n\n") > 600
     assert len(bodies) < 300
+
+
+class WritingCycle(Cycle):
+    """One that writes to its transport, as uvicorn does."""
+
+    fails = False
+
+    async def send(self, message) -> None:
+        self.transport.write(message.get("body", b"HEAD "))
+        if self.fails:
+            raise OSError
+
+
+@pytest.fixture
+def writing() -> Iterator[WritingCycle]:
+    cycle = WritingCycle()
+    with cycle.socket, cycle.peer:
+        yield cycle
+
+
+async def test_the_head_and_the_first_event_are_one_write(writing: WritingCycle) -> None:
+    async with started(made(Parrot())) as app:
+        await writing.call(app)
+    assert writing.writes[0].startswith(b"HEAD ")
+    assert b"RUN_STARTED" in writing.writes[0]
+    assert b"RUN_FINISHED" in writing.writes[-1]
+    assert writing.transport is writing
+
+
+async def test_what_was_written_before_a_failure_is_sent(writing: WritingCycle) -> None:
+    writing.fails = True
+    async with started(made(Parrot(), disconnect_grace=0.01)) as app:
+        await writing.call(app)
+    assert writing.writes == [b"HEAD "]
+    assert writing.transport is writing
 
 
 @shows("B14")

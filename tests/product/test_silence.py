@@ -407,7 +407,7 @@ async def test_it_is_looked_at_again_under_the_lease(monkeypatch: pytest.MonkeyP
     async def too_early(*args: object) -> None:
         """Nothing waited then."""
 
-    monkeypatch.setattr("agui_gate.runs.engine.refuse_early", too_early)
+    monkeypatch.setattr("agui_gate.approvals.run_refusal.refuse_early", too_early)
     shop = Shop()
     async with product(shop.tools, script(refund()), on_unanswered="refuse") as p:
         chat = p.chat()

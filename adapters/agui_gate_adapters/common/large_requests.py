@@ -320,16 +320,12 @@ def _whole(made: Any) -> Any:
 Ends = tuple[list[Body], list[Body]]
 
 
-def _no_ends(_: object) -> Ends:
-    return [], []
-
-
 def replayed(
     request: TurnRequest,
     name: str,
     state: T,
     replay: Callable[[Turns, T], tuple[list[Body], T]],
-    ends: Callable[[T], Ends] = _no_ends,
+    ends: Callable[[T], Ends] = lambda _: ([], []),
     write: Callable[[Turns, T], tuple[bytes, T]] | None = None,
 ) -> list[Body] | Items:
     """Returns what ``replay`` makes of the transcript's turns, beginning with ``state``, which it doesn't change.

@@ -137,12 +137,9 @@ def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches],
     def streamed(made: tuple[TurnRequest, Names]) -> Batches:
         return _renamed(stream(made[0]), made[1]) if made[1] else stream(made[0])
 
-    if is_new(request, NAMES):
-        return prepared(request, named, streamed, heavy=True)
-    names = Names(request, longest)  # looked up: a thread's names stay with it
-    if not names:
+    if not is_new(request, NAMES) and not Names(request, longest):  # they stay with the thread
         return stream(request)
-    return prepared(request, lambda request: (names.request(request), names), streamed, heavy=request.large)
+    return prepared(request, named, streamed, heavy=request.large)
 
 
 async def _renamed(batches: Batches, names: Names) -> Batches:

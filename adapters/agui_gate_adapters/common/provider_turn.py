@@ -1,6 +1,5 @@
 """Runs a turn: sends the request, and reads the provider's bytes into model events. Retries while nothing was shown."""
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
@@ -19,53 +18,8 @@ from .transport import body_of_wire, broken, read
 if TYPE_CHECKING:
     import httpx2
 
+    from .surrogates import Halves
     from .wire import Body as Wired
-
-
-# Characters that were cut in two by a server that counts in UTF-16.
-#
-# Servers written in JavaScript cut texts where `length` says so, also between the two halves of an emoji. Then they
-# send `"\ud83c"` in one event and `"\udf1e"` in the next: legal JSON of what is no text. Each half waits here for the
-# other. A half that never finds its other is shown as U+FFFD, or left out where the answer ends with it.
-
-_ESCAPES = re.compile(
-    rb"""\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # both halves
-    | (?P<first>\\u[dD][89abAB][0-9a-fA-F]{2})(?P<end>(?="))?
-    | (?P<second>\\u[dD][c-fC-F][0-9a-fA-F]{2})
-    | \\.  # any other escape, so that an escaped backslash is never taken for the beginning of one
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_UNKNOWN = rb"\ufffd"
-
-
-class Halves:
-    """Joins halves of characters in the JSON of one answer's events. It reads only surrogate escapes."""
-
-    __slots__ = ("_first",)
-
-    def __init__(self) -> None:
-        self._first = b""
-
-    def joined(self, payloads: list[bytes]) -> list[bytes]:
-        """Returns the payloads, with halves of characters joined."""
-        for payload in payloads:
-            # `find` of one byte, which few payloads have: `in` first takes bytes for a number, and drops a TypeError.
-            if payload.find(b"\\") >= 0 and (payload.find(b"\\ud") >= 0 or payload.find(b"\\uD") >= 0):
-                return [_ESCAPES.sub(self._whole, payload) for payload in payloads]
-        return payloads
-
-    def _whole(self, escape: "re.Match[bytes]") -> bytes:
-        if escape["first"]:
-            if escape["end"] is None:
-                return _UNKNOWN
-            self._first = escape["first"]
-            return b""
-        if escape["second"]:
-            first, self._first = self._first, b""
-            begins = escape.string[escape.start() - 1 : escape.start()] == b'"'
-            return first + escape["second"] if first and begins else _UNKNOWN
-        return escape[0]
 
 
 P = TypeVar("P")
@@ -165,7 +119,8 @@ class _Answer:
     __slots__ = ("_body", "_halves", "_machine", "_reply", "_splitter", "chunks")
 
     def __init__(self, response: "httpx2.Response | Wired", machine: Machine, splitter: Splitter | None) -> None:
-        self._machine, self._splitter, self._halves = machine, splitter or SSESplitter(), Halves()
+        self._machine, self._splitter = machine, splitter or SSESplitter()
+        self._halves: Halves | None = None
         self._body = body = body_of_wire(response)
         self._reply = response if body is None else body  # of a `Wire`'s reply nothing but the body is kept
         self.chunks = read(cast("httpx2.Response", response)) if body is None else body
@@ -178,9 +133,21 @@ class _Answer:
     def read(self, chunk: bytes) -> list[ModelEvent]:
         """Returns the events of a chunk. Raises `Failure` for what can't be read."""
         try:
-            return self._machine.feed(self._halves.joined(self._splitter.feed(chunk)))
+            return self._machine.feed(self._joined(self._splitter.feed(chunk)))
         except (ProviderUnavailable, RecursionError) as error:
             raise _unreadable(error) from error
+
+    def _joined(self, payloads: list[bytes]) -> list[bytes]:
+        """Returns the payloads, without characters in halves, which hardly any have."""
+        for payload in payloads:
+            # `find` of one byte, which few payloads have: `in` first takes bytes for a number, and drops a TypeError.
+            if payload.find(b"\\") >= 0 and (payload.find(b"\\ud") >= 0 or payload.find(b"\\uD") >= 0):
+                if self._halves is None:
+                    from .surrogates import Halves
+
+                    self._halves = Halves()
+                return self._halves.joined(payloads)
+        return payloads
 
     def end(self) -> list[ModelEvent]:
         """Returns the last events, if the body has ended too early. Raises `Failure` for what can't be read."""
@@ -189,7 +156,7 @@ class _Answer:
         # A frame without its end is one only if its JSON has an end.
         rest = [payload for payload in self._splitter.flush() if payload.endswith((b"}", b"[DONE]"))]
         try:
-            batch = self._machine.feed(self._halves.joined(rest))
+            batch = self._machine.feed(self._joined(rest))
             ends = not self._machine.done and self._machine.failure is None
             return batch + self._machine.end() if ends else batch
         except (ProviderUnavailable, RecursionError) as error:
@@ -257,11 +224,8 @@ class Sender(Protocol):
         ...
 
 
-class Written(NamedTuple):
-    """A request as JSON, and the names of its tools in their order."""
-
-    content: bytes | Pieces
-    tools: list[str]
+Written = tuple[bytes | Pieces, list[str]]
+"""A request as JSON, and the names of its tools in their order."""
 
 
 async def sent(
@@ -272,9 +236,9 @@ async def sent(
     ``make`` is a pure function; for a large request it is called beside the event loop, unless nearly all stays under
     ``name`` (`replayed`). Raises `Failure`, which says what of the request it is about.
     """
-    written = await off_loop(_in_pieces, make) if is_heavy(request, name) else _whole(make)
+    content, tools = await off_loop(_in_pieces, make) if is_heavy(request, name) else _written(make, encode)
     try:
-        return await transport.open(written.content, written.tools)
+        return await transport.open(content, tools)
     except Failure as failure:
         if failure.place:
             failure.point_at(await work_through(request, lambda: _plain(make())))
@@ -285,25 +249,16 @@ def _plain(body: Body) -> Body:
     return {name: msgspec.json.decode(one.joined()) if isinstance(one, Items) else one for name, one in body.items()}
 
 
-def _whole(make: Callable[[], Body]) -> Written:
-    body = make()
-    return Written(encoded(body), tool_names(body))
-
-
 def _in_pieces(make: Callable[[], Body]) -> Written:
     with collector_paused():  # it would go through what is made here again and again, and nothing of that stays
-        body = make()
-        return Written(_encoded(body, in_pieces), tool_names(body))
+        return _written(make, in_pieces)
 
 
-def encoded(body: Body) -> bytes | Pieces:
-    """Encodes the request. Raises `Failure` for what JSON can't hold: lone surrogates, an invalid schema."""
-    return _encoded(body, encode)
-
-
-def _encoded(body: Body, written: Callable[[Body], T]) -> T:
+def _written(make: Callable[[], Body], write: Callable[[Body], bytes | Pieces]) -> Written:
+    """Raises `Failure` for what JSON can't hold: lone surrogates, an invalid schema."""
+    body = make()
     try:
-        return written(body)
+        return write(body), tool_names(body)
     except (TypeError, ValueError) as error:
         raise Failure(ProviderRejected("The request can't be written as JSON.")) from error
 

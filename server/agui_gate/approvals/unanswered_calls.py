@@ -13,27 +13,23 @@ asked by interrupt stays one for everybody, and no call is left behind by a requ
 A call that stays open outlives a branch. Going back would drop the turn that made it, and so it is not done. What the
 user said with it is kept, and the model is told it after the answers.
 
-`Agent(on_unanswered="refuse")` refuses a run that doesn't answer all pending calls (INT-5). It is refused before the
-lease, so that the thread doesn't change, and checked again under the lease: something may have been asked in between.
-Either way there is no stream yet, and the refusal is an HTTP error.
+`Agent(on_unanswered="refuse")` refuses a run that doesn't answer all pending calls: `approvals/run_refusal.py`.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from agui_gate.agents.agent import OnUnanswered
 from agui_gate.agents.team import Team
-from agui_gate.concurrency import if_large
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import Entry, TurnEntry, UserEntry
-from agui_gate.errors import ApprovalPending
 from agui_gate.protocol.run_input import RunInput
-from agui_gate.stores.base import Store, Thread
-from agui_gate.threads.budget import Reservation
-from agui_gate.threads.reconciliation import Intake, admitted, take
+from agui_gate.stores.base import Thread
+from agui_gate.threads.reconciliation import Intake, admitted
 
 NOT_GONE_BACK = "Nothing was removed, because calls in that part of the conversation are still pending."
 
@@ -93,43 +89,17 @@ def not_gone_back(kept: Iterable[Approval]) -> ev.Custom:
     )
 
 
-ReadThread = Callable[[str, str], Awaitable[tuple[Thread, Reservation] | None]]
+async def refuse_early(team: Team, *asked: Any) -> None:
+    """Raises `ApprovalPending` if a run would be refused: see `run_refusal.refuse_early`."""
+    if team.entry.on_unanswered == "refuse":
+        from agui_gate.approvals import run_refusal
 
-
-async def refuse_early(store: Store, read: ReadThread, team: Team, run: RunInput, principal: str) -> None:
-    """Raises `ApprovalPending` if the run would be refused. Leaves a thread to its lease on which something is at work.
-
-    Costs one cheap read where nothing waits.
-    """
-    if team.entry.on_unanswered != "refuse":
-        return
-    calls = await store.read_calls(principal, run.thread_id)
-    if calls is None or not any(approval.is_pending for approval in calls.approvals):
-        return
-    found = await read(principal, run.thread_id)
-    if found is None:
-        return
-    thread, reservation = found
-    try:
-        if thread.run_status != "running":
-            await refuse(team, run, thread)
-    finally:
-        reservation.release()
+        await run_refusal.refuse_early(team, *asked)
 
 
 async def refuse(team: Team, run: RunInput, thread: Thread) -> None:
     """Raises `ApprovalPending` if something waits on ``thread`` that the run doesn't answer."""
-    if team.entry.on_unanswered != "refuse":
-        return
-    pending = {approval.id for approval in thread.approvals if approval.waits_at(thread.now)}
-    if not pending:
-        return
-    size = len(run.messages) + len(thread.entries)
-    if left := pending - await if_large(size, _answered, team, run, thread):
-        raise ApprovalPending(f"{len(left)} call(s) are pending; answer them all in one run.")
+    if team.entry.on_unanswered == "refuse":
+        from agui_gate.approvals import run_refusal
 
-
-def _answered(team: Team, run: RunInput, thread: Thread) -> set[str]:
-    no_id = str  # what is looked at here is not kept
-    intake = take(run, Journal(thread.entries, thread.approvals), no_id, ours=team.tool_names)
-    return {answer.id for answer in intake.answers}
+        await run_refusal.refuse(team, run, thread)

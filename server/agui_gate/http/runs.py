@@ -36,7 +36,7 @@ def knows_us(request: Request) -> bool:
 
 async def stream(live: LiveRun) -> EventStream:
     """Returns the whole of a run, from its first event."""
-    return EventStream(await live.read(), live.key, live.leave)
+    return EventStream(await live.read(), live.key, live.leave, ready=True)  # RUN_STARTED is there
 
 
 class RunRoute(Route):

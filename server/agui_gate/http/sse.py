@@ -10,7 +10,9 @@ Ending the response as usual would wait for that reader to take what was sent be
 
 import asyncio
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import structlog
@@ -46,20 +48,27 @@ ASKING = (b'"confirm_changes"', b'"interrupt"')
 log = structlog.get_logger("agui_gate.http")
 
 
+OnClose = Callable[[bool], None]
+
+
 class EventStream(Response):
     """Streams what ``reader`` reads. ``on_close`` is called once, when the stream is over for whatever reason: with
-    True if we ended it before its end.
+    True if we ended it before its end. ``ready``: its first event is there, and goes in one write with the head where
+    the server is one that we know.
     """
 
-    def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[bool], None]) -> None:
+    def __init__(self, reader: Reader, run_key: str | None, on_close: OnClose, *, ready: bool = False) -> None:
         self.status_code, self.background = 200, None
         self.raw_headers = [*_HEADERS, (b"agui-run-key", run_key.encode())] if run_key else [*_HEADERS]
-        self._reader, self._run_key, self._on_close = reader, run_key, on_close
+        self._reader, self._run_key, self._on_close, self._ready = reader, run_key, on_close, ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the head, and leaves the rest to an `OpenStream`: what it needs of the routes ends here."""
         try:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            with in_one_write(cycle_of(receive)) as is_known:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                if is_known and self._ready:
+                    await send({"type": "http.response.body", "body": await self._reader.read(), "more_body": True})
         except BaseException as error:
             self._close(scope)
             if not isinstance(error, OSError):
@@ -184,6 +193,23 @@ def has_left(transport: Any) -> bool:
     ends = select.poll()
     ends.register(transport.get_extra_info("socket"), getattr(select, "POLLRDHUP", 0))  # Linux has that one
     return bool(ends.poll(0))
+
+
+@contextmanager
+def in_one_write(cycle: Any) -> Iterator[bool]:
+    """Within: what uvicorn writes of the response of ``cycle`` is gathered, and written at the end: to wake a client
+    twice takes longer. Gives False if that is None; then nothing is gathered.
+    """
+    if cycle is None:
+        yield False
+        return
+    parts, transport = list[bytes](), cycle.transport
+    cycle.transport = SimpleNamespace(write=parts.append)
+    try:
+        yield True
+    finally:
+        cycle.transport = transport
+        transport.write(b"".join(parts))
 
 
 class _Client(asyncio.Event):

@@ -250,7 +250,7 @@ class Engine:
         if run.state:
             self.limits.check_state(run.state)
         team = self.team(agent)
-        await refuse_early(self.store, self.read_thread, team, run, principal)
+        await refuse_early(team, self.store, self.read_thread, run, principal)
         left = self.following(principal, run.thread_id)
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)

@@ -17,7 +17,7 @@ import structlog
 from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.approvals.unanswered_calls import UnansweredPolicy, not_gone_back
-from agui_gate.concurrency import LARGE, LONG, if_large, if_long, to_the_end
+from agui_gate.concurrency import LARGE, LONG, if_large, to_the_end
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
@@ -244,9 +244,9 @@ class RunSteps:
     async def _take(self) -> Intake:
         """Returns what the request brings, compared with the thread."""
         size, sent = len(self._input.messages) + len(self._thread.approvals), self._input.sent
-        size = size * LONG // LARGE if sent is None else max(size, sent.held // MESSAGE_BYTES)
+        size = size if sent is None else max(size, sent.held // MESSAGE_BYTES) * LARGE // LONG
         new_id, way = self._scope.new_id, self._scope.live.way
-        intake = await if_long(size, take, self._input, self._thread.journal, new_id, way, self._scope.team.tool_names)
+        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._scope.team.tool_names)
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate_adapters.common.provider_turn import Halves
+from agui_gate_adapters.common.surrogates import Halves
 
 HIGH, LOW = "\\ud83c", "\\udf1e"
 
@@ -55,4 +55,4 @@ def test_what_is_no_text_is_never_passed_on(pieces: list[str], text: str) -> Non
 
 def test_what_has_no_halves_is_not_touched() -> None:
     payloads = [b'{"content":"plain \\u00e4 \\n"}']
-    assert Halves().joined(payloads) is payloads
+    assert Halves().joined(payloads) == payloads
