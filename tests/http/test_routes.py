@@ -96,6 +96,10 @@ async def test_a_store_that_takes_long_keeps_no_probe_waiting_and_is_asked_once(
         assert asked == 1
         answers.set()
         assert (await request(served, "GET", "/readyz")).status == 200
+        answers.clear()
+        assert (await request(served, "GET", "/readyz")).status == 503
+        (left,) = [task for task in asyncio.all_tasks() if "patiently" in repr(task)]
+    assert left.cancelled(), "it ends with the server"
 
 
 async def test_one_is_found_below_a_mount_too() -> None:
