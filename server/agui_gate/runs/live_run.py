@@ -55,7 +55,7 @@ class LiveRun:
         self._bus, self._publisher = bus, publisher
         self.key, self.principal, self.thread_id, self.run_id = key, principal, thread_id, run_id
         self.stop_alone = stop_alone
-        self.at_end: list[Callable[[], None]] = []
+        self.at_end: tuple[Callable[[], None], ...] = ()
         self.run: Run | None = None
         """What is at work, until its end."""
         self.task: asyncio.Task[None] | None = None
@@ -80,14 +80,14 @@ class LiveRun:
         if self._alone is not None:
             self._alone.cancel()
         last: Callable[[], None] = partial(self._on_end, self)
-        for tell in [*self.at_end, last]:
+        for tell in (*self.at_end, last):
             try:
                 tell()
             except Exception:
                 log.exception("run_end_failed", run=self.key)
         self._publisher.end()
         self.run = None  # all that worked in the run is free now, and nobody has to look for cycles
-        self.at_end.clear()
+        self.at_end = ()
 
     def deciding(self) -> bool:
         """See `Run.deciding`."""

@@ -55,7 +55,7 @@ class RunContext:
     new_id: NewId
     store: Store
     downgrades: Downgrades
-    begun: list[str] = field(default_factory=list)
+    begun: tuple[str, ...] = ()
     untold: dict[str, ResultEntry] = field(default_factory=dict)
     dialect: Dialect = field(init=False)
     gated_calls: "GatedCalls" = field(init=False)

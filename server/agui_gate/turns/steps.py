@@ -13,7 +13,7 @@ called in one order, always the same: it is the order of what a prompt says, and
 one where the agent declares it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from agui_gate.adapter import ModelEvent, OutputSpec, ToolChoice, ToolSpec, TurnDone
@@ -22,12 +22,12 @@ from agui_gate.core.sequencer import Lane
 from agui_gate.core.transcript import ActivityEntry, Entry, Transcript, TurnEntry
 from agui_gate.errors import ProviderError
 from agui_gate.protocol.run_input import RunInput
+from agui_gate.turns.turn_recorder import NOTHING, Tap, Taps
 
 if TYPE_CHECKING:
     from agui_gate.approvals.execution import HeldCalls
     from agui_gate.threads.leased_thread import LeasedThread
     from agui_gate.turns.model_turn import ProviderContinuation
-    from agui_gate.turns.turn_recorder import Tap
 
 
 class Speaker(NamedTuple):
@@ -116,7 +116,7 @@ class TurnStep:
     async def received(self, events: Sequence[ModelEvent]) -> None:
         """Does what takes long about the next events of the answer, before they are recorded, and lets others in."""
 
-    def taps(self) -> "Mapping[type, Tap]":
+    def taps(self) -> Taps:
         """Returns what is called with each recorded event of a type: `CallBegun`, `Activity`, `StateChanged`."""
         return {}
 
@@ -141,7 +141,7 @@ class Steps:
     def __init__(self, steps: Sequence[TurnStep]) -> None:
         none: Sequence[TurnStep] = ()
         self.prepare = self.request = self.accepted = self.refused = self.received = self.recorded = self.over = none
-        self.taps: dict[type, Tap] = {}
+        self.taps: Taps = NOTHING
         for step in steps:
             for hook in step.hooks:
                 if hook == "taps":
@@ -149,9 +149,9 @@ class Steps:
                 else:
                     setattr(self, hook, (*getattr(self, hook), step))
 
-    def _add_taps(self, taps: "Mapping[type, Tap]") -> None:
+    def _add_taps(self, taps: Taps) -> None:
         for kind, tap in taps.items():
-            self.taps[kind] = _both(self.taps[kind], tap) if kind in self.taps else tap
+            self.taps = {**self.taps, kind: _both(self.taps[kind], tap) if kind in self.taps else tap}
 
     def ask_again(self, error: ProviderError) -> bool:
         """Returns whether to make the request once more that failed with ``error``."""
@@ -180,7 +180,7 @@ class Steps:
         return verdict
 
 
-def _both(one: "Tap", other: "Tap") -> "Tap":
+def _both(one: Tap, other: Tap) -> Tap:
     def tap(event: Any) -> None:
         one(event)
         other(event)

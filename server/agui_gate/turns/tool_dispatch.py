@@ -166,7 +166,7 @@ class TurnCalls:
 
     async def _free(self, call: CallPart) -> None:
         evaluation, run_id = self._evaluations.get(call.id), self._scope.input.run_id
-        self._scope.begun.append(call.id)
+        self._scope.begun += (call.id,)
         if call.malformed:
             output = self._unrunnable(call)
         elif evaluation is None:

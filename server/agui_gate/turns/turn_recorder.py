@@ -17,6 +17,7 @@ model that never ends is what they are for, and that costs next to nothing a del
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from agui_gate.adapter import (
@@ -58,7 +59,8 @@ Tap = Callable[[Any], None]
 Taps = Mapping[type, Tap]
 """Functions that are called with each recorded event of a type: with `CallBegun`, `Activity` and `StateChanged`."""
 
-NO_TAPS: Taps = {}
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+"""What an answer has none of: an empty dictionary of its own takes 64 bytes."""
 
 MAX_CALL_ID = 128
 
@@ -139,7 +141,7 @@ class TurnRecorder:
         theirs: Container[str] = (),
         holds_back: HoldsBack | None = None,
         speaker: Viewpoint = ALONE,
-        taps: Taps = NO_TAPS,
+        taps: Taps = NOTHING,
     ) -> None:
         self._limits, self._speaker, self._taps = limits, speaker, taps
         self._theirs, self._holds_back = theirs, holds_back
@@ -151,8 +153,8 @@ class TurnRecorder:
         self._parent_id = ""
         self.turn_id = new_id()
         self.done: TurnDone | None = None
-        self.results: dict[str, ResultEntry] = {}
-        self.held: dict[str, CallHeld] = {}
+        self.results: Mapping[str, ResultEntry] = NOTHING
+        self.held: Mapping[str, CallHeld] = NOTHING
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
         """Takes one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
@@ -355,7 +357,8 @@ class TurnRecorder:
             item.private = {**(item.private or {}), **event.private}
         if item.shown != "at_once":  # it was run without asking, so nothing is to be decided
             self._show(item)
-        self.results[item.id] = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))
+        result = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))
+        self.results = {**self.results, item.id: result}
         self._seq.result(item.id, result_id(item.id), content)
 
     def _show(self, item: _Item) -> None:
@@ -368,7 +371,7 @@ class TurnRecorder:
         item = self._hosted(event.key)
         if item is not None:
             item.call_kind = "held"
-            self.held[item.id] = event
+            self.held = {**self.held, item.id: event}
 
     def _hosted(self, key: str) -> _Item | None:
         """Returns a hosted call that has ended and has neither a result nor a question: nothing is said about any

@@ -91,7 +91,7 @@ class Meter(Extension):
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
         self.families.noted.append((self.families.in_flight.inc,))
-        live.at_end.append(partial(self._run_over, agent, thread, perf_counter()))
+        live.at_end += (partial(self._run_over, agent, thread, perf_counter()),)
 
     def _run_over(self, agent: str, thread: LeasedThread, begun: float) -> None:
         noted, outcome = self.families.noted, "lost" if thread.lease.lost else thread.ended_as or "unsaved"

@@ -68,7 +68,7 @@ class RunLog(Extension):
             **trace_of(thread.meter),
         }
         log.info("run_begun", **about)
-        live.at_end.append(partial(self._log_end, about, thread, perf_counter()))
+        live.at_end += (partial(self._log_end, about, thread, perf_counter()),)
 
     def _log_end(self, about: dict[str, str], thread: LeasedThread, begun: float) -> None:
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"

@@ -75,7 +75,7 @@ class Tasks(CallKind):
 
     async def _work(self, call: CallPart) -> None:
         """Works on the task of ``call`` until it is done, or something in it waits. Its result is saved, then shown."""
-        self._scope.begun.append(call.id)
+        self._scope.begun += (call.id,)
         output = await self._output(call)
         if output is None:
             return

@@ -92,7 +92,7 @@ class RunMeter:
                 step.end("cancelled")
         self.steps.clear()  # each names this run: what both keep would wait for the garbage collector
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
-        span = self.open()
+        span = self._span or self.open()
         if self.passed_on is None:
             found: Attributes = {
                 names.CONVERSATION: live.thread_id,

@@ -58,8 +58,6 @@ from agui_gate.turns.tool_execution import ToolStart
 W3C = TraceContextTextMapPropagator()
 """What is read and sent: `traceparent` and `tracestate`. A client's baggage is passed on to nobody."""
 
-_W3C_HEADERS = frozenset(name.encode() for name in W3C.fields)
-
 KEPT = 10_000
 """Spans of decisions that are remembered until the tool runs: more are at work in no process."""
 
@@ -112,7 +110,7 @@ class Tracer(Extension):
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`. Its thread gets a meter of its own, which makes the span."""
         thread.meter = self.runs[live.key] = meter = RunMeter(self, agent, live)
-        live.at_end.append(partial(meter.over, thread))
+        live.at_end += (partial(meter.over, thread),)
         if self.inner is not None:
             self.inner.run_begun(agent, live, thread)
 
@@ -242,12 +240,10 @@ class TraceContext:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         """Answers, within the context that the client names."""
-        told: dict[str, str] = {}
-        for name, value in scope["headers"] if scope["type"] == "http" else ():
-            if name in _W3C_HEADERS:
-                told[name.decode("latin-1")] = value.decode("latin-1")
-        if not told or trace.get_current_span().get_span_context().is_valid:
+        headers = dict(scope["headers"]) if scope["type"] == "http" else {}
+        if b"traceparent" not in headers or trace.get_current_span().get_span_context().is_valid:
             return self._app(scope, receive, send)
+        told = {name: headers[name.encode()].decode("latin-1") for name in W3C.fields if name.encode() in headers}
         return self._continue(W3C.extract(told), scope, receive, send)
 
     async def _continue(self, context: Context, scope: Scope, receive: Receive, send: Send) -> None:

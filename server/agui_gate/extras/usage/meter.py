@@ -154,7 +154,7 @@ class UsageMeter(Extension):
             if thread.meter not in (self, self._inner):  # the run has one of its own, such as one with a span
                 thread.meter, of_run = copy(self), thread.meter
                 thread.meter._inner = of_run
-        live.at_end.append(partial(self._run_over, thread.run_key))
+        live.at_end += (partial(self._run_over, thread.run_key),)
 
     def _run_over(self, run_key: str) -> None:
         unused = [spent for step in self.reserving.pop(run_key, ()) for spent in step.unused()]

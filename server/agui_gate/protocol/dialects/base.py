@@ -237,10 +237,10 @@ class Deployment(StrEnum):
 
     def choose(self, run: RunInput, *, reads_stops: bool = False) -> Shapes:
         """See `Choice`. The dialects stand on this module, and most deployments have clients of one."""
-        from agui_gate.protocol.dialects.v0 import V0Shapes
+        from agui_gate.protocol.dialects.v0 import UNDECLARED, V0Shapes
 
         if not declares_v1(run.protocol_version):
-            return V0Shapes(reads_stops=reads_stops)
+            return UNDECLARED[reads_stops]
         if self is Deployment.COMPAT:
             return V0Shapes(PROTOCOL_VERSION, ALLOW, reads_stops=reads_stops)
         from agui_gate.protocol.dialects.v1 import V1Shapes

@@ -206,6 +206,10 @@ class V0Shapes:
         return without_extras(renamed(event, run)), frozenset()
 
 
+UNDECLARED = {reads_stops: V0Shapes(reads_stops=reads_stops) for reads_stops in (False, True)}
+"""The shapes for clients that declare no version, by `reads_stops`."""
+
+
 def _flat(parts: list[dict[str, Any]], lost: set[str]) -> str:
     texts = [part["text"] for part in parts if part["type"] == "text"]
     if len(texts) < len(parts):
