@@ -234,6 +234,18 @@ async def test_the_statements_of_a_run(tmp_path: Path) -> None:
     assert [text.split()[0] for text in statements].count("BEGIN") == 2
 
 
+async def test_the_pages_of_a_run(tmp_path: Path) -> None:
+    """Six of a new thread and its indexes, five of its end: each is written to the log, and copied into the file."""
+    log, pages = tmp_path / "bench.db-wal", list[int]()
+    with answered(deltas=2):
+        async with started(create_ours("http://127.0.0.1/v1", tmp_path)) as app:
+            for number in range(RUNS):
+                before = log.stat().st_size
+                await run(app, run_body(f"thread-{number}", user("hello", "m1")))
+                pages.append((log.stat().st_size - before) // 4096)
+    assert min(pages) <= 11
+
+
 async def test_the_transactions_of_a_gated_call(tmp_path: Path) -> None:
     """Six, of which three wait for the disk: the question, the claim and the result (ADR 0038)."""
     begun: list[str] = []
