@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import Iterator
 from unittest.mock import Mock
 
 import pytest
+import uvicorn
 from starlette.middleware.base import BaseHTTPMiddleware
 
 from agui_gate import Agent, adapter, create_app
@@ -265,3 +267,25 @@ async def test_one_application_is_mounted_in_another() -> None:
             answer = await request(app, "POST", path, BODY)
             assert [event["type"] for event in answer.events()][-1] == "RUN_FINISHED"
         assert (await request(app, "GET", "/inner/agents")).status == 200
+
+
+async def test_requests_behind_a_stream_are_answered_in_their_order() -> None:
+    """Where they wait is a list of ours, in the place of uvicorn's deque."""
+    model, listener = Waits(), socket.create_server(("127.0.0.1", 0))
+    head = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    later = b"GET %b HTTP/1.1\r\nhost: localhost\r\n%b\r\n"
+    server = uvicorn.Server(uvicorn.Config(made(model), log_level="error", ws="none"))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(head % len(BODY) + BODY)
+            told = await reader.readuntil(b"first")
+            writer.write(later % (b"/agents", b"") + later % (b"/nowhere", b"connection: close\r\n"))
+            model.go_on.set()
+            told += await reader.read()
+            writer.close()
+    finally:
+        server.should_exit = True
+        await serving
+    assert re.findall(rb"HTTP/1.1 (\d+)", told) == [b"200", b"200", b"404"]
