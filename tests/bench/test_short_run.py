@@ -183,12 +183,12 @@ async def counted_first_events(folder: Path, earlier: int = 0, runs: int = 0) ->
 async def test_the_first_event(tmp_path: Path) -> None:
     """RUN_STARTED leaves as soon as the thread is leased: what the run does is done behind it."""
     took = await counted_first_events(tmp_path)
-    assert took.over(Counted(ours=165, calls=262, tasks=3, jobs=2)) == {}
+    assert took.over(Counted(ours=161, calls=262, tasks=3, jobs=2)) == {}
 
 
 async def test_the_first_event_after_1_000_messages(tmp_path: Path) -> None:
     took = await counted_first_events(tmp_path, earlier=1000)
-    assert took.over(Counted(ours=172, calls=275, tasks=3, jobs=2)) == {}
+    assert took.over(Counted(ours=169, calls=275, tasks=3, jobs=2)) == {}
 
 
 async def test_the_first_event_after_earlier_runs(tmp_path: Path) -> None:
