@@ -80,8 +80,7 @@ class Journal:
         self, entries: Iterable[Entry] = (), approvals: Iterable[Approval] = (), ref: ConversationRef | None = None
     ) -> None:
         self._read(entries)
-        if approvals or ref:
-            self.read_again(approvals, ref)
+        self.read_again(approvals, ref)
 
     def read_again(self, approvals: Iterable[Approval], ref: ConversationRef | None) -> None:
         """Takes over all records of the thread, and the reference, as the store has them now."""
