@@ -311,7 +311,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.postgres.transaction.IDLE_MS": (10000, "As for statements: whoever falls silent holds locks that others wait for."),
     "agui_gate.stores.postgres.transaction.STATEMENT_MS": (10000, "Ours take milliseconds. A third of a lease: a run that waits for a lock still renews in time."),
     "agui_gate.stores.retention.DAY_MS": (86400000, "A day of bills and of budgets."),
-    "agui_gate.stores.sql.operators.MOST_STEPS": (20, "Ten thousand rows: a page of a tenant with few among many comes within a second, and goes on by its cursor."),
+    "agui_gate.stores.sql.operators.MOST_STEPS": (50, "Ten thousand rows: a page of a tenant with few among many comes within a second, and goes on by its cursor."),
     "agui_gate.stores.sqlite.database.BUSY_MS": (5000, "Another process's transaction takes milliseconds, on a slow disk a second; requests wait for it."),
     "agui_gate.stores.sqlite.database.MAX_LOG_PAGES": (4000, "As many as the first block of SQLite's index of the log holds, 16 MB. A page that is often changed is copied once. With SQLite's 1,000 a gated cycle took 9 % longer, a run 5 %."),
     "agui_gate.stores.sqlite.store.CLOSE_S": (10.0, "A commit on a slow disk; what takes longer still ends on its own."),

@@ -8,7 +8,7 @@ have in common. Anything else reads more the more there is. Each database is ask
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -45,6 +45,8 @@ KINDS = "kind IN ('approval_pending'"
 COUNTED = "SELECT count(*) FROM (SELECT 1 FROM threads WHERE tenant = :tenant AND CASE"
 """A tenant's threads, up to a limit: where all rows are of that tenant, they are read as they come."""
 ROWS = 2_000
+MOST_READ = 200
+"""Rows that a statement reads at most where it asks for few: all of what runs, which are fifty, and a few of each."""
 
 
 def check(plans: Mapping[str, Sequence[str]]) -> None:
@@ -94,6 +96,45 @@ def sqlite_plan(connection: sqlite3.Connection, said: Said) -> Iterator[str]:
         walks = ("LIMIT" in said.text and parent not in sorts) or re.search(r"SELECT (min|max)\(|EXISTS", said.text)
         if not (equal & FEW or found[3] in SMALL | OVERDUE or walks):
             yield step
+
+
+@contextmanager
+def steps_of(connection: sqlite3.Connection) -> Iterator[list[int]]:
+    """Within, the steps that SQLite takes are counted, in tens."""
+    steps = [0]
+
+    def count() -> None:
+        steps[0] += 1
+
+    connection.set_progress_handler(count, 10)
+    yield steps
+    connection.set_progress_handler(None, 0)
+
+
+async def test_sqlite_takes_as_many_steps_however_much_there_is(
+    path: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan doesn't tell of rows that are read along an index and left out."""
+    record = await record_of(SQLiteStore(path, clock=clock), clock, monkeypatch, "sql")
+    took: dict[str, list[int]] = {}
+    for rows in (ROWS // 4, ROWS):
+        with closing(sqlite3.connect(path, isolation_level=None, cached_statements=0)) as connection:
+            connection.execute("BEGIN")
+            fill(connection.execute, rows)
+            for said in record.statements.values():
+                connection.execute("SAVEPOINT one")
+                with steps_of(connection) as steps, suppress(sqlite3.IntegrityError):  # it is there already
+                    connection.execute(said.text, _few(said)).fetchall()
+                connection.execute("ROLLBACK TO one")
+                took.setdefault(said.text, []).extend(steps)
+    more = {text: steps for text, steps in took.items() if not text.startswith(EPOCH) and steps[1] > steps[0] + 20}
+    assert more == {}
+
+
+def _few(said: Said) -> dict[str, object]:
+    """Values of a statement that asks for few rows."""
+    given = {name: said.values.get(name, "" if name == "tenant" else 1) for name in NAME.findall(said.text)}
+    return given | dict.fromkeys(given.keys() & {"limit", "most", "step"}, 3)
 
 
 @pytest.mark.parametrize("counted", [False, True], ids=["as it is", "counted"])
@@ -184,13 +225,27 @@ async def test_postgres_reads_no_more_than_it_needs(
         connection.execute(_PAGES)
         connection.execute(_LARGE)
         plans: dict[str, list[str]] = {}
+        read: dict[str, int] = {}
         for said in record.statements.values():
             if USES.search(said.text):
                 text = NAME.sub(r"%(\1)s", said.text.replace("%", "%%"))
                 values = {name: _value(value) for name, value in {**_GIVEN, **said.values}.items()}
                 ((found,),) = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), values).fetchall()
                 plans[said.text] = list(postgres_plan(found[0]["Plan"]))
+                with suppress(psycopg.IntegrityError), connection.transaction(force_rollback=True):
+                    few = {name: _value(value) for name, value in _few(said).items()}
+                    ((found,),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}".encode(), few).fetchall()
+                    read[said.text] = sum(map(rows_of, nodes(found[0]["Plan"])))
     check(plans)
+    assert {text: rows for text, rows in read.items() if rows > MOST_READ and not text.startswith(EPOCH)} == {}
+
+
+def rows_of(part: Sequence[Mapping[str, Any]]) -> int:
+    """Rows of ours that a node of a plan has read, with those that it left out."""
+    node = part[0]
+    if node.get("Relation Name") not in TABLES:
+        return 0
+    return int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
 
 
 def _value(value: object) -> object:

@@ -35,9 +35,9 @@ from agui_gate.stores.sql.variant import FREEZE
 if TYPE_CHECKING:
     from agui_gate.stores.sql.store import Operations, SQLStore
 
-STEP = 500
+STEP = 200
 """Rows that one step reads."""
-MOST_STEPS = 20
+MOST_STEPS = 50
 """Steps of one page: where a tenant's are few among many, a page may have none of them, and a cursor."""
 
 T = TypeVar("T", OwnedCall, OwnedThread)
