@@ -465,18 +465,23 @@ class Full(MemoryStore):
             raise Unavailable("The store is not available: the disk is full.")
 
 
-async def test_a_store_that_can_be_read_alone_is_down_once_it_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("usage", [False, True])
+async def test_a_store_that_can_be_read_alone_is_down_once_it_has_failed(
+    usage: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody writes to find out: an operation has failed, and until a check of both goes well it is down."""
     store = Full()
-    app = app_of(store=store)
+    app = app_of(store=store, usage=usage)
     monkeypatch.setattr(state, "FRESH_SECONDS", 0)
     async with started(app):
-        assert ((await scrape(app))["agui_gate_store_up"], store.checks) == (1, 0)
-        await request(app, "POST", "/", json.dumps(run_body("t", user("hello", "m"))).encode())
-        assert [(await scrape(app))["agui_gate_store_up"] for _ in range(2)] == [0, 0]
-        store.is_full = False
-        assert [(await scrape(app))["agui_gate_store_up"] for _ in range(2)] == [1, 1]
-        assert store.checks == 3
+        for time in (0, 1):
+            store.is_full = True
+            assert ((await scrape(app))["agui_gate_store_up"], store.checks) == (1, time * 3)
+            await request(app, "POST", "/", json.dumps(run_body("t", user("hello", "m"))).encode())
+            assert [(await scrape(app))["agui_gate_store_up"] for _ in range(2)] == [0, 0]
+            store.is_full = False
+            assert [(await scrape(app))["agui_gate_store_up"] for _ in range(2)] == [1, 1]
+            assert store.checks == time * 3 + 3
 
 
 async def test_a_store_that_takes_long_keeps_no_scrape_waiting_and_is_asked_once(

@@ -83,11 +83,10 @@ class ServerState(Collector):
         can: a full disk can be read.
         """
         store: Any = self._engine.store
-        has_failed = getattr(store, "failed", False)
-        if has_failed or not hasattr(store, "backlog"):
+        failed = getattr(store, "failed", set[str]())  # of the store that counts, which another may stand before
+        if failed or not hasattr(store, "backlog"):
             await store.check()
-        if has_failed:
-            store.failed = False
+            failed.clear()
         return await cast(BacklogStore, store).backlog() if hasattr(store, "backlog") else None
 
     async def _asked_bus(self) -> Backlog | None:

@@ -22,11 +22,11 @@ from agui_gate.stores.lease import DECIDES
 class CountedStore:
     """``inner``, each of whose operations is timed. It has just the methods that ``inner`` has.
 
-    ``failed``: whether one could not be made since somebody set it to false.
+    ``failed``: the names of those that could not be made since somebody cleared it.
     """
 
     def __init__(self, inner: Store, families: Families) -> None:
-        self._inner, self._families, self.failed = inner, families, False
+        self._inner, self._families, self.failed = inner, families, set[str]()
         hooks: dict[str, Callable[..., None]] = {"move": self._moved, "commit": self._committed, "note": self._noted}
         for name in dir(type(inner)):
             if not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(inner, name)):
@@ -53,7 +53,7 @@ class CountedStore:
                 self._lost(name, args, kwargs)
                 raise
             except Unavailable:
-                self.failed = True
+                self.failed.add(name)
                 raise
             finally:
                 noted.append((observe, perf_counter() - begun, name))
