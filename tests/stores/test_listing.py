@@ -1,6 +1,8 @@
 """The contract of `ThreadStore`'s lists, titles and deletion. Over every store."""
 
 import asyncio
+import json
+import re
 from random import Random
 from typing import Any
 
@@ -12,6 +14,7 @@ from agui_gate.errors import InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import LEASE_MS, Change, ThreadHead
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.cursor import MAX_CURSOR, PAGE_BYTES, Place, from_cursor, to_cursor
+from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 from tests.support.chance import seeds
 
@@ -103,6 +106,21 @@ async def test_lists_are_their_principals_own(store: FullStore, clock: Clock) ->
     page = await store.list_threads("alice", limit=1)
     stolen = await store.list_threads("bob", limit=10, cursor=page.next_cursor)
     assert {head.run_key for head in stolen.threads} <= {"run of a"}, "her cursor shows him his own alone"
+
+
+async def test_a_page_of_many_agents_reads_the_threads_that_it_shows_alone(path: str, clock: Clock) -> None:
+    """Of each agent the newest are looked for, along an index. Not all of those are read."""
+    store, sent = SQLiteStore(path, clock=clock), list[str]()
+    await store.start()
+    for number in range(12):
+        clock.advance(1)
+        await talk(store, f"t{number}", agent=f"agent-{number % 4}")
+    await store._run(lambda db: db.connection.set_trace_callback(sent.append))
+    page = await store.list_threads("alice", limit=2)
+    await store._run(lambda db: db.connection.set_trace_callback(None))
+    (read,) = re.findall(r"json_each\('(\[.*?\])'\)", " ".join(sent))
+    assert ([head.id for head in page.threads], len(json.loads(read))) == (["t11", "t10"], 3)
+    await store.aclose()
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])

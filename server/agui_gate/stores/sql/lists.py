@@ -78,7 +78,7 @@ _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 _NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT :limit"
 _OF_AGENT = (
-    "SELECT key FROM (SELECT key FROM threads WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
+    "SELECT {} FROM (SELECT updated_at, key FROM threads WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
     f"AND agent = {{}} AND archived = {{}} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}) AS part"
 )
 """The newest of an agent's threads, archived or not: along the one index of lists, in its order."""
@@ -88,7 +88,7 @@ _AGENTS = (
     "AND agent > agents.agent) FROM agents WHERE agents.agent IS NOT NULL)"
 )
 """The agents of a principal's threads, each found behind the one before it."""
-_decode_keys = msgspec.json.Decoder(list[tuple[list[tuple[int]]]]).decode
+_decode_newest = msgspec.json.Decoder(list[tuple[list[tuple[int, int]]]]).decode
 _START = Place(2**63 - 1, 2**63 - 1)
 
 
@@ -134,14 +134,14 @@ class Lists:
         """
         values = {**wanted, **msgspec.structs.asdict(after or _START), "limit": limit + 1}
         archived = ("0", "1") if wanted["archived"] is None else (":archived",)
-        agent = "agents.agent" if wanted["agent"] is None else ":agent"
-        which = " UNION ALL ".join(_OF_AGENT.format(agent, each) for each in archived)
+        columns, agent = ("updated_at, key", "agents.agent") if wanted["agent"] is None else ("key", ":agent")
+        which = " UNION ALL ".join(_OF_AGENT.format(columns, agent, each) for each in archived)
         if wanted["agent"] is None:
-            keys = f"(SELECT {self._variant.arrays(['key'])} FROM ({which}) AS parts)"  # noqa: S608 our names
-            text = f"{_AGENTS} SELECT {self._variant.arrays([keys])} FROM agents WHERE agent IS NOT NULL"  # noqa: S608 ours
+            newest = f"(SELECT {self._variant.arrays(['updated_at', 'key'])} FROM ({which}) AS parts)"  # noqa: S608 ours
+            text = f"{_AGENTS} SELECT {self._variant.arrays([newest])} FROM agents WHERE agent IS NOT NULL"  # noqa: S608 ours
             (found,) = yield [Statement(text, values)]
-            newest = [key for (of_agent,) in _decode_keys(found.rows[0][0]) for (key,) in of_agent]
-            values["keys"] = self._variant.listed(newest)
+            places = sorted(place for (of_agent,) in _decode_newest(found.rows[0][0]) for place in of_agent)
+            values["keys"] = self._variant.listed([key for _, key in places[-limit - 1 :]])
             which = self._variant.among("key", "keys")
         else:
             which = f"key IN ({which})"
