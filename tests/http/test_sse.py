@@ -86,7 +86,7 @@ class Cycle(Client):
     def __init__(self, on_body=None) -> None:
         super().__init__(BODY, on_body)
         self.disconnected, self.is_closed, self.message_event = False, False, asyncio.Event()
-        self.transport, self.flow = self, Mock()
+        self.transport, self.flow = self, Mock(write_paused=False)
         self.socket, self.peer = socket.socketpair()
         self.writes = []
 
@@ -242,6 +242,47 @@ async def test_what_was_written_before_a_failure_is_sent(writing: WritingCycle) 
         await writing.call(app)
     assert writing.writes == [b"HEAD "]
     assert writing.transport is writing
+
+
+async def test_nothing_is_written_to_a_client_that_left_before_its_answer(writing: WritingCycle) -> None:
+    async def leave(message) -> None:
+        writing.is_closed = True
+
+    writing.send = leave
+    async with started(made(Parrot(), disconnect_grace=0.01)) as app:
+        await writing.call(app)
+    assert writing.writes == []
+
+
+async def test_where_the_head_may_wait_nothing_is_gathered(writing: WritingCycle) -> None:
+    writing.flow.write_paused = True
+    async with started(made(Parrot())) as app:
+        await writing.call(app)
+    assert writing.writes[0] == b"HEAD "
+
+
+async def test_what_a_run_says_while_the_head_waits_is_no_first_event(writing: WritingCycle) -> None:
+    """It may ask a person, and is sent only if the client may still see it."""
+
+    class Later:
+        def __init__(self, app) -> None:
+            self.app = app
+
+        async def __call__(self, scope, receive, send) -> None:
+            async def later(message) -> None:
+                if message["type"] == "http.response.start" and scope["method"] == "POST":
+                    await stopped(served)
+                await send(message)
+
+            await self.app(scope, receive, later)
+
+    app = made(Parrot())
+    app.add_middleware(Later)
+    async with started(app) as served:
+        await writing.call(served)
+    assert b"RUN_STARTED" in writing.writes[0]
+    assert b"TEXT_MESSAGE_START" not in writing.writes[0]
+    assert b"TEXT_MESSAGE_START" in writing.writes[1]
 
 
 @shows("B14")

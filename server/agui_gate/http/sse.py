@@ -10,9 +10,7 @@ Ending the response as usual would wait for that reader to take what was sent be
 
 import asyncio
 import select
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -64,11 +62,16 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the head, and leaves the rest to an `OpenStream`: what it needs of the routes ends here."""
+        head = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        cycle = cycle_of(receive)
         try:
-            with in_one_write(cycle_of(receive)) as is_known:
-                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-                if is_known and self._ready:
-                    await send({"type": "http.response.body", "body": await self._reader.read(), "more_body": True})
+            if self._ready and cycle is not None and not cycle.flow.write_paused:
+                first = await self._reader.read()  # before any wait: what comes later, `send_events` checks and times
+                with _OneWrite(cycle):
+                    await send(head)
+                    await send({"type": "http.response.body", "body": first, "more_body": True})
+            else:
+                await send(head)
         except BaseException as error:
             self._close(scope)
             if not isinstance(error, OSError):
@@ -78,7 +81,7 @@ class EventStream(Response):
         if STREAM in scope:
             scope[STREAM].append((self, scope))
         else:
-            await self.send_events(scope, receive, send, cycle_of(receive))
+            await self.send_events(scope, receive, send, cycle)
 
     async def send_events(self, scope: Scope, receive: Receive, send: Send, cycle: Any) -> None:
         """Sends until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
@@ -87,8 +90,7 @@ class EventStream(Response):
         also ends when `auth` doesn't know any more who opened it. ``cycle``: see `cycle_of`.
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
-        client = _client_of(cycle_of(receive), self._reader)
-        watcher = None if client is not None else asyncio.create_task(self._watch(receive))
+        watcher = _client_of(cycle_of(receive), self._reader) or asyncio.create_task(self._watch(receive))
         admission, (card, interrupt) = admission_of(scope), ASKING
         has_ended = getattr(self._reader, "has_ended", bool)  # only a log knows beforehand that nothing follows
         guard = _StreamGuard(self._reader, limit, admission, cycle)
@@ -117,10 +119,7 @@ class EventStream(Response):
             pass  # the client is gone, which is how most streams of chats end
         finally:
             guard.stop()
-            if client is not None:
-                client.leave()
-            if watcher is not None:
-                watcher.cancel()
+            watcher.cancel()
             self._close(scope)
 
     def _close(self, scope: Scope) -> None:
@@ -195,21 +194,25 @@ def has_left(transport: Any) -> bool:
     return bool(ends.poll(0))
 
 
-@contextmanager
-def in_one_write(cycle: Any) -> Iterator[bool]:
-    """Within: what uvicorn writes of the response of ``cycle`` is gathered, and written at the end: to wake a client
-    twice takes longer. Gives False if that is None; then nothing is gathered.
+class _OneWrite:
+    """The transport of ``cycle`` within a `with`: what is written to it is sent at the end, in one piece, since to wake
+    a client twice takes longer. All else is the transport's own.
     """
-    if cycle is None:
-        yield False
-        return
-    parts, transport = list[bytes](), cycle.transport
-    cycle.transport = SimpleNamespace(write=parts.append)
-    try:
-        yield True
-    finally:
-        cycle.transport = transport
-        transport.write(b"".join(parts))
+
+    def __init__(self, cycle: Any) -> None:
+        self._cycle, self._transport, self._parts = cycle, cycle.transport, list[bytes]()
+        self.write = self._parts.append
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def __enter__(self) -> None:
+        self._cycle.transport = self
+
+    def __exit__(self, *_: object) -> None:
+        self._cycle.transport = self._transport
+        if not self._transport.is_closing():  # uvloop's raises then
+            self._transport.write(b"".join(self._parts))
 
 
 class _Client(asyncio.Event):
@@ -228,7 +231,7 @@ class _Client(asyncio.Event):
         if self._cycle is not None and self._cycle.disconnected:
             self._reader.close()
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Looks no longer after a stream that is over."""
         self._cycle = None
 
@@ -276,8 +279,7 @@ class _StreamGuard:
     def __init__(self, reader: Reader, limit: float, admission: Admission | None, cycle: Any) -> None:
         self._reader, self._limit, self._admission, self._cycle = reader, limit, admission, cycle
         self.timeout = asyncio.timeout(None)
-        self._rounds, self._loop = rounds(), asyncio.get_running_loop()
-        self._over = False
+        self._rounds, self._loop, self._over = rounds(), asyncio.get_running_loop(), False
         self._asking: asyncio.Task[None] | None = None
         self._begun: float | None = None
         self._asked_at = self._pinged_at = self._loop.time()
