@@ -82,6 +82,14 @@ async def test_a_run_ends_once(clock: Clock) -> None:
     assert (bus._runs, bus._ended_bytes) == ({}, 0)
 
 
+async def test_all_who_read_a_run_that_ended_share_its_frames(clock: Clock) -> None:
+    bus = MemoryBus(clock=clock)
+    await said(bus, "a", 100_000)
+    readers = [await bus.read("a") for _ in range(2)]
+    first, second = [await reader.read() for reader in readers if reader is not None]
+    assert first is second
+
+
 async def test_what_is_unknown_changes_nothing(clock: Clock) -> None:
     bus = MemoryBus(kept_seconds=10, clock=clock)
     assert await bus.find("nothing") is None

@@ -1,6 +1,7 @@
 """Whatever an adapter says, the client gets a legal stream, and the record is what was shown."""
 
 import json
+import tracemalloc
 from itertools import count
 
 import pytest
@@ -203,3 +204,21 @@ def test_paragraphs_of_reasoning_and_its_sealed_form() -> None:
     assert [e["delta"] for e in wire if e["type"] == "REASONING_MESSAGE_CONTENT"] == ["o", "ne", "\n\ntwo"]
     sealed = [e for e in wire if e["type"] == "REASONING_ENCRYPTED_VALUE"]
     assert [(e["entityId"], e["encryptedValue"]) for e in sealed] == [(first.id, "sealed"), (second.id, "hidden")]
+
+
+@shows("B14")
+def test_one_more_paragraph_costs_as_little_after_thousands() -> None:
+    recorder, _, _ = made()
+    recorder.feed([ad.ReasoningDelta("0", "x", number) for number in range(20_000)])
+    peaks = []
+    tracemalloc.start()
+    for number in range(20_000, 20_010):
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        recorder.feed([ad.ReasoningDelta("0", "x", number)])
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    assert min(peaks) < 10_000
+    (part,) = recorder.entry().parts
+    assert isinstance(part, ad.ReasoningPart)
+    assert part.summary == ("x",) * 20_010

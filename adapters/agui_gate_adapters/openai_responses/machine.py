@@ -105,7 +105,7 @@ class ResponseMachine:
             state = self._message(event, out)
         if event.delta and not state.closed:
             if event.content_index not in state.seen:
-                state.seen += (event.content_index,)
+                state.add(event.content_index)
             out.append(TextDelta(state.key, event.delta))
 
     def _text_done(self, event: WireEvent, out: Events) -> None:

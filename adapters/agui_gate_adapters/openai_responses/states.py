@@ -76,7 +76,7 @@ class MessageState(ItemState):
 
     def __init__(self, key: str, position: int) -> None:
         super().__init__(key, position)
-        self.seen: tuple[int | None, ...] = ()  # mostly one: a set takes 216 bytes
+        self.seen: tuple[int | None, ...] | set[int | None] = ()  # mostly one: a set takes 216 bytes
         self.refused = False
 
     def start(self, item: Item, out: Events) -> None:
@@ -86,8 +86,15 @@ class MessageState(ItemState):
     def rest(self, part: int | None, text: str | None, out: Events) -> None:
         """Adds a part's whole text, if none of it came before (B13)."""
         if text and not self.closed and part not in self.seen:
-            self.seen += (part,)
+            self.add(part)
             out.append(TextDelta(self.key, text))
+
+    def add(self, part: int | None) -> None:
+        """Adds a part to those `seen`."""
+        if isinstance(self.seen, set):
+            self.seen.add(part)
+        else:
+            self.seen = {*self.seen, part} if self.seen else (part,)
 
     def finish(self, item: Item, out: Events) -> None:
         """Adds the parts that were never streamed, then ends the message."""

@@ -33,7 +33,7 @@ KEPT_BLOCKS = 4
 
 class _Block(msgspec.Struct):
     first: int
-    data: bytearray
+    data: bytearray | bytes
     offsets: "array[int]"
 
 
@@ -49,9 +49,9 @@ class Frames(msgspec.Struct, frozen=True, gc=False):
     blocks: tuple[tuple[int, bytes, bytes], ...]
 
     def log(self) -> "EventLog":
-        """Returns a log of them that has ended."""
+        """Returns a log of them that has ended. All such logs share the frames."""
         log = EventLog()
-        log._blocks = [_Block(first, bytearray(data), array("I", offsets)) for first, data, offsets in self.blocks]
+        log._blocks = [_Block(first, data, array("I", offsets)) for first, data, offsets in self.blocks]
         log.next_seq, log.size, log.ended = self.next_seq, self.size, True
         return log
 

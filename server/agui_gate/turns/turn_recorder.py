@@ -114,7 +114,7 @@ class _Item:
         self.opened: bool | None = None
         """For a call: True if its arguments begin as an object, so that they are shown; None before they begin."""
         self.paragraph = 0
-        self.begins: tuple[int, ...] = ()
+        self.begins: list[int] = []
         """For reasoning: which of its pieces begin a paragraph."""
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
@@ -284,7 +284,7 @@ class TurnRecorder:
         if not item.pieces or event.paragraph != item.paragraph:
             text = f"\n\n{text}" if item.pieces else text
             item.paragraph = event.paragraph
-            item.begins += (len(item.pieces),)
+            item.begins.append(len(item.pieces))
         item.pieces.append(event.text)
         self._seq.reasoning(item.id, text)
 

@@ -32,6 +32,7 @@ from agui_gate.errors import (
     RateLimited,
 )
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
+from agui_gate_adapters.openai_responses.states import MessageState
 from tests.conforming import conforms
 
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
@@ -121,6 +122,27 @@ def test_several_messages_and_parts() -> None:
     assert [event.text for event in mine if isinstance(event, TextDelta)] == ["a", "c", "d"]
     assert TextDelta("msg_2", "b") in events
     assert TextEnd("msg_2", {"id": "msg_2", "index": 1}) in events
+
+
+class Part(int):
+    """The number of a part. It counts how often one is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        type(self).compared += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+def test_a_part_is_compared_with_few_others() -> None:
+    message, out = MessageState("0", 0), list[ModelEvent]()
+    for number in range(1_000):
+        message.rest(Part(number), "x", out)
+        message.rest(Part(number), "x", out)
+    assert len(out) == 1_000
+    assert Part.compared < 5_000
 
 
 def test_a_refusal_is_text() -> None:
