@@ -147,10 +147,15 @@ class StreamingApplication(Starlette):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See `Starlette`."""
+        left = await self.answer(scope, receive, send)
+        await left.send_events(receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> "OpenStream":
+        """Answers a request. Returns what is left to send of it: the events of its stream, if it has one."""
         scope["app"], scope[STREAM] = self, (left := OpenStream(scope, receive))
         self.middleware_stack = self.middleware_stack or self.build_middleware_stack()
         await self.middleware_stack(scope, receive, send)
-        await left.send_events(receive, send)
+        return left
 
 
 class OpenStream(list[tuple[EventStream, Scope]]):

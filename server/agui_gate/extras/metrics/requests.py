@@ -38,18 +38,19 @@ class CountedApplication(StreamingApplication):
             return
         answer = _Answer(self._families, scope, send)
         try:
-            await super().__call__(scope, receive, answer.send)
+            left = await self.answer(scope, receive, answer.send)
+            await left.send_events(receive, answer.send if answer.waits else send)  # what is counted has been sent
         finally:
             answer.end()
 
 
 class _Answer:
-    """One answer, as it is sent."""
+    """One answer, as it is sent. ``waits``: whether the first event of a run is still to come."""
 
     def __init__(self, families: Families, scope: Scope, send: Send) -> None:
         self._families, self._scope, self._send = families, scope, send
         self._asked = perf_counter()
-        self._is_begun = self._waits = False
+        self._is_begun = self.waits = False
         self._stream: str | None = None
 
     def send(self, message: Message) -> Awaitable[None]:
@@ -57,8 +58,8 @@ class _Answer:
         if not self._is_begun:
             if message["type"] == "http.response.start":
                 self._begin(message["status"], _is_stream(message))
-        elif self._waits and message.get("body"):
-            self._waits = False
+        elif self.waits and message.get("body"):
+            self.waits = False
             return self._send_first(message)
         return self._send(message)
 
@@ -73,7 +74,7 @@ class _Answer:
         path = getattr(route, "path", None) or OTHER  # with its parameters' names; OTHER where none matched
         if is_stream:
             self._stream = KINDS.get(path, OTHER)
-            self._waits = self._stream == "run"
+            self.waits = self._stream == "run"
         families.noted.append((_count, families, path, status, self._stream))
 
     def end(self) -> None:
