@@ -303,6 +303,8 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.postgres.pool.IDLE_SECONDS": (60.0, "Firewalls forget connections after some minutes; asking each time would double the round trips."),
     "agui_gate.stores.postgres.pool.OPEN_SECONDS": (30.0, "Six times the default of `connect_timeout`, so it counts only where the URL sets another one, or none."),
     "agui_gate.stores.postgres.pool.WAIT_SECONDS": (5.0, "Then 503 with Retry-After: more waiting would only pile up requests."),
+    "agui_gate.stores.postgres.readiness.MIGRATE_PAUSE_SECONDS": (1.0, "Requests that waited behind a migration are through in milliseconds. The tries take fourteen seconds in all, as long as a platform waits for a start."),
+    "agui_gate.stores.postgres.schema.LOCK_MS": (2000, "Requests wait behind it as long, and a page waits longer. Over PostgreSQL's deadlock_timeout, a second, after which a vacuum gives way."),
     "agui_gate.stores.postgres.readiness.NO_ROOM_SECONDS": (30.0, "Some probes long. A minute would leave a server without work that has room again."),
     "agui_gate.stores.postgres.readiness.SKEW_MS": (60000, "Clocks without NTP differ by seconds. An hour would hide a database that stood still."),
     "agui_gate.stores.postgres.store.CLOSE_SECONDS": (5.0, "Part of the seconds after the drain; leases end by themselves otherwise."),

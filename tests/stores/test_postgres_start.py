@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import cast
 
+import psycopg
 import pytest
 
 from agui_gate.core.approvals import State
@@ -239,6 +240,29 @@ async def test_missing_tables_are_made_as_far_as_they_are_missing(
         pass
     assert postgres.execute("SELECT version FROM agui_schema", name_of(database)) == [(len(whole) + 1,)]
     assert postgres.execute("SELECT * FROM second", name_of(database)) == []
+
+
+async def test_a_migration_lets_requests_through_while_a_long_query_keeps_it_waiting(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, all of them waited behind it for ten seconds, or for the end of the query."""
+    whole = schema._migrations()
+    async with opened(database) as older, await psycopg.AsyncConnection.connect(database) as dump:
+        await dump.execute("SELECT * FROM threads")
+        await dump.execute("SET application_name = 'a dump'")
+        monkeypatch.setattr(schema, "_migrations", lambda: [*whole, ["ALTER TABLE threads ADD COLUMN novelty text"]])
+        monkeypatch.setattr(schema, "LOCK_MS", 50)
+        monkeypatch.setattr(readiness, "MIGRATE_PAUSE_SECONDS", 0.05)
+        assert f"PostgreSQL's process {dump.info.backend_pid} (a dump) keeps them locked" in await refusal(database)
+        monkeypatch.setattr(readiness, "MIGRATE_TRIES", 10_000)
+        newer = PostgresStore(database)
+        starting = asyncio.create_task(newer.start())
+        for number in range(20):
+            await older.lease_thread("alice", f"t{number}", "support", f"r{number}")
+        assert not starting.done()
+        await dump.rollback()
+        await starting
+        await newer.aclose()
 
 
 @pytest.mark.parametrize(("is_new", "said"), [(True, []), (False, [("", "run_ended", 1)])])

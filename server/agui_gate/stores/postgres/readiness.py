@@ -9,6 +9,7 @@ Everybody may see who has it, also through a pooler. A server with another bus h
 pooler's, and say nothing of it.
 """
 
+import asyncio
 import time
 from contextlib import suppress
 
@@ -157,6 +158,13 @@ def _begin() -> Steps[None]:
     yield Last([Statement(_FIRST)])
 
 
+MIGRATE_TRIES = 5
+"""Tries of a migration that finds a table locked. Each waits `schema.LOCK_MS` for it."""
+MIGRATE_PAUSE_SECONDS = 1.0
+"""Seconds between two of them, in which requests that waited behind it get through."""
+LOCKED = "55P03"
+
+
 async def migrate(link: Link) -> int:
     """Applies the migrations that are missing, and returns how many. Raises `Unavailable`."""
     version, oldest = await link.run("read", schema.read)
@@ -165,10 +173,16 @@ async def migrate(link: Link) -> int:
         return 0
     if not await link.run("read", _is_utf8):
         raise Unavailable("The store's database has another encoding than UTF8: make one with ENCODING 'UTF8'.")
-    try:
-        return await link.run("durable", schema.migrate)
-    except Trouble as error:
-        raise _refusal(error, version) from None
+    for left in range(MIGRATE_TRIES - 1, -1, -1):
+        try:
+            return await link.run("durable", schema.migrate)
+        except Trouble as error:
+            if error.state != LOCKED:
+                raise _refusal(error, version) from None
+            if not left:
+                raise await _locked(link) from None
+        await asyncio.sleep(MIGRATE_PAUSE_SECONDS)
+    raise AssertionError("the last try returns or raises")
 
 
 async def schema_of(url: str) -> int:
@@ -179,6 +193,15 @@ async def schema_of(url: str) -> int:
     finally:
         await link.aclose()
     return version
+
+
+async def _locked(link: Link) -> Unavailable:
+    pid, name = await link.run("read", schema.holder) or (None, "")
+    who = "another process of PostgreSQL" if pid is None else f"PostgreSQL's process {pid}"
+    return Unavailable(
+        f"The store's tables have to be migrated, and {who}{f' ({name})' if name else ''} keeps them locked. "
+        "End it, or wait for its end, and start again."
+    )
 
 
 def _refusal(error: Trouble, version: int) -> Unavailable:

@@ -23,6 +23,9 @@ OLDEST_READER = 1
 _LOCK = 4_707_201_841_101
 """The number, of our own, of the advisory lock that guards migrations. It ends with its transaction."""
 
+LOCK_MS = 2_000
+"""Milliseconds for which a migration waits for a lock. All who use the table wait behind it meanwhile."""
+
 _FIRST = "CREATE TABLE agui_schema (one smallint PRIMARY KEY, version integer NOT NULL, oldest_reader integer NOT NULL)"
 _WRITE = (
     "INSERT INTO agui_schema (one, version, oldest_reader) VALUES (1, :version, :oldest) "
@@ -45,6 +48,12 @@ _LACKING = (
     + ")"
 )
 
+_HOLDER = (
+    "SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid) "
+    "WHERE relation IN (SELECT to_regclass(name) FROM unnest(:tables) AS name) AND granted "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid() "
+    "AND coalesce(xact_start < now() - :ms * interval '1 ms', true) ORDER BY xact_start LIMIT 1"
+)
 _UNKNOWN = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
     "AND relname = ANY(:tables) AND pg_relation_size(oid) > 0 AND NOT EXISTS "
@@ -93,8 +102,11 @@ def read() -> Steps[tuple[int, int]]:
 
 
 def migrate() -> Steps[int]:
-    """Applies what is missing, and returns how many migrations that were. Waits for who does the same."""
-    _, there = yield [Statement(f"SELECT pg_advisory_xact_lock({_LOCK})"), Statement(_THERE)]
+    """Applies what is missing, and returns how many migrations that were. Waits `LOCK_MS` for who does the same, and
+    for who uses a table that it changes.
+    """
+    patience, alone = f"SET LOCAL lock_timeout = {LOCK_MS}", f"SELECT pg_advisory_xact_lock({_LOCK})"
+    *_, there = yield [Statement(patience), Statement(alone), Statement(_THERE)]
     if there.rows != [(True,)]:
         yield [Statement(_FIRST)]
     (found,) = yield [Statement(READ)]
@@ -149,3 +161,11 @@ def lacking() -> Steps[list[str]]:
     """Our tables that this role can't read and write."""
     (found,) = yield Last([Statement(_LACKING, {"tables": tables()})])
     return [name for (name,) in found.rows]
+
+
+def holder() -> Steps[tuple[int, str] | None]:
+    """Returns who has used the tables longest, of those for whom a migration would give up: PostgreSQL's process, and
+    the name that its application gave itself.
+    """
+    (found,) = yield Last([Statement(_HOLDER, {"tables": tables(), "ms": LOCK_MS})])
+    return found.rows[0] if found.rows else None
