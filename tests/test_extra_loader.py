@@ -59,7 +59,7 @@ from tests.product.inprocess import Parrot, request, run_body, started
 
 def loaded():
     names = {name.split(".")[2] for name in sys.modules if name.startswith("agui_gate.extras.")}
-    asked = {"copilotkit", "failpoints", "inbox", "page", "replica_signals", "retention_job", "suggestions"}
+    asked = {"copilotkit", "inbox", "page", "replica_signals", "retention_job", "suggestions"}
     return sorted(names & asked)
 
 async def main():

@@ -42,6 +42,12 @@ PATIENT = _PROGRAM.format(
 """For a server of which a test wants to see that nothing holds up its end, however busy the machine is."""
 
 
+def program_killed(point: str) -> str:
+    """The command line; the process ends at a failpoint of the command's store (`tests.support.failpoints`)."""
+    before = f"import sys; sys.path.append({str(ROOT)!r}); from tests.support import failpoints"
+    return _PROGRAM.format(before=f"{before}; failpoints.arm_command({point!r})")
+
+
 def new(program: str) -> list[str]:
     """The command that runs a program in a new interpreter: where a test is about its start, or starts it again."""
     return [sys.executable, "-c", program]

@@ -168,12 +168,11 @@ def test_a_name_in_a_file_that_is_no_setting_is_an_error(tmp_path: Path, line: s
     assert caught.value.message.startswith(said)
 
 
-def test_variables_of_clients_and_of_tests_are_left_alone() -> None:
+def test_variables_of_clients_are_left_alone() -> None:
     """And an empty one is not set, whatever its name."""
     environ = {
         "AGUI_GATE_URL": "http://127.0.0.1:8000",
         "AGUI_GATE_TOKEN": "TOKEN",
-        "_AGUI_GATE_FAILPOINT": "after claim",
         "AGUI_GATE_TOKEN_FILES": "",
         "agui_gate_tokens": "",
         "AGUI_GATEWAY": "another program's",

@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx2
 
-from agui_gate.extras.failpoints import VARIABLE
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.crash.nursery import Nursery, Replica, nursery
 from tests.crash.server import Start
@@ -67,7 +66,7 @@ class Machine:
         self.emulator, self.client = emulator, client
 
     @asynccontextmanager
-    async def server(self, *options: str) -> AsyncIterator[Server]:
+    async def server(self, *options: str, failpoint: str = "") -> AsyncIterator[Server]:
         """A running process; killed in the end, if it still lives."""
         pipe = _home().log.with_name(str(next(_numbers)))
         os.mkfifo(pipe)
@@ -77,7 +76,7 @@ class Machine:
         reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(said), end)
         server = None
         try:
-            server = Server(self._start(pipe, *options), said, Product(self.emulator, None, "", self.client))
+            server = Server(self._start(pipe, options, failpoint), said, Product(self.emulator, None, "", self.client))
             server.product.url = server.process.url
             yield server
         finally:
@@ -85,14 +84,14 @@ class Machine:
                 await server.kill()
             reading.close()
 
-    def _start(self, said: Path, *options: str) -> Replica:
+    def _start(self, said: Path, options: tuple[str, ...], failpoint: str) -> Replica:
         start = Start(
             store=self.store,
             provider=self._provider,
             mode=self._mode,
             options=options,
             said=str(said),
-            failpoint=os.environ.get(VARIABLE, ""),
+            failpoint=failpoint,
         )
         return _home().start(start)
 

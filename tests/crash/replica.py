@@ -24,11 +24,10 @@ from agui_gate.approvals import orphan_job
 from agui_gate.cli.server.uvicorn_server import Server, configure, serve_forever
 from agui_gate.config.settings import Settings
 from agui_gate.extras import retention_job
-from agui_gate.extras.failpoints import VARIABLE
 from agui_gate.stores import lease
 from agui_gate.stores.postgres import readiness
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from tests.support import patience
+from tests.support import failpoints, patience
 
 HASTY_MS = (20, 50, 100, 200)
 """How long people have to answer each of the tools `hasty_…`."""
@@ -39,7 +38,7 @@ REMOTE = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.examp
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """How a replica is started.
 
-    ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.extras.failpoints`. ``machine``: what it
+    ``effects``: the file of what its tools did. ``failpoint``: see `tests.support.failpoints`. ``machine``: what it
     takes for its machine's name, if not that of this one. Then nobody can see whether it lives, and any clock is right.
     ``stalls``: whether `stall` and `stall_again` never come back. ``fused``: whether it ends in the middle of `fuse`.
     ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
@@ -183,7 +182,7 @@ def serve(start: Start, sock: socket.socket) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     random.seed()
-    os.environ[VARIABLE] = start.failpoint
+    failpoints.arm_server(start.failpoint)
     if start.machine:
         lease._machine = lambda: start.machine
         readiness.SKEW_MS = 1 << 60

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Any
 
-from agui_gate.extras.failpoints import Place
 from agui_gate.stores import open_store, sqlite_path
 from agui_gate.stores.retention import DAY_MS, FORGET
 from tests.crash.customer import Customer
@@ -14,6 +13,7 @@ from tests.crash.ground import Ground
 from tests.crash.nursery import Replica
 from tests.crash.world import World, orders_of
 from tests.product.kit import TIMEOUT
+from tests.support.failpoints import Place
 
 ORDERS = {
     "order one": orders_of(("look", "L1"), ("refund", "A1"), ("ship", "A2")),

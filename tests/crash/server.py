@@ -30,13 +30,12 @@ import uvicorn
 from agui_gate import Agent, ToolContext, create_app, tool
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import Approval, State
-from agui_gate.extras.failpoints import VARIABLE
 from agui_gate.extras.metrics import state
 from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
-from tests.support import patience
+from tests.support import failpoints, patience
 
 options: set[str] = set()
 """Those of this process."""
@@ -44,7 +43,7 @@ options: set[str] = set()
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """How a server is started. ``said``: the named pipe that it says everything into. ``failpoint``: see
-    `agui_gate.extras.failpoints`.
+    `tests.support.failpoints`.
     """
 
     store: str
@@ -155,7 +154,7 @@ def serve(start: Start, sock: socket.socket) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     os.dup2(os.open(start.said, os.O_WRONLY), 1)
-    os.environ[VARIABLE] = start.failpoint
+    failpoints.arm_server(start.failpoint)
     options.update(start.options)
     patience.with_locks()
     patience.with_orphans()

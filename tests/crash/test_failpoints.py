@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.extras.failpoints import EVERY, VARIABLE, Failpoint, Place
-from tests.cli.support import call
+from tests.cli.support import PROGRAM, call, program_killed
 from tests.crash.ground import Ground
 from tests.crash.nursery import Nursery
 from tests.crash.scenes import ORDERS, SCENES, Scene, Street, fusing, shopping
@@ -22,6 +21,7 @@ from tests.crash.world import World, dumped, world
 from tests.product import drill
 from tests.product.kit import TIMEOUT
 from tests.requirements import shows
+from tests.support.failpoints import EVERY, Failpoint, Place
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B9")]
 
@@ -97,9 +97,11 @@ async def test_a_restore_that_is_killed_is_begun_again(
 ) -> None:
     """It says what it did the second time: another epoch, if the first had begun. Nothing of before is carried out."""
 
+    killed_there = program_killed(str(point))
+
     def begin(url: str) -> str:
         command = ("migrate", "--restored", "--store", url)
-        killed = call(tmp_path, *command, env={VARIABLE: str(point)})
+        killed = call(tmp_path, *command, command=killed_there)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         assert "has begun" not in killed.stdout
         done = call(tmp_path, *command)
@@ -119,15 +121,15 @@ def test_a_freeze_that_is_killed_is_there_or_not_and_can_be_made_again(
     """And so can its end."""
     assert call(tmp_path, "migrate", "--store", ground.url).returncode == 0
 
-    def freeze(*more: str, **env: str) -> tuple[int, bool]:
-        done = call(tmp_path, "freeze", *more, "--store", ground.url, env=env)
+    def freeze(*more: str, command: str = PROGRAM) -> tuple[int, bool]:
+        done = call(tmp_path, "freeze", *more, "--store", ground.url, command=command)
         return done.returncode, "all gated calls" in done.stdout
 
-    took_effect = point.side == "after"
-    assert freeze(**{VARIABLE: str(point)}) == (-signal.SIGKILL, False)
+    killed_there, took_effect = program_killed(str(point)), point.side == "after"
+    assert freeze(command=killed_there) == (-signal.SIGKILL, False)
     assert freeze("--list") == (0, took_effect)
     assert freeze() == (0, True)
-    assert freeze("--lift", **{VARIABLE: str(point)}) == (-signal.SIGKILL, False)
+    assert freeze("--lift", command=killed_there) == (-signal.SIGKILL, False)
     assert freeze("--list") == (0, not took_effect)
     assert freeze("--lift")[1] is False
     assert freeze("--list") == (0, False)

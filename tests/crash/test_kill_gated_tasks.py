@@ -4,12 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
-from agui_gate.extras.failpoints import VARIABLE
 from tests.crash.processes import Machine, Server, machine
 from tests.crash.test_kill_subagents import CLERK, plan, settle
 from tests.product.kit import Chat
@@ -59,13 +57,11 @@ async def answers(server: Server, chat: Chat, *, elsewhere: bool) -> None:
 
 
 @pytest.mark.parametrize(("point", "elsewhere"), POINTS)
-async def test_killed_at_a_failpoint(box: Machine, point: str, elsewhere: bool, monkeypatch: Any) -> None:
-    monkeypatch.setenv(VARIABLE, point)
-    async with box.server(*OPTIONS) as first:
+async def test_killed_at_a_failpoint(box: Machine, point: str, elsewhere: bool) -> None:
+    async with box.server(*OPTIONS, failpoint=point) as first:
         chat = first.chat()
         await answers(first, chat, elsewhere=elsewhere)
         ran = await first.rest()
-    monkeypatch.delenv(VARIABLE)
     async with box.server(*OPTIONS) as second:
         chat = second.chat(chat)
         before = await states(second, chat)
@@ -84,14 +80,12 @@ async def test_killed_at_a_failpoint(box: Machine, point: str, elsewhere: bool, 
     assert box.emulator.refusals == []
 
 
-async def test_a_yes_that_was_saved_outlives_the_process(box: Machine, monkeypatch: Any) -> None:
+async def test_a_yes_that_was_saved_outlives_the_process(box: Machine) -> None:
     """Killed right after it was claimed: nobody is asked again, and the task begins with the next run."""
-    monkeypatch.setenv(VARIABLE, "after claim")
-    async with box.server(*OPTIONS) as first:
+    async with box.server(*OPTIONS, failpoint="after claim") as first:
         chat = first.chat()
         await answers(first, chat, elsewhere=False)
         assert tasks(box) == 0
-    monkeypatch.delenv(VARIABLE)
     async with box.server(*OPTIONS) as second:
         chat = second.chat(chat)
         assert await states(second, chat) == {"clerk": "claimed"}

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from agui_gate.extras.failpoints import VARIABLE
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui import serving
 from tests.client.servers import run_of
@@ -107,14 +106,12 @@ async def settle(chat: Chat) -> Stream:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_killed_at_a_failpoint(point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_killed_at_a_failpoint(point: str, tmp_path: Path) -> None:
     remote = Remote()
     async with elsewhere(remote, tmp_path) as box:
-        monkeypatch.setenv(VARIABLE, point)
-        async with box.server("remote") as first:
+        async with box.server("remote", failpoint=point) as first:
             chat = first.chat()
             await dies(first, chat)
-        monkeypatch.delenv(VARIABLE)
         async with box.server("remote") as second:
             chat = second.chat(chat)
             done = await settle(chat)

@@ -8,7 +8,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from agui_gate.extras.failpoints import VARIABLE
 from tests.crash.processes import Machine, Server, machine
 from tests.product.kit import Chat, Stream
 from tests.product.shop import call, say, status
@@ -69,13 +68,11 @@ async def dies(server: Server, chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_killed_at_a_failpoint(box: Machine, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, point)
-    async with box.server("team") as first:
+async def test_killed_at_a_failpoint(box: Machine, point: str) -> None:
+    async with box.server("team", failpoint=point) as first:
         chat = first.chat()
         await dies(first, chat)
         ran = await first.rest()
-    monkeypatch.delenv(VARIABLE)
     async with box.server("team") as second:
         chat = second.chat(chat)
         done = await settle(chat)

@@ -1,7 +1,7 @@
 """Histories of the model are replayed through the engine: `Decisions`, `GatedCalls`, `ProviderApprovals`, `OrphanJob`.
 
 Each worker of the model is a process here: an engine's parts of its own, over a store that stops before and after each
-of its writes (`Stepped`: what `agui_gate.extras.failpoints` names) until the history goes on. So a step of the model
+of its writes (`Stepped`: what `tests.support.failpoints` names) until the history goes on. So a step of the model
 lets a worker go to the place at which the model has it after that step, and to no other.
 
 * A crash: nothing that the process still does reaches the store, and its lease ends.
@@ -27,7 +27,6 @@ from agui_gate.config.limits import DEFAULTS
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import CallPart, Output, Text, TurnEntry, UserEntry
 from agui_gate.errors import AguiGateError, DecisionStopped, NotFound, ProviderUnavailable, RateLimited, Unavailable
-from agui_gate.extras.failpoints import WRITES, Place
 from agui_gate.extras.provider_approvals import ProviderApprovals
 from agui_gate.readers.wake_ups import Watch
 from agui_gate.stores import clock as boot
@@ -42,6 +41,7 @@ from tests.ledger_model.search import Step
 from tests.ledger_model.world import NOBODY, Click, Variant, World
 from tests.product.inprocess import Parrot
 from tests.stores.support import Clock, gated
+from tests.support.failpoints import WRITES, Place
 
 OWNER = "alice"
 AGENT = "support"

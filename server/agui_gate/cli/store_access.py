@@ -1,7 +1,6 @@
 """The store of a deployment, opened by a command for people who look after it."""
 
 import getpass
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -56,8 +55,6 @@ async def opened(
     store = open_store(settings.store, any_past=any_past)
     if settings.audit_key or settings.audit_key_file:
         store = load("audit.keys").keyed(store, settings)
-    if "_AGUI_GATE_FAILPOINT" in os.environ:  # tests that kill processes
-        store = load("failpoints").armed_store(store)
     try:
         await store.start()
         yield store

@@ -1,6 +1,5 @@
 """`create_app`: agents in, a Starlette application out."""
 
-import os
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -75,13 +74,11 @@ def create_app(
     meter = load("observation").meter_of(settings) if watched else None
     if meter is not None:
         opened, extensions = meter.store(opened), (*extensions, meter)
-    is_armed = "_AGUI_GATE_FAILPOINT" in os.environ  # tests that kill processes
-    opened, live = load("failpoints").armed(opened, bus) if is_armed else (opened, bus)
     engine = Engine(
         agents,
         opened,
         Deployment(settings.dialect),
-        live,
+        bus,
         disconnect_grace=settings.disconnect_grace,
         limits=Limits.from_settings(settings),
         extensions=extensions,

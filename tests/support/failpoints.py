@@ -1,11 +1,7 @@
-"""Places at which a test can kill the process, to see what is lost. Off, unless the environment asks for one.
+"""Places at which a test kills a process, as `kill -9` does, to see what is lost.
 
-``_AGUI_GATE_FAILPOINT="before claim 2"`` ends the process, as `kill -9` does, right before it claims a call for the
-second time. There is one before and one after every write to the store, every tool and every event of a stream. What
-kind of write it is, is told by what it is for, not by its method: a test of "after the claim" reads as that.
-
-Free when off: nothing imports this module. While one is on, `armed` wraps the store, the bus and what runs tools.
-Commands that write to a store have them, too.
+There is one before and one after every write to the store, every tool and every event of a stream. What kind of write
+it is, is told by what it is for, not by its method: a test of "after the claim" reads as that.
 """
 
 import os
@@ -15,22 +11,15 @@ from enum import StrEnum
 from typing import Any, Literal, cast, get_args
 
 import msgspec
-import structlog
 
 from agui_gate.bus.base import Bus, Publisher
 from agui_gate.core.approvals import State
-from agui_gate.errors import ConfigurationError
-from agui_gate.stores.base import Change, Store
-from agui_gate.stores.capabilities import FullStore
+from agui_gate.stores.base import Change
 from agui_gate.turns import tool_execution
-from agui_gate.turns.tool_execution import run_tool
-
-VARIABLE = "_AGUI_GATE_FAILPOINT"
-"""``SIDE PLACE [NUMBER]``. It begins with an underscore because it is no setting."""
 
 Side = Literal["before", "after"]
-
-log = structlog.get_logger("agui_gate.failpoints")
+Reach = Callable[[Side, "Place"], None]
+"""Says that the process is there. Doesn't return if that is where it ends."""
 
 
 class Place(StrEnum):
@@ -50,7 +39,7 @@ class Place(StrEnum):
     """A tool runs."""
     RESULT = "result"
     """The outcome of a claimed call is recorded."""
-    PASS = "pass"  # noqa: S105  no password: a held call is passed on
+    PASS = "pass"
     """A held call is passed on to the provider, or comes back."""
     CLOSE = "close"
     """An approval is closed that nothing ran of: rejected, expired, superseded, cancelled."""
@@ -98,21 +87,16 @@ EVERY = tuple(Failpoint(side, place) for place in Place for side in get_args(Sid
 
 
 def parse(text: str) -> Failpoint:
-    """Reads ``SIDE PLACE [NUMBER]``. Raises `ConfigurationError`."""
-    words = text.split()
-    try:
-        return msgspec.convert(dict(zip(("side", "place", "number"), words, strict=False)), Failpoint, strict=False)
-    except msgspec.ValidationError:
-        known = ", ".join(Place)
-        problem = f'must be "before" or "after", one of {known}, and optionally a number'
-        raise ConfigurationError(f"{VARIABLE} {problem}; not {text!r}.") from None
+    """Reads ``SIDE PLACE [NUMBER]``."""
+    return msgspec.convert(dict(zip(("side", "place", "number"), text.split(), strict=False)), Failpoint, strict=False)
 
 
-class _Trap:
+class Trap:
     """Counts how often its failpoint is reached, and ends the process at the wanted time."""
 
-    def __init__(self, point: Failpoint) -> None:
-        self._point, self._left = point, point.number
+    def __init__(self, text: str) -> None:
+        self._point = parse(text)
+        self._left = self._point.number
 
     def reach(self, side: Side, place: Place) -> None:
         if (side, place) == (self._point.side, self._point.place):
@@ -121,46 +105,28 @@ class _Trap:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-_trap: _Trap | None = None
+def arm_server(text: str) -> None:
+    """Ends this process at ``SIDE PLACE [NUMBER]`` ("": nowhere) of the applications that it makes from now on."""
+    from agui_gate.http import app
+
+    if text:
+        reach, make = Trap(text).reach, vars(app)["Engine"]
+
+        def armed(agents: Any, store: Any, deployment: Any, bus: Any, **more: Any) -> Any:
+            return make(
+                agents, cast(Any, GuardedStore(store, reach)), deployment, cast(Any, GuardedBus(bus, reach)), **more
+            )
+
+        vars(app)["Engine"] = armed
+        vars(tool_execution)["run_tool"] = _guarded(tool_execution.run_tool, _always(Place.TOOL), reach)
 
 
-def reach(side: Side, place: Place) -> None:
-    """Says that the process is there. Doesn't return if that is where it ends."""
-    if _trap is not None:
-        _trap.reach(side, place)
+def arm_command(text: str) -> None:
+    """Ends this process at ``SIDE PLACE [NUMBER]`` of the store that its command opens."""
+    from agui_gate.cli import store_access
 
-
-def armed(store: Store, bus: Bus, environ: Mapping[str, str] = os.environ) -> tuple[Store, Bus]:
-    """Returns the store and the bus as they are; wrapped where the environment names a failpoint. Raises
-    `ConfigurationError`.
-
-    A failpoint counts for the whole process. The log warns of it.
-    """
-    return (cast(Store, _Store(store)), cast(Bus, _Bus(bus))) if _set(environ) else (store, bus)
-
-
-def armed_store(store: FullStore, environ: Mapping[str, str] = os.environ) -> FullStore:
-    """Returns the store as it is, or wrapped, for a command, which has no bus."""
-    return cast(FullStore, _Store(store)) if _set(environ) else store
-
-
-def _set(environ: Mapping[str, str]) -> bool:
-    """Sets the trap that the environment names; whether there is one."""
-    global _trap
-    if not (text := environ.get(VARIABLE)):
-        return False
-    point = parse(text)
-    _trap = _Trap(point)
-    _guard_tools()
-    log.warning("failpoint", at=str(point), means=f"This process ends itself here. Unset {VARIABLE} outside of tests.")
-    return True
-
-
-def _guard_tools() -> None:
-    """Makes every tool a failpoint. The trunk has no place for that, so that a tool costs nothing while none is on."""
-    names = vars(tool_execution)
-    if names["run_tool"] is run_tool:
-        names["run_tool"] = _guarded(run_tool, _always(Place.TOOL))
+    reach, make = Trap(text).reach, vars(store_access)["open_store"]
+    vars(store_access)["open_store"] = lambda *args, **more: GuardedStore(make(*args, **more), reach)
 
 
 # --- stores ----------------------------------------------------------------------------------------------------------
@@ -207,18 +173,20 @@ WRITES: Mapping[str, Callable[..., Place]] = {
 """The methods of a store that write, and what each call of them is for."""
 
 
-class _Store:
+class GuardedStore:
     """A store whose writes are failpoints."""
 
-    def __init__(self, inner: Store) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, reach: Reach) -> None:
+        self._inner, self._reach = inner, reach
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
-        return _guarded(found, WRITES[name]) if name in WRITES else found
+        return _guarded(found, WRITES[name], self._reach) if name in WRITES else found
 
 
-def _guarded(write: Callable[..., Awaitable[Any]], place_of: Callable[..., Place]) -> Callable[..., Awaitable[Any]]:
+def _guarded(
+    write: Callable[..., Awaitable[Any]], place_of: Callable[..., Place], reach: Reach
+) -> Callable[..., Awaitable[Any]]:
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         place = place_of(*args, **kwargs)
         reach("before", place)
@@ -234,30 +202,30 @@ def _guarded(write: Callable[..., Awaitable[Any]], place_of: Callable[..., Place
 _TERMINAL = (b'"type":"RUN_FINISHED"', b'"type":"RUN_ERROR"')
 
 
-class _Bus:
+class GuardedBus:
     """A bus whose frames are failpoints."""
 
-    def __init__(self, inner: Bus) -> None:
-        self._inner = inner
+    def __init__(self, inner: Bus, reach: Reach) -> None:
+        self._inner, self._reach = inner, reach
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     async def open(self, *args: Any, **kwargs: Any) -> Publisher:
-        return cast(Publisher, _Publisher(await self._inner.open(*args, **kwargs)))
+        return cast(Publisher, _Publisher(await self._inner.open(*args, **kwargs), self._reach))
 
 
 class _Publisher:
     """A run's publisher whose frames are failpoints."""
 
-    def __init__(self, inner: Publisher) -> None:
-        self._inner = inner
+    def __init__(self, inner: Publisher, reach: Reach) -> None:
+        self._inner, self._reach = inner, reach
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     def append(self, frame: bytes) -> None:
         place = Place.TERMINAL if any(kind in frame for kind in _TERMINAL) else Place.EVENT
-        reach("before", place)
+        self._reach("before", place)
         self._inner.append(frame)
-        reach("after", place)
+        self._reach("after", place)

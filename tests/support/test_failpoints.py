@@ -1,25 +1,34 @@
-"""The places at which tests kill processes: all writes are among them, and none is on unless it is asked for."""
+"""The places at which tests kill processes: all writes are among them."""
 
 import os
 import signal
 from typing import get_args
 
 import pytest
-from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.config.settings import Settings
 from agui_gate.core.approvals import State
-from agui_gate.errors import ConfigurationError
-from agui_gate.extras import failpoints
-from agui_gate.extras.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
+from agui_gate.http import app as applications
 from agui_gate.stores.base import Change, StoreLifecycle
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.turns import tool_execution
 from tests.product.inprocess import Parrot
 from tests.stores.support import Clock
+from tests.support.failpoints import (
+    EVERY,
+    WRITES,
+    Failpoint,
+    GuardedBus,
+    GuardedStore,
+    Place,
+    Side,
+    Trap,
+    arm_server,
+    parse,
+)
 from tests.support.house import DONE, LOOKS, House
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +72,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The signals that this process was sent, instead of being sent them."""
     sent: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(number) if pid == os.getpid() else None)
-    monkeypatch.setattr(failpoints, "_trap", None)
+    monkeypatch.setitem(vars(applications), "Engine", vars(applications)["Engine"])
     monkeypatch.setitem(vars(tool_execution), "run_tool", vars(tool_execution)["run_tool"])
     return sent
 
@@ -89,23 +98,8 @@ def test_a_failpoint_is_read_as_it_is_written(point: Failpoint) -> None:
     assert len(set(EVERY)) == len(EVERY) == len(Place) * len(get_args(Side))
 
 
-@pytest.mark.parametrize("text", ["claim", "before", "before nothing", "during claim", "before claim often"])
-def test_what_is_no_failpoint_stops_the_start(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=VARIABLE):
-        armed(MemoryStore(), MemoryBus(), {VARIABLE: text})
-
-
-def test_without_one_nothing_is_wrapped(kills: list[int]) -> None:
-    store, bus = MemoryStore(), MemoryBus()
-    assert armed(store, bus, {}) == (store, bus)
-    reach("before", Place.TOOL)
-    assert kills == []
-
-
 async def test_the_process_ends_at_the_wanted_time(kills: list[int]) -> None:
-    with capture_logs() as lines:
-        store, bus = armed(MemoryStore(), MemoryBus(), {VARIABLE: "after lease 2"})
-    assert [(line["event"], line["log_level"]) for line in lines] == [("failpoint", "warning")]
+    store = GuardedStore(MemoryStore(), Trap("after lease 2").reach)
     await store.start()
     await store.lease_thread("ann", "one", "agent", "run 1")
     assert kills == []
@@ -113,12 +107,11 @@ async def test_the_process_ends_at_the_wanted_time(kills: list[int]) -> None:
     await store.lease_thread("ann", "three", "agent", "run 3")
     assert kills == [signal.SIGKILL]
     assert store.now() > 0
-    await bus.expire()
 
 
 @pytest.mark.parametrize(("place", "after"), [("event 2", 2), ("terminal", 3)])
 async def test_events_and_the_last_one_are_told_apart(kills: list[int], place: str, after: int) -> None:
-    _, bus = armed(MemoryStore(), MemoryBus(), {VARIABLE: f"after {place}"})
+    bus = GuardedBus(MemoryBus(), Trap(f"after {place}").reach)
     publisher = await bus.open("run", "ann", "one")
     frames = [b'data: {"type":"RUN_STARTED"}', b'data: {"type":"CUSTOM"}', b'data: {"type":"RUN_FINISHED"}']
     died = []
@@ -129,19 +122,18 @@ async def test_events_and_the_last_one_are_told_apart(kills: list[int], place: s
     assert died.index(True) == after - 1
 
 
-def test_an_application_heeds_it(kills: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "before tool")
-    create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
-    reach("after", Place.TOOL)
-    assert kills == []
-    reach("before", Place.TOOL)
+async def test_an_application_heeds_it(kills: list[int]) -> None:
+    arm_server("before renew")
+    app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
+    await app.state.engine.start()
+    await app.state.engine.store.renew(["run"])
     assert kills == [signal.SIGKILL]
+    await app.state.engine.aclose()
 
 
 @pytest.mark.parametrize(("side", "ran"), [("before", 0), ("after", 1)])
 async def test_a_tool_is_a_failpoint(kills: list[int], monkeypatch: pytest.MonkeyPatch, side: str, ran: int) -> None:
-    for _ in range(2):  # to be asked for twice, as by several applications in one process, counts once
-        armed(MemoryStore(), MemoryBus(), {VARIABLE: f"{side} tool"})
+    arm_server(f"{side} tool")
     clock = Clock()
     house = House(MemoryStore(clock=clock), clock, LOOKS, DONE)
     await house.engine.start()
