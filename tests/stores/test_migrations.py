@@ -1,9 +1,12 @@
 """What a database of an older version becomes, and that deletion empties every table but the tombstones."""
 
+import signal
 import sqlite3
 from contextlib import closing
 from functools import partial
 from importlib.resources import files
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,9 +14,13 @@ import pytest
 
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ConversationRef, Entry
+from agui_gate.stores import open_store, schema_of
 from agui_gate.stores.base import Change
-from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.postgres import schema
+from agui_gate.stores.sqlite import SQLiteStore, database
 from agui_gate.stores.sqlite.database import APPLICATION_ID, Database
+from tests.cli.support import call
+from tests.releases.fixture import connected
 from tests.stores.support import OTHERS, Clock, ask, gated, ids, said
 
 pytestmark = pytest.mark.anyio
@@ -107,6 +114,86 @@ async def test_every_earlier_version_is_taken_over_row_by_row(path: str, version
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("DELETE FROM threads")
         assert not any(connection.execute(f"SELECT 1 FROM {table}").fetchall() for table in KEPT)
+
+
+KILLED = """
+import asyncio, os, signal, sqlite3, sys
+from agui_gate.stores.postgres.connection import Connection
+from agui_gate.stores.postgres.link import Link, parameters
+from agui_gate.stores.postgres.readiness import DatabaseClock, migrate
+from agui_gate.stores.sqlite.database import open_database
+
+url, left = sys.argv[1], int(sys.argv[2])
+connect, ask = sqlite3.connect, Connection.ask
+
+def reach(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def connected(*args, **options):
+    connection = connect(*args, **options)
+    connection.set_trace_callback(reach)
+    return connection
+
+async def asked(self, *texts):
+    reach()
+    results = await ask(self, *texts)
+    reach()
+    return results
+
+async def migrated():
+    link = Link(parameters(url), DatabaseClock().given)
+    await migrate(link)
+    await link.aclose()
+
+sqlite3.connect, Connection.ask = connected, asked
+if url.startswith("sqlite"):
+    open_database(url.removeprefix("sqlite:///")).close()
+else:
+    asyncio.run(migrated())
+"""
+"""Migrates a store, and is killed at its n-th statement (of PostgreSQL: before or after what it sends)."""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_a_migration_that_is_killed_leaves_the_version_before_or_the_new_one(
+    kind: str, path: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed at each of its statements, and done again after each."""
+    url, shape = f"sqlite:///{path}", "SELECT name, sql FROM sqlite_master ORDER BY name"
+    if kind == "postgres":
+        url = request.getfixturevalue("database")
+        shape = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+
+    async def start() -> tuple[int, list[object]]:
+        with monkeypatch.context() as before:
+            if kind == "postgres":
+                before.setattr(schema, "_migrations", partial(list, schema._migrations()[:-2]))
+            else:
+                before.setattr(database, "migrations", partial(list, database.migrations()[:-2]))
+            store = open_store(url)
+            await store.start()
+            await store.aclose()
+        return await look()
+
+    async def look() -> tuple[int, list[object]]:
+        with closing(connected(url)) as connection:
+            return await schema_of(url), connection.execute(shape).fetchall()
+
+    old = await start()
+    seen = [old]
+    for number in count(1):
+        code = call(tmp_path, url, str(number), command=KILLED).returncode
+        seen.append(await look())
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    new = seen[-1]
+    assert new[0] == old[0] + 2
+    assert seen == [*[old] * seen.index(new), *[new] * (len(seen) - seen.index(new))]
+    assert seen.index(new) > 4, "it was killed on its way"
 
 
 @pytest.mark.parametrize(("is_new", "said"), [(True, []), (False, [("", "run_ended", 1)])])
