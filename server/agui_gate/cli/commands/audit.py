@@ -4,7 +4,6 @@ import json
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -22,8 +21,9 @@ from agui_gate.config.settings import Settings, load_settings
 from agui_gate.core.audit import Event, Head
 from agui_gate.core.principals import owner_key
 from agui_gate.core.visible_text import visible
+from agui_gate.errors import InvalidRequest
 from agui_gate.extra_loader import load
-from agui_gate.protocol.cards import record
+from agui_gate.protocol.cards import iso, record
 from agui_gate.stores.audit import AuditStore, Part
 
 PAGE = 500
@@ -56,6 +56,7 @@ Exit codes: 0 all chains are intact; 1 a chain is broken, a log tells of more, o
 error.
 """
 
+TIME = "such as 2026-11-01 or 2026-11-01T08:30; UTC if it says nothing else."
 store_option = click.option("--store", metavar="URL", help="The store to read.  [default: from the settings]")
 principal_option = click.option("--principal", metavar="NAME", help="Only this principal's.")
 thread_option = click.option("--thread", metavar="ID", help="Only of threads with this id.")
@@ -104,7 +105,7 @@ def verify(
 
 @command.command("compare", short_help="Tell what a log says was decided and the store lacks.")
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.File("r", errors="replace"))
-@click.option("--since", default="", metavar="TIME", help="Only lines from this time on, as the log has it (UTC).")
+@click.option("--since", default="", metavar="TIME", help=f"Only lines from this time on, {TIME}")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 @store_option
 @config_option
@@ -134,6 +135,7 @@ def compare(
 
 async def _compare(settings: Settings, lines: Iterable[str], since: str) -> list[Any]:
     comparison = load("audit.comparison")
+    since = since and iso(_wanted({"since": since}).since)[:19]  # a log's times have more digits
     logged = comparison.read_decisions(read_lines(lines), since)
     async with opened(settings, any_past=True) as store:
         found: list[Any] = await comparison.compare(store, logged)
@@ -147,11 +149,7 @@ def _difference_row(one: Any) -> Sequence[str]:
 
 
 @command.command("export", short_help="Print events as JSON lines, chain by chain.")
-@click.option(
-    "--since",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
-    help="Only events from this time on, in UTC.",
-)
+@click.option("--since", default="", metavar="TIME", help=f"Only events from this time on, {TIME}")
 @principal_option
 @click.option("--tenant", default="", metavar="NAME", help="The tenant of that principal.")
 @thread_option
@@ -159,7 +157,7 @@ def _difference_row(one: Any) -> Sequence[str]:
 @config_option
 @debug_option
 def export(
-    since: datetime | None,
+    since: str,
     principal: str | None,
     tenant: str,
     thread: str | None,
@@ -170,7 +168,7 @@ def export(
     if tenant and not principal:
         raise click.UsageError("--tenant goes with --principal.")
     principal = principal and owner_key(tenant, principal)
-    at = int(since.replace(tzinfo=UTC).timestamp() * 1000) if since else 0
+    at = _wanted({"since": since}).since
     settings = load_settings(config, options={"store": store})
 
     async def run() -> None:
@@ -241,8 +239,8 @@ def _line(event: Event) -> str:
 def filters(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options that say which entries are wanted."""
     told = {
-        "since": ("TIME", "Only from this time on, in UTC."),
-        "until": ("TIME", "Only before this time, in UTC."),
+        "since": ("TIME", f"Only from this time on, {TIME}"),
+        "until": ("TIME", "Only before this time."),
         "tool": ("NAME", "Only calls of this tool."),
         "agent": ("NAME", "Only calls of this agent."),
         "person": ("NAME", "Only what this person, or principal, asked for or did."),
@@ -327,10 +325,17 @@ def _details(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), entry[name]
 
 
+def _wanted(given: Mapping[str, str | None]) -> Any:
+    """Returns what is asked for, see `audit.entries.Wanted`. Raises `click.UsageError`."""
+    try:
+        return load("audit.entries").read_wanted({name: value for name, value in given.items() if value})
+    except InvalidRequest as error:
+        raise click.UsageError(error.message) from None
+
+
 async def _entries(settings: Settings, given: Mapping[str, str | None], limit: int, **part: str | None) -> list[Any]:
     """Returns entries, newest first."""
-    entries = load("audit.entries")
-    wanted = entries.read_wanted({name: value for name, value in given.items() if value})
+    entries, wanted = load("audit.entries"), _wanted(given)
     async with opened(settings, any_past=True) as store:
         trail = entries.Trail(store, (Part(**part),), wanted, record)
         found: list[Any] = []
