@@ -205,8 +205,9 @@ class Asked(MemoryStore):
         return run_key
 
 
-async def test_what_lost_its_thread_while_it_was_asked_is_not_said_to_have_stopped() -> None:
-    """Its process, another one, hangs. The thread is free then, as the next stop says, too."""
+@pytest.mark.parametrize("is_taken", [False, True])
+async def test_what_lost_its_thread_while_it_was_asked_is_not_said_to_have_stopped(is_taken: bool) -> None:
+    """Its process, another one, hangs. The thread is free then, as the next stop says, too; or somebody has it."""
     async with house(kind=Asked) as h:
         assert isinstance(h.store, Asked)
         h.store.asked = asyncio.Event()
@@ -214,5 +215,8 @@ async def test_what_lost_its_thread_while_it_was_asked_is_not_said_to_have_stopp
         stopping = asyncio.create_task(h.engine.cancel("alice", "t"))
         await h.store.asked.wait()
         h.clock.advance(LEASE_MS)
+        if is_taken:
+            await h.store.lease_thread("alice", "t", "a", "a third one")
         h.engine.written("alice", "t", "saved")
-        assert await stopping is await h.engine.cancel("alice", "t") is Ended.IDLE
+        assert await stopping is Ended.IDLE
+        assert is_taken or await h.engine.cancel("alice", "t") is Ended.IDLE

@@ -109,9 +109,12 @@ class Endings:
             while loop.time() < until:
                 await watcher.wait(until - loop.time())
                 now = await self._store.read_thread(thread.principal, thread.id, whole=False)
-                status = now.run_status if now is not None and now.run_key == run_key else None
-                if status != "running":
-                    return Ended.IDLE if status == "interrupted" else Ended.STOPPED
+                if now is None:
+                    return Ended.STOPPED
+                if now.run_key != run_key:  # ended, or lapsed, before another run began
+                    return Ended.IDLE if 0 < thread.lapses_at <= now.now else Ended.STOPPED
+                if now.run_status != "running":
+                    return Ended.IDLE if now.run_status == "interrupted" else Ended.STOPPED
         return Ended.GOING
 
     async def _stop_other_replica(self, thread: Thread, request: StopRequest) -> str | None:

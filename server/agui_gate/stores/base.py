@@ -87,6 +87,8 @@ class Thread(msgspec.Struct, kw_only=True):
     ref: ConversationRef | None = None
     run_key: str | None = None
     run_status: RunStatus | None = None
+    lapses_at: int = 0
+    """While a run holds its lease: when that ends, by the clock of ``now``, unless it is renewed. 0: nobody knows."""
     bytes: int = 0
     """Bytes that are kept of it: journal, state, and what was asked and came of it."""
     entries: list[Entry] = msgspec.field(default_factory=list)

@@ -70,6 +70,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
             ref=read_ref(self.ref),
             run_key=self.run_key,
             run_status="interrupted" if self.lapsed() else read_status(self.run_status),
+            lapses_at=self.now + self.lease_until - self.ticks,
             bytes=self.bytes,
         )
 
