@@ -2,20 +2,18 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
-from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest, off_loop
+from agui_gate.adapter import Abilities, OutputSpec, TurnRequest, off_loop
 from agui_gate.errors import ConfigurationError
-from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Failure, Kind, log
 from agui_gate_adapters.common.large_requests import is_long
 from agui_gate_adapters.common.names import LONGEST, stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
+from agui_gate_adapters.common.provider_model import ProviderModel
 from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.retries import Once, Step
 from agui_gate_adapters.common.transport import host_of
@@ -74,7 +72,7 @@ _SAMPLING_VERSION = "2023-06-01"
 """The last version of the API with `temperature`; newer ones refuse it, whatever its value."""
 
 
-class AnthropicMessages:
+class AnthropicMessages(ProviderModel):
     """A model behind the Messages API.
 
     ``base_url`` and ``api_key`` fall back to the SDK's environment variables (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY or
@@ -111,18 +109,19 @@ class AnthropicMessages:
         url = base_url or os.environ.get("ANTHROPIC_BASE_URL")
         # The SDK's paths begin with /v1; other SDKs' addresses end with it, and people copy them.
         url = url.rstrip("/").removesuffix("/v1") if url else None
-        self._host = host_of(str(client.base_url) if client is not None else url or _DEFAULT_URL)
-        self._is_anthropic = self._host == host_of(_DEFAULT_URL)
+        host = host_of(str(client.base_url) if client is not None else url or _DEFAULT_URL)
+        self._is_anthropic = host == host_of(_DEFAULT_URL)
+        super().__init__(model, f"anthropic-messages:{host}:{model}", host, declares)
         self._settings = Settings(
             model=model,
-            origin=f"anthropic-messages:{self._host}:{model}",
+            origin=self.origin,
             max_tokens=max_output_tokens or _DEFAULT_OUTPUT + budget,
             thinking=thinking,
             temperature=temperature,
             cache=cache,
             hosted_tools=tuple(hosted_tools),
         )
-        self._transport = MessagesTransport(
+        self._transport: MessagesTransport = MessagesTransport(
             model=model,
             base_url=url,
             api_key=api_key,
@@ -130,21 +129,6 @@ class AnthropicMessages:
             timeout=timeout,
             version=None if temperature is None else _SAMPLING_VERSION,
         )
-        self._declares = declares
-        self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
-
-    def __repr__(self) -> str:
-        return f"<AnthropicMessages {self.origin}>"
-
-    @property
-    def origin(self) -> str:
-        """Names API, host and model: what makes signed thinking usable again."""
-        return self._settings.origin
-
-    @property
-    def model(self) -> str:
-        """The model that is asked for, as the API calls it."""
-        return self._settings.model
 
     @property
     def vendor(self) -> str:
@@ -170,7 +154,7 @@ class AnthropicMessages:
 
     def tells_output(self, output: OutputSpec, *, tools: bool) -> bool:
         """Whether the model can be told this form of an answer. Not beside hosted tools: what cites can't be held."""
-        known = _HELD_TO_FORM.search(self._settings.model) is not None and not self._settings.hosted_tools
+        known = _HELD_TO_FORM.search(self.model) is not None and not self._settings.hosted_tools
         return known and bool(strict_schema(output.schema, recursive=False))
 
     def stream(self, request: TurnRequest) -> Batches:
@@ -184,7 +168,7 @@ class AnthropicMessages:
         paused, plain = None, False
         while True:
             planned = partial(plan, request, self._settings, paused=paused)
-            turn = _Attempt(self._transport, self._settings.model)
+            turn = _Attempt(self._transport, self.model)
             ladder = ThinkingLadder(partial(planned, plain=True))
             first = await off_loop(planned, plain=plain) if is_long(request) else planned(plain=plain)
             async with aclosing(run_turn(turn.begin, first, ladder, self._sleep)) as batches:
@@ -194,18 +178,6 @@ class AnthropicMessages:
             if paused is None:
                 return
             plain = turn.plan.plain or not paused.thinking_fits
-
-    async def check(self) -> Sequence[Finding]:
-        """Whether package, key, address and model work; within 10 s, never raises."""
-        return [await doctor.check(self._transport, self._settings.model, self._host)]
-
-    async def check_setup(self) -> Sequence[Finding]:
-        """Finds whether package or key is missing, without the network."""
-        return await doctor.check_setup(self._transport, self._settings.model, self._host)
-
-    async def aclose(self) -> None:
-        """Close the connections that this adapter opened. Safe to call twice."""
-        await self._transport.aclose()
 
 
 class _Attempt:

@@ -3,15 +3,12 @@
 import os
 import secrets
 import string
-from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-import anyio
-
-from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
-from agui_gate_adapters.common import doctor
+from agui_gate.adapter import Abilities, OutputSpec, TurnRequest
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
+from agui_gate_adapters.common.provider_model import ProviderModel
 from agui_gate_adapters.common.provider_turn import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 _DEFAULT_URL = "https://api.openai.com/v1"
 
 
-class OpenAIChat:
+class OpenAIChat(ProviderModel):
     """A model behind a Chat Completions server: OpenAI, Azure, vLLM, Ollama, llama.cpp, DeepSeek, Kimi, Mistral, ….
 
     ``profile`` says which (a name of `PROFILES`, or a `Profile` of your own); ``lenient`` is for unknown ones.
@@ -55,10 +52,11 @@ class OpenAIChat:
         declares: Abilities | None = None,
     ) -> None:
         url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
-        self._host = host_of(url or _DEFAULT_URL)
+        host = host_of(url or _DEFAULT_URL)
+        super().__init__(model, f"openai-chat:{host}:{model}", host, declares)
         self._settings = Settings(
             model=model,
-            origin=f"openai-chat:{self._host}:{model}",
+            origin=self.origin,
             profile=profile_of(profile),
             temperature=temperature,
             max_output_tokens=max_output_tokens,
@@ -74,21 +72,6 @@ class OpenAIChat:
             timeout=timeout,
         )
         self._transport.lists_models = self._settings.profile.lists_models
-        self._declares = declares
-        self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
-
-    def __repr__(self) -> str:
-        return f"<OpenAIChat {self.origin}>"
-
-    @property
-    def origin(self) -> str:
-        """Names API, host and model: what makes call ids and reasoning usable again."""
-        return self._settings.origin
-
-    @property
-    def model(self) -> str:
-        """The model that is asked for, as the API calls it."""
-        return self._settings.model
 
     @property
     def vendor(self) -> str:
@@ -117,18 +100,6 @@ class OpenAIChat:
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
         return stream_named(request, lambda named: run_turn(self._begin, named, ChatLadder(), self._sleep))
-
-    async def check(self) -> Sequence[Finding]:
-        """Whether package, key, address and model work; within 10 s, never raises."""
-        return [await doctor.check(self._transport, self._settings.model, self._host)]
-
-    async def check_setup(self) -> Sequence[Finding]:
-        """Finds whether package or key is missing, without the network."""
-        return await doctor.check_setup(self._transport, self._settings.model, self._host)
-
-    async def aclose(self) -> None:
-        """Close the connections that this adapter opened. Safe to call twice."""
-        await self._transport.aclose()
 
     async def _begin(self, request: TurnRequest) -> Opened:
         """Send one request. Raises `Failure`."""

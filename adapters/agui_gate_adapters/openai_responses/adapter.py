@@ -2,21 +2,20 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-import anyio
 import msgspec
 
-from agui_gate.adapter import Abilities, ConversationRef, Finding, OutputSpec, TurnRequest
+from agui_gate.adapter import Abilities, ConversationRef, OutputSpec, TurnRequest
 from agui_gate.errors import ConfigurationError
-from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Failure
 from agui_gate_adapters.common.large_requests import is_long
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.output_schemas import strict_schema
+from agui_gate_adapters.common.provider_model import ProviderModel
 from agui_gate_adapters.common.provider_turn import Batches, Opened, prepared, run_turn, sent
 from agui_gate_adapters.common.retries import Step
 from agui_gate_adapters.common.transport import host_of
@@ -50,7 +49,7 @@ MOST_ITEMS = 10_000
 """Items of a conversation that are deleted with it."""
 
 
-class OpenAIResponses:
+class OpenAIResponses(ProviderModel):
     """A model behind the Responses API.
 
     ``mode`` says who keeps the history: ``chain`` (the provider, linked by `previous_response_id`), ``conversation``
@@ -91,10 +90,11 @@ class OpenAIResponses:
         address = host_of(url or host.base_url)
         self._keeps_state = host is not OPENAI or keeps_state(address)
         mode = mode or ("chain" if self._keeps_state else "stateless")
+        super().__init__(model, f"openai-responses:{mode}:{address}:{model}", address, declares)
         self._settings = Settings(
             model=model,
             mode=mode,
-            origin=f"openai-responses:{mode}:{address}:{model}",
+            origin=self.origin,
             newest_sealed_only=host.newest_sealed_only or address.partition(":")[0].endswith(".azure.com"),
             output_window_ms=host.output_window_ms,
             hosted_tools=checked_hosted_tools(hosted_tools, approval_expires_after),
@@ -103,9 +103,8 @@ class OpenAIResponses:
             max_output_tokens=max_output_tokens,
         )
         self._alone = msgspec.structs.replace(self._settings, mode="stateless")
-        self._host = address
         self._hosting = Hosting(approval_expires_after, servers=where_servers_are(self._settings.hosted_tools))
-        self._transport = ResponsesTransport(
+        self._transport: ResponsesTransport = ResponsesTransport(
             host.api,
             model=model,
             path="/responses",
@@ -115,8 +114,6 @@ class OpenAIResponses:
             timeout=timeout,
             knows_models=host.knows_models,
         )
-        self._declares = declares
-        self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
         self._now_ms: Callable[[], int] = _now_ms
 
     @classmethod
@@ -207,19 +204,6 @@ class OpenAIResponses:
                 break
         return await self._transport.delete(f"/conversations/{conversation_id}")
 
-    def __repr__(self) -> str:
-        return f"<OpenAIResponses {self.origin}>"
-
-    @property
-    def origin(self) -> str:
-        """Names API, mode, host and model: what makes refs and sealed reasoning usable again."""
-        return self._settings.origin
-
-    @property
-    def model(self) -> str:
-        """The model that is asked for, as the API calls it."""
-        return self._settings.model
-
     @property
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
@@ -252,18 +236,6 @@ class OpenAIResponses:
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
         return stream_named(request, self._stream)
-
-    async def check(self) -> Sequence[Finding]:
-        """Whether package, key, address and model work; within 10 s, never raises."""
-        return [await doctor.check(self._transport, self._settings.model, self._host)]
-
-    async def check_setup(self) -> Sequence[Finding]:
-        """Finds whether package or key is missing, without the network."""
-        return await doctor.check_setup(self._transport, self._settings.model, self._host)
-
-    async def aclose(self) -> None:
-        """Close the connections that this adapter opened. Safe to call twice."""
-        await self._transport.aclose()
 
     def _stream(self, request: TurnRequest) -> Batches:
         turn = _Turn(self, request)
