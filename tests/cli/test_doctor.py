@@ -236,7 +236,10 @@ def test_a_full_disk_is_no_wrong_setting(cli: Cli, monkeypatch: pytest.MonkeyPat
 
 
 NO_ROOM = """CREATE FUNCTION no_room() RETURNS event_trigger LANGUAGE plpgsql AS
-$$ BEGIN RAISE 'no room' USING ERRCODE = '{}'; END $$"""
+$$ BEGIN
+    IF current_setting('temp_tablespaces') <> 'another_disk' THEN RAISE 'no room' USING ERRCODE = '{}'; END IF;
+END $$"""
+"""The database's own disk is full, and the one of its temporary tables is not."""
 
 
 @pytest.mark.parametrize(("state", "code"), [("53100", 1), ("42501", 0)], ids=["full", "no right to look"])
@@ -245,12 +248,14 @@ def test_a_full_disk_of_postgresql_is_seen_although_a_row_can_be_changed(
 ) -> None:
     name = tables.rpartition("/")[2]
     postgres.execute(NO_ROOM.format(state), name)
+    postgres.execute(f"ALTER DATABASE {name} SET temp_tablespaces = 'another_disk'")
     postgres.execute("CREATE EVENT TRIGGER no_room ON ddl_command_start EXECUTE FUNCTION no_room()", name)
     try:
         told = cli("doctor", "--store", tables)
     finally:
         postgres.execute("DROP EVENT TRIGGER no_room", name)
         postgres.execute("DROP FUNCTION no_room", name)
+        postgres.execute(f"ALTER DATABASE {name} RESET temp_tablespaces")
     assert told.exit_code == code, told.output
     assert ("✗ store: The store is not available: the disk of the database is full." in told.stdout) == bool(code)
 

@@ -43,7 +43,10 @@ _CHECKED = (
 _SAME_PAST = f"(SELECT goes_on_in FROM epoch) = {PAST}"  # noqa: S608 ours
 _TIMES = f"SELECT :now, :ticks, {_SAME_PAST}"
 _FIRST = f"UPDATE epoch SET goes_on_in = {PAST} WHERE goes_on_in IS NULL"  # noqa: S608 ours
-_ROOM = "CREATE TEMPORARY TABLE agui_gate_room ON COMMIT DROP AS SELECT generate_series(1, 30000)"
+_ROOM = (
+    "SET LOCAL temp_tablespaces = ''",  # where the database is: they may be on another disk
+    "CREATE TEMPORARY TABLE agui_gate_room ON COMMIT DROP AS SELECT generate_series(1, 30000)",
+)
 NO_RIGHT = "42501"
 _UTF8 = "SELECT current_setting('server_encoding') = 'UTF8'"
 
@@ -132,7 +135,7 @@ async def check_room(link: Link) -> bool:
     may make no such tables, which is not told.
     """
     try:
-        await link.run("write", lambda: _look(_ROOM))
+        await link.run("write", lambda: _look(*_ROOM))
     except Trouble as error:
         if error.state != NO_RIGHT:
             raise
