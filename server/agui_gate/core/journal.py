@@ -170,7 +170,9 @@ class Journal:
             else:
                 shown[part.id] = None
                 silent = silent and (type(part) is not TextPart or not part.text or part.text.isspace())
-        self._standing[task] = (*(self._standing.get(task, ()) if silent else ()), turn)
+        before = self._standing.get(task, ()) if silent else ()
+        if turn.parts or not before:  # an empty one changes nothing; where others call nothing, the newest will do
+            self._standing[task] = (*(before if before and before[-1].calls else before[:-1]), turn)
         if not task:
             self.newest_turn, self.newest_place = turn, place
         if task or turn.agent:
@@ -249,7 +251,7 @@ class Journal:
         """Returns the turns whose calls can still be open, and that a model's next answer follows: in the conversation,
         and in each open task, the newest one alone.
 
-        (And turns after it that were cut off before they said anything, which leave everything as it was.)
+        (And of turns after it that were cut off before they said anything those that call something, and the newest.)
         """
         if not self.calls.delegations:
             return self._standing.get("", ())
