@@ -14,6 +14,7 @@ from agui_gate.errors import InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import LEASE_MS, Change, ThreadHead
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.cursor import MAX_CURSOR, PAGE_BYTES, Place, from_cursor, to_cursor
+from agui_gate.stores.sql import lists
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 from tests.support.chance import seeds
@@ -121,6 +122,25 @@ async def test_a_page_of_many_agents_reads_the_threads_that_it_shows_alone(path:
     (read,) = re.findall(r"json_each\('(\[.*?\])'\)", " ".join(sent))
     assert ([head.id for head in page.threads], len(json.loads(read))) == (["t11", "t10"], 3)
     await store.aclose()
+
+
+async def test_a_list_of_many_agents_takes_a_page_of_all_and_not_of_each(
+    store: FullStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[int, int]] = []
+
+    def decode(text: str) -> list[tuple[list[tuple[int, int]]]]:
+        of_agents = decode_newest(text)
+        found.extend(place for (places,) in of_agents for place in places)
+        return of_agents
+
+    decode_newest = lists._decode_newest
+    monkeypatch.setattr(lists, "_decode_newest", decode)
+    for number in range(24):
+        clock.advance(1)
+        await talk(store, f"t{number}", agent=f"agent-{number % 6}")
+    page = await store.list_threads("alice", limit=3)
+    assert ([head.id for head in page.threads], len(found)) == (["t23", "t22", "t21"], 4)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])

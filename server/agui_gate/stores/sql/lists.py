@@ -76,18 +76,26 @@ _decode_states = msgspec.json.Decoder(list[tuple[str, State]]).decode
 _decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 
-_NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT :limit"
+_NEWEST = "ORDER BY updated_at DESC, key DESC LIMIT"
 _OF_AGENT = (
     "SELECT {} FROM (SELECT updated_at, key FROM threads WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
-    f"AND agent = {{}} AND archived = {{}} AND (updated_at, key) < (:updated_at, :key) {_NEWEST}) AS part"
+    f"AND archived = {{}} AND agent = {{}} AND (updated_at, key) < (:updated_at, :key){{}} {_NEWEST} {{}}) AS part"
 )
 """The newest of an agent's threads, archived or not: along the one index of lists, in its order."""
 _AGENTS = (
     "WITH RECURSIVE agents(agent) AS (SELECT min(agent) FROM threads WHERE tenant = :tenant AND principal = :principal "
     "UNION ALL SELECT (SELECT min(agent) FROM threads WHERE tenant = :tenant AND principal = :principal "
-    "AND agent > agents.agent) FROM agents WHERE agents.agent IS NOT NULL)"
+    "AND agent > agents.agent) FROM agents WHERE agents.agent IS NOT NULL), "
+    "newest(agent, at) AS (SELECT agent, (SELECT max(updated_at) FROM ({}) AS parts) FROM agents "
+    "WHERE agent IS NOT NULL), "
+    "oldest(at) AS (SELECT coalesce((SELECT at FROM newest WHERE at IS NOT NULL ORDER BY at DESC "
+    "LIMIT 1 OFFSET :limit - 1), 0))"
 )
-"""The agents of a principal's threads, each found behind the one before it."""
+"""The agents of a principal's threads, each found behind the one before it, with the time of its newest thread. As many
+of these as a page has threads are at least as new as ``oldest``, so no older thread can be on it.
+"""
+_NEW = " AND updated_at >= (SELECT at FROM oldest)"
+_WHOSE = "FROM newest, oldest WHERE newest.at >= oldest.at"
 _decode_newest = msgspec.json.Decoder(list[tuple[list[tuple[int, int]]]]).decode
 _START = Place(2**63 - 1, 2**63 - 1)
 
@@ -134,18 +142,21 @@ class Lists:
         """
         values = {**wanted, **msgspec.structs.asdict(after or _START), "limit": limit + 1}
         archived = ("0", "1") if wanted["archived"] is None else (":archived",)
-        columns, agent = ("updated_at, key", "agents.agent") if wanted["agent"] is None else ("key", ":agent")
-        which = " UNION ALL ".join(_OF_AGENT.format(columns, agent, each) for each in archived)
         if wanted["agent"] is None:
+            first, which = (
+                " UNION ALL ".join(_OF_AGENT.format("updated_at, key", each, *more) for each in archived)
+                for more in (("agents.agent", "", "1"), ("newest.agent", _NEW, ":limit"))
+            )
             newest = f"(SELECT {self._variant.arrays(['updated_at', 'key'])} FROM ({which}) AS parts)"  # noqa: S608 ours
-            text = f"{_AGENTS} SELECT {self._variant.arrays([newest])} FROM agents WHERE agent IS NOT NULL"  # noqa: S608 ours
+            text = f"{_AGENTS.format(first)} SELECT {self._variant.arrays([newest])} {_WHOSE}"
             (found,) = yield [Statement(text, values)]
             places = sorted(place for (of_agent,) in _decode_newest(found.rows[0][0]) for place in of_agent)
             values["keys"] = self._variant.listed([key for _, key in places[-limit - 1 :]])
             which = self._variant.among("key", "keys")
         else:
+            which = " UNION ALL ".join(_OF_AGENT.format("key", each, ":agent", "", ":limit") for each in archived)
             which = f"key IN ({which})"
-        text = self._heads.reading(f"WHERE tenant = :tenant AND {which} {_NEWEST}")
+        text = self._heads.reading(f"WHERE tenant = :tenant AND {which} {_NEWEST} :limit")
         (found,) = yield Last([Statement(text, values)])
         rows, ticks = self._heads.rows(found)
         shown = rows[:limit]
