@@ -186,6 +186,7 @@ approval_argument = click.argument("approval_id", metavar="ID", callback=_whole_
 config_option = click.option(
     "--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file."
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_note_debug, help="Show tracebacks and debug logs."
 )

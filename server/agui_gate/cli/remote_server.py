@@ -1,18 +1,23 @@
 """A running server, as seen from a shell. Its answers are bounded in time, bytes and pages, and decoded by type."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Coroutine
+from functools import wraps
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
+import click
 import msgspec
+from click.core import ParameterSource
 
 from agui_gate.cli.interrupts import Runner
 from agui_gate.cli.program import Failure
 from agui_gate.cli.terminal.console import short
 from agui_gate.client import BrokenOff, ClientError, Limits, Refused, TooMuch, TooSlow, Unreachable
 from agui_gate.client.connection import Connection, Frames
+from agui_gate.config.sources import read_secret
 from agui_gate.core.json_text import is_deeper
 from agui_gate.errors import ConfigurationError
 
@@ -279,6 +284,37 @@ class RemoteServer:
         parts = urlsplit(self._url)
         fix = f"Try --url {parts.scheme}://{parts.netloc}." if parts.path else "Check --url."
         return Failure(f"There is no agui-gate server at {self._url}{more}. {fix}")
+
+
+def _find_token(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Returns the token that was typed, or that the environment has or names a file of. Raises `ConfigurationError`."""
+    path = os.environ.get("AGUI_GATE_TOKEN_FILE")
+    if not path or context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+        return value
+    if value:
+        raise ConfigurationError("Set AGUI_GATE_TOKEN or AGUI_GATE_TOKEN_FILE, not both.")
+    return read_secret("token", "AGUI_GATE_TOKEN_FILE", path)
+
+
+_URL = click.option(
+    "--url", envvar="AGUI_GATE_URL", default="http://127.0.0.1:8000", show_default=True, help="The server's address."
+)
+token_option = click.option(
+    "--token",
+    envvar="AGUI_GATE_TOKEN",
+    callback=_find_token,
+    help="Your bearer token.  [env: AGUI_GATE_TOKEN, or AGUI_GATE_TOKEN_FILE with its path]",
+)
+
+
+def server_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of a command that asks a server, which is given that ``server``: it has to enter it."""
+
+    @wraps(command)
+    def with_server(url: str, token: str | None, **more: Any) -> None:
+        command(server=RemoteServer(url, token), **more)
+
+    return _URL(token_option(with_server))
 
 
 class Events(Frames):

@@ -2,21 +2,40 @@
 
 import getpass
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from agui_gate import log_events
+from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import log_to_stderr
-from agui_gate.config.settings import Settings, without_password
+from agui_gate.config.settings import Settings, load_settings, without_password
 from agui_gate.errors import ConfigurationError
 from agui_gate.extra_loader import load
 from agui_gate.stores import open_store, schema_of, sqlite_path
 from agui_gate.stores.capabilities import FullStore
 
+Command = Callable[..., None]
+
 OLDER_FIX = "Use the version that its servers have; `agui-gate migrate --help` tells of the upgrade."
+
+
+def store_options(verb: str = "use") -> Callable[[Command], Command]:
+    """Adds the options of a command that works on the store, which is given the ``settings`` that come of them."""
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_settings(store: str | None, config: Path | None, **more: Any) -> None:
+            command(settings=load_settings(config, options={"store": store}), **more)
+
+        shown = f"The store to {verb}.  [default: from the settings]"
+        return click.option("--store", metavar="URL", help=shown)(config_option(debug_option(with_settings)))
+
+    return add
 
 
 def describe_older(url: str, version: int) -> str:

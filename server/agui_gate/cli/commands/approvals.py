@@ -1,28 +1,23 @@
 """`agui-gate approvals`: decide from a terminal what waits on a running server."""
 
 import json
-import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import click
 import msgspec
-from click.core import ParameterSource
 
-from agui_gate.cli.program import FAILED, Failure, debug_option
-from agui_gate.cli.remote_server import Gone, Json, News, Outcome, Record, RemoteServer, Waiting
+from agui_gate.cli.program import FAILED, Failure, debug_option, json_option
+from agui_gate.cli.remote_server import Gone, Json, News, Outcome, Record, RemoteServer, Waiting, server_options
 from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
 from agui_gate.cli.terminal.prompts import REASON, can_ask, edited_arguments, read_line, show_arguments
-from agui_gate.config.sources import read_secret
 from agui_gate.errors import ConfigurationError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 SHOWN_ID = 12
 """Characters of an id that are shown at least; more where two would look the same."""
@@ -61,27 +56,6 @@ Exit codes: 0 success; 1 the server refused, or the approved tool failed;
 2 usage error, or nothing is listening at the address.
 """
 
-url_option = click.option(
-    "--url", envvar="AGUI_GATE_URL", default="http://127.0.0.1:8000", show_default=True, help="The server's address."
-)
-
-
-def _find_token(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Returns the token that was typed, or that the environment has or names a file of. Raises `ConfigurationError`."""
-    path = os.environ.get("AGUI_GATE_TOKEN_FILE")
-    if not path or context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
-        return value
-    if value:
-        raise ConfigurationError("Set AGUI_GATE_TOKEN or AGUI_GATE_TOKEN_FILE, not both.")
-    return read_secret("token", "AGUI_GATE_TOKEN_FILE", path)
-
-
-token_option = click.option(
-    "--token",
-    envvar="AGUI_GATE_TOKEN",
-    callback=_find_token,
-    help="Your bearer token.  [env: AGUI_GATE_TOKEN, or AGUI_GATE_TOKEN_FILE with its path]",
-)
 continue_option = click.option(
     "--continue/--no-continue",
     "go_on",
@@ -92,12 +66,6 @@ continue_option = click.option(
 emergency_option = click.option(
     "--break-glass", is_flag=True, help="Decide it in an emergency; needs the role and --reason."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def server_options(function: Command) -> Command:
-    """Adds the options of a command that asks a server and can print JSON."""
-    return url_option(token_option(json_option(debug_option(function))))
 
 
 @click.group("approvals", help=HELP)
@@ -108,9 +76,11 @@ def command() -> None:
 @command.command("ls", short_help="List your pending calls, oldest first.")
 @click.option("--break-glass", is_flag=True, help="Also what you may decide in an emergency; needs the role.")
 @server_options
-def ls(break_glass: bool, url: str, token: str | None, as_json: bool) -> None:
+@json_option
+@debug_option
+def ls(break_glass: bool, server: RemoteServer, as_json: bool) -> None:
     """List your pending calls, oldest first."""
-    with RemoteServer(url, token) as server:
+    with server:
         pending = server.pending(in_emergency=break_glass)
     if as_json:
         click.echo(json.dumps({"approvals": pending}, indent=2))
@@ -122,7 +92,9 @@ def ls(break_glass: bool, url: str, token: str | None, as_json: bool) -> None:
 
 @command.command("watch", short_help="Show pending calls, new ones as they arrive, and each outcome.")
 @server_options
-def watch(url: str, token: str | None, as_json: bool) -> None:
+@json_option
+@debug_option
+def watch(server: RemoteServer, as_json: bool) -> None:
     """Show pending calls, new ones as they arrive, and each outcome, until Ctrl-C.
 
     With --json each event is one line: {"event": "approval", "data": {…}}.
@@ -135,7 +107,7 @@ def watch(url: str, token: str | None, as_json: bool) -> None:
         elif line := _line(news, seen):
             click.echo(fit(line, sys.stdout))
 
-    with RemoteServer(url, token) as server:
+    with server:
         while True:
             server.follow(show)
             _come_back(server)
@@ -187,6 +159,8 @@ def _line(news: News, seen: dict[str, None]) -> str | None:
 @emergency_option
 @continue_option
 @server_options
+@json_option
+@debug_option
 def approve(
     approval_id: str,
     edits: Sequence[str],
@@ -195,15 +169,14 @@ def approve(
     limits: Sequence[str],
     break_glass: bool,
     go_on: bool,
-    url: str,
-    token: str | None,
+    server: RemoteServer,
     as_json: bool,
 ) -> None:
     """Approve a call: its tool runs now (a tool of the provider: in the thread's next run)."""
     if limits and grant is None:
         raise click.UsageError("--within narrows a grant: say which with --grant.")
     given = {} if grant is None else {"grant": {"scope": grant, **_numbers(limits)}}
-    with RemoteServer(url, token) as server:
+    with server:
         found = _found(server, approval_id, in_emergency=break_glass)
         payload = _payload(True, reason, go_on, break_glass) | given
         if edits:
@@ -223,17 +196,18 @@ def approve(
 @emergency_option
 @continue_option
 @server_options
+@json_option
+@debug_option
 def reject(
     approval_id: str,
     reason: str | None,
     break_glass: bool,
     go_on: bool,
-    url: str,
-    token: str | None,
+    server: RemoteServer,
     as_json: bool,
 ) -> None:
     """Reject a call: its tool does not run, and the model is told."""
-    with RemoteServer(url, token) as server:
+    with server:
         found = _found(server, approval_id, in_emergency=break_glass)
         if not as_json:
             _show(found)
@@ -246,12 +220,11 @@ def reject(
 @command.command("hand-to", short_help="Hand a call to a colleague, who is told.")
 @click.argument("approval_id", metavar="ID")
 @click.argument("to", metavar="WHO")
-@url_option
-@token_option
+@server_options
 @debug_option
-def hand_to(approval_id: str, to: str, url: str, token: str | None) -> None:
+def hand_to(approval_id: str, to: str, server: RemoteServer) -> None:
     """Hand a call to a colleague, by the id of their principal. They are told; it gives nobody a right."""
-    with RemoteServer(url, token) as server:
+    with server:
         found = _found(server, approval_id)
         name = quote(found.id if found else approval_id, safe="")
         server.ask("POST", f"/approvals/{name}/hand-to", {"to": to, "way": "shell"})

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -13,11 +12,11 @@ import msgspec
 
 from agui_gate.cli.interrupts import run as run_interruptible
 from agui_gate.cli.log_lines import read_lines
-from agui_gate.cli.program import FAILED, approval_argument, config_option, debug_option
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.program import FAILED, approval_argument
+from agui_gate.cli.store_access import opened, store_options
 from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.core.audit import Event, Head
 from agui_gate.core.principals import owner_key
 from agui_gate.core.visible_text import visible
@@ -57,7 +56,7 @@ error.
 """
 
 TIME = "such as 2026-11-01 or 2026-11-01T08:30; UTC if it says nothing else."
-store_option = click.option("--store", metavar="URL", help="The store to read.  [default: from the settings]")
+store_option = store_options("read")
 principal_option = click.option("--principal", metavar="NAME", help="Only this principal's.")
 thread_option = click.option("--thread", metavar="ID", help="Only of threads with this id.")
 
@@ -72,21 +71,18 @@ def command() -> None:
 @click.option("--head", "given", metavar="KEY:SEQ:HASH", multiple=True, help="A head, as in the log (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @store_option
-@config_option
-@debug_option
 @click.pass_context
 def verify(
     ctx: click.Context,
     kept: IO[str] | None,
     given: Sequence[str],
     as_json: bool,
-    store: str | None,
-    config: Path | None,
+    settings: Settings,
 ) -> None:
     """Check every chain; name the thread and the event where one is broken."""
     reader = load("audit.verification")
     heads = [*(reader.read_heads(kept) if kept else ()), *map(reader.read_head, given)]
-    checked = run_interruptible(_verify(load_settings(config, options={"store": store}), heads))
+    checked = run_interruptible(_verify(settings, heads))
     if as_json:
         said = msgspec.to_builtins(checked)
         click.echo(json.dumps({name: value for name, value in said.items() if name in _ALWAYS or value}))
@@ -108,18 +104,13 @@ def verify(
 @click.option("--since", default="", metavar="TIME", help=f"Only lines from this time on, {TIME}")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 @store_option
-@config_option
-@debug_option
 @click.pass_context
-def compare(
-    ctx: click.Context, logs: Sequence[IO[str]], since: str, as_json: bool, store: str | None, config: Path | None
-) -> None:
+def compare(ctx: click.Context, logs: Sequence[IO[str]], since: str, as_json: bool, settings: Settings) -> None:
     """Tell which calls a server's log says were decided and the store lacks, or doesn't know what came of.
 
     For a store that was restored: what was carried out since the backup. "not there": the call is not in the store at
     all. Of one that is pending or unknown, `agui-gate ops show ID` has the arguments and the idempotency key.
     """
-    settings = load_settings(config, options={"store": store})
     found = run_interruptible(_compare(settings, chain.from_iterable(logs), since))
     if as_json:
         for one in found:
@@ -154,22 +145,18 @@ def _difference_row(one: Any) -> Sequence[str]:
 @click.option("--tenant", default="", metavar="NAME", help="The tenant of that principal.")
 @thread_option
 @store_option
-@config_option
-@debug_option
 def export(
     since: str,
     principal: str | None,
     tenant: str,
     thread: str | None,
-    store: str | None,
-    config: Path | None,
+    settings: Settings,
 ) -> None:
     """Print events as JSON lines, chain by chain. `body` is an object; the hash is over it as canonical JSON."""
     if tenant and not principal:
         raise click.UsageError("--tenant goes with --principal.")
     principal = principal and owner_key(tenant, principal)
     at = _wanted({"since": since}).since
-    settings = load_settings(config, options={"store": store})
 
     async def run() -> None:
         async with opened(settings, any_past=True) as kept:
@@ -183,11 +170,8 @@ def export(
 
 @command.command("heads", short_help="Print the head of each chain, to be kept elsewhere.")
 @store_option
-@config_option
-@debug_option
-def heads(store: str | None, config: Path | None) -> None:
+def heads(settings: Settings) -> None:
     """Print the head of each chain as a JSON line, to be kept elsewhere."""
-    settings = load_settings(config, options={"store": store})
 
     async def run() -> None:
         async with opened(settings, any_past=True) as kept:
@@ -259,13 +243,8 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many entries.")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 @store_option
-@config_option
-@debug_option
-def ls(
-    tenant: str | None, limit: int, as_json: bool, store: str | None, config: Path | None, **given: str | None
-) -> None:
+def ls(tenant: str | None, limit: int, as_json: bool, settings: Settings, **given: str | None) -> None:
     """List what happened to calls, newest first."""
-    settings = load_settings(config, options={"store": store})
     entries = run_interruptible(_entries(settings, given, limit, tenant=tenant))
     if as_json:
         for entry in entries:
@@ -289,12 +268,9 @@ def ls(
 @approval_argument
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 @store_option
-@config_option
-@debug_option
 @click.pass_context
-def show(ctx: click.Context, approval_id: str, as_json: bool, store: str | None, config: Path | None) -> None:
+def show(ctx: click.Context, approval_id: str, as_json: bool, settings: Settings) -> None:
     """Tell the story of one approval, oldest first: who asked, who decided, what ran."""
-    settings = load_settings(config, options={"store": store})
     entries = run_interruptible(_entries(settings, {"approval": approval_id}, 10_000, approval_id=approval_id))
     if not entries:
         click.echo(fit(f"There is no approval {short(approval_id, 80)} in this store.", sys.stderr), err=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from agui_gate.cli.interrupts import in_order
-from agui_gate.cli.program import config_option, debug_option
+from agui_gate.cli.store_access import store_options
 from agui_gate.cli.terminal.console import dim
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError
 
 EVERY_SECONDS = 2.0
@@ -35,14 +35,11 @@ Exit codes: 0 the copy is complete and verified; 1 the copy failed; 2 usage or c
 @click.command("backup", help=HELP)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option("--store", metavar="URL", help="The store to copy.  [default: from the settings]")
-@config_option
-@debug_option
-def command(file: Path, force: bool, store: str | None, config: Path | None) -> None:
+@store_options("copy")
+def command(file: Path, force: bool, settings: Settings) -> None:
     """Make the copy."""
     from agui_gate.stores.sqlite.backup import back_up
 
-    settings = load_settings(config, options={"store": store})
     source = _path(settings.store)
     with in_order():
         size = back_up(source, file, replace=force, report=Progress())

@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import click
 
-from agui_gate.cli.commands.approvals import json_option, token_option, url_option
-from agui_gate.cli.program import debug_option
-from agui_gate.cli.remote_server import RemoteServer
+from agui_gate.cli.program import debug_option, json_option
+from agui_gate.cli.remote_server import RemoteServer, server_options
 from agui_gate.cli.terminal.console import short, table
 
 HELP = """List, name and remove deputies: who decides while somebody is away.
@@ -33,13 +32,12 @@ def command() -> None:
 
 
 @command.command("ls", short_help="List those that you named, and those that you are.")
-@url_option
-@token_option
+@server_options
 @json_option
 @debug_option
-def ls(url: str, token: str | None, as_json: bool) -> None:
+def ls(server: RemoteServer, as_json: bool) -> None:
     """List those that you named, and those that you are; operators see all of their tenant."""
-    with RemoteServer(url, token) as server:
+    with server:
         told = server.ask("GET", "/deputies")
     if as_json:
         click.echo(json.dumps(told, indent=2))
@@ -53,14 +51,13 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
 @click.argument("deputy", metavar="WHO")
 @click.option("--until", required=True, metavar="TIME", help="The first moment at which they may not any more.")
 @click.option("--since", metavar="TIME", help="When it begins.  [default: now]")
-@url_option
-@token_option
+@server_options
 @json_option
 @debug_option
-def add(deputy: str, until: str, since: str | None, url: str, token: str | None, as_json: bool) -> None:
+def add(deputy: str, until: str, since: str | None, server: RemoteServer, as_json: bool) -> None:
     """Name somebody who decides in your place, by the id of their principal."""
     body = {"deputy": deputy, "until": until, "way": "shell"} | ({"since": since} if since else {})
-    with RemoteServer(url, token) as server:
+    with server:
         told = server.ask("POST", "/deputies", body)
     if as_json:
         click.echo(json.dumps(told, indent=2))
@@ -71,12 +68,11 @@ def add(deputy: str, until: str, since: str | None, url: str, token: str | None,
 
 @command.command("rm", short_help="Remove a deputy.")
 @click.argument("deputy_id", metavar="ID")
-@url_option
-@token_option
+@server_options
 @debug_option
-def rm(deputy_id: str, url: str, token: str | None) -> None:
+def rm(deputy_id: str, server: RemoteServer) -> None:
     """Remove a deputy: once this has answered, no call is let go by them."""
-    with RemoteServer(url, token) as server:
+    with server:
         server.ask("DELETE", f"/deputies/{quote(deputy_id, safe='')}?way=shell")
     click.echo("Removed.")
 

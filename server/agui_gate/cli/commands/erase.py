@@ -4,19 +4,18 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import Failure, config_option, debug_option
-from agui_gate.cli.store_access import opened, user_name
+from agui_gate.cli.program import Failure
+from agui_gate.cli.store_access import opened, store_options, user_name
 from agui_gate.cli.target import load_target
 from agui_gate.cli.terminal.console import print_hint, printable
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.extra_loader import load
 
 HELP = """Erase a person: delete what is theirs, and their name from everything else. It can't be undone.
@@ -61,9 +60,7 @@ Exit codes: 0 erased, or nothing is there; 1 refused, or not finished: it says w
 @click.option("--leave-providers", is_flag=True, help="Leave what providers store to expire there.")
 @click.option("--operator", metavar="NAME", help="Who you are, for the audit trail.  [default: your user name]")
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
-@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
-@config_option
-@debug_option
+@store_options()
 def command(
     principal: str,
     tenant: str,
@@ -74,14 +71,12 @@ def command(
     leave_providers: bool,
     operator: str | None,
     as_json: bool,
-    store: str | None,
-    config: Path | None,
+    settings: Settings,
 ) -> None:
     """Erase a person."""
     if target is not None and leave_providers:
         raise click.UsageError("--target is for the providers: it doesn't go with --leave-providers.")
     names = [load("erasure.names").checked(tenant, name) for name in dict.fromkeys((principal, *persons))]
-    settings = load_settings(config, options={"store": store})
     adapters = [] if target is None else [agent.adapter for agent in load_target(target).agents]
     providers = None if leave_providers else load("erasure.providers").Providers(adapters)
     make = partial(load("erasure.erasure").Erasure, by=operator or user_name(), wait=wait, say=_say)

@@ -1,15 +1,13 @@
 """`agui-gate export`: what the store keeps about a person."""
 
 import sys
-from pathlib import Path
 
 import click
 import msgspec
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import config_option, debug_option
-from agui_gate.cli.store_access import opened
-from agui_gate.config.settings import load_settings
+from agui_gate.cli.store_access import opened, store_options
+from agui_gate.config.settings import Settings
 from agui_gate.extra_loader import load
 
 HELP = """Print what the store keeps about a person, as lines of JSON.
@@ -30,13 +28,10 @@ Exit codes: 0 success, also where nothing is kept; 1 the store is not available;
 @click.command("export", help=HELP)
 @click.argument("principal")
 @click.option("--tenant", default="", metavar="NAME", help="The tenant.  [default: owners without one]")
-@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
-@config_option
-@debug_option
-def command(principal: str, tenant: str, store: str | None, config: Path | None) -> None:
+@store_options()
+def command(principal: str, tenant: str, settings: Settings) -> None:
     """Print the lines."""
     who = load("erasure.names").checked(tenant, principal)
-    settings = load_settings(config, options={"store": store})
 
     async def work() -> None:
         async with opened(settings) as kept:

@@ -2,16 +2,15 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 import structlog
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import FAILED, config_option, debug_option
-from agui_gate.cli.store_access import opened, user_name
+from agui_gate.cli.program import FAILED
+from agui_gate.cli.store_access import opened, store_options, user_name
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.core.freezes import Freeze
 from agui_gate.log_events import name_of
 from agui_gate.protocol.cards import iso
@@ -42,9 +41,7 @@ log = structlog.get_logger("agui_gate.operations")
 @click.option("--reason", default="", metavar="TEXT", help="What people are told who would approve a call.")
 @click.option("--lift", is_flag=True, help="End the freeze of just this.")
 @click.option("--list", "as_list", is_flag=True, help="Print what is frozen, and change nothing.")
-@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
-@config_option
-@debug_option
+@store_options()
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -54,14 +51,13 @@ def command(
     reason: str,
     lift: bool,
     as_list: bool,
-    store: str | None,
-    config: Path | None,
+    settings: Settings,
 ) -> None:
     """Freeze, lift or list; then print what is frozen."""
     if len(reason) > 500 or (lift and reason) or (as_list and (lift or reason)):
         raise click.UsageError("--reason has up to 500 characters, and goes with neither --lift nor --list.")
     wanted = None if as_list else Freeze(tool=tool, agent=agent, of_tenant=tenant, reason=reason)
-    done, left = run(_freeze(load_settings(config, options={"store": store}), wanted, lift))
+    done, left = run(_freeze(settings, wanted, lift))
     for one in left:
         click.echo(
             fit(f"frozen since {iso(one.at)}: {_about(one)}{f' ({one.reason})' if one.reason else ''}", sys.stdout)

@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import click
 
-from agui_gate.cli.commands.approvals import json_option, token_option, url_option
-from agui_gate.cli.program import debug_option
-from agui_gate.cli.remote_server import RemoteServer
+from agui_gate.cli.program import debug_option, json_option
+from agui_gate.cli.remote_server import RemoteServer, server_options
 from agui_gate.cli.terminal.console import short, table
 
 HELP = """List and revoke standing grants: calls that run without a question, because somebody said yes beforehand.
@@ -30,13 +29,12 @@ def command() -> None:
 
 
 @command.command("ls", short_help="List those for your calls, and those that you gave.")
-@url_option
-@token_option
+@server_options
 @json_option
 @debug_option
-def ls(url: str, token: str | None, as_json: bool) -> None:
+def ls(server: RemoteServer, as_json: bool) -> None:
     """List those for your calls, and those that you gave; operators see all of their tenant."""
-    with RemoteServer(url, token) as server:
+    with server:
         told = server.ask("GET", "/grants")
     if as_json:
         click.echo(json.dumps(told, indent=2))
@@ -48,12 +46,11 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
 
 @command.command("rm", short_help="Revoke a grant.")
 @click.argument("grant_id", metavar="ID")
-@url_option
-@token_option
+@server_options
 @debug_option
-def rm(grant_id: str, url: str, token: str | None) -> None:
+def rm(grant_id: str, server: RemoteServer) -> None:
     """Revoke a grant: once this has answered, no call is let go by it on any replica."""
-    with RemoteServer(url, token) as server:
+    with server:
         server.ask("DELETE", f"/grants/{quote(grant_id, safe='')}")
     click.echo("Revoked.")
 

@@ -1,15 +1,13 @@
 """`agui-gate migrate`: the store's schema, and the new epoch after a backup was restored."""
 
 import sys
-from pathlib import Path
 
 import click
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import config_option, debug_option
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.store_access import opened, store_options
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores import schema_of
 from agui_gate.stores.epochs import Epoch
@@ -32,12 +30,9 @@ Exit codes: 0 success; 1 the store is not available; 2 usage or configuration er
 
 @click.command("migrate", help=HELP)
 @click.option("--restored", is_flag=True, help="Finish a restore: the store is a backup that was put back.")
-@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
-@config_option
-@debug_option
-def command(restored: bool, store: str | None, config: Path | None) -> None:
+@store_options()
+def command(restored: bool, settings: Settings) -> None:
     """Migrate, and say what was done."""
-    settings = load_settings(config, options={"store": store})
     before, after, epoch = run(_migrate(settings, restored))
     shown = settings.shown("store")
     version = f"schema {before} → {after}." if before != after else f"schema {after}, up to date."

@@ -3,16 +3,15 @@
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 import msgspec
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import FAILED, config_option, debug_option
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.program import FAILED
+from agui_gate.cli.store_access import opened, store_options
 from agui_gate.cli.terminal.layout import fit
-from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.protocol.cards import iso
 from agui_gate.stores.deliveries import DeliveryStore, Waiting
 
@@ -33,7 +32,7 @@ Examples:
 Exit codes: 0 success; 1 there was nothing to try again, or the store is not available; 2 usage error.
 """
 
-store_option = click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
+store_option = store_options()
 endpoint_option = click.option("--endpoint", metavar="NAME", help="Only those to this endpoint.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -48,11 +47,9 @@ def command() -> None:
 @endpoint_option
 @json_option
 @store_option
-@config_option
-@debug_option
-def ls(dead: bool, endpoint: str | None, as_json: bool, store: str | None, config: Path | None) -> None:
+def ls(dead: bool, endpoint: str | None, as_json: bool, settings: Settings) -> None:
     """Print each delivery that waits, oldest first."""
-    found = run(_found(load_settings(config, options={"store": store}), endpoint, dead))
+    found = run(_found(settings, endpoint, dead))
     if as_json:
         click.echo(json.dumps({"notifications": [_view(one) for one in found]}))
         return
@@ -72,8 +69,6 @@ def ls(dead: bool, endpoint: str | None, as_json: bool, store: str | None, confi
 @endpoint_option
 @json_option
 @store_option
-@config_option
-@debug_option
 @click.pass_context
 def retry(
     ctx: click.Context,
@@ -81,13 +76,12 @@ def retry(
     every: bool,
     endpoint: str | None,
     as_json: bool,
-    store: str | None,
-    config: Path | None,
+    settings: Settings,
 ) -> None:
     """Make dead letters due at once, as if they were new. A server delivers them."""
     if bool(ids) is every or (endpoint is not None and not every):
         raise click.UsageError("Name the ids of dead letters, or --all, which --endpoint narrows.")
-    number = run(_retry(load_settings(config, options={"store": store}), ids, endpoint))
+    number = run(_retry(settings, ids, endpoint))
     if as_json:
         click.echo(json.dumps({"retried": number}))
     else:

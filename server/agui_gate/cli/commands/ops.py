@@ -11,10 +11,9 @@ from urllib.parse import quote, urlencode
 
 import click
 
-from agui_gate.cli.commands.approvals import token_option
 from agui_gate.cli.interrupts import run as run_interruptible
-from agui_gate.cli.program import FAILED, approval_argument, config_option, debug_option
-from agui_gate.cli.remote_server import RemoteServer
+from agui_gate.cli.program import FAILED, approval_argument, config_option, debug_option, json_option
+from agui_gate.cli.remote_server import RemoteServer, token_option
 from agui_gate.cli.store_access import opened, user_name
 from agui_gate.cli.terminal.console import print_hint, printable, short, table, whole
 from agui_gate.cli.terminal.layout import fit
@@ -95,7 +94,7 @@ def at_place(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--url", envvar="AGUI_GATE_URL", help="Ask this server instead.  [env: AGUI_GATE_URL]"),
         token_option,
         click.option("--operator", metavar="NAME", help="Who you are, on a store.  [default: your user name]"),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        json_option,
         config_option,
         debug_option,
     )

@@ -1,17 +1,16 @@
 """`agui-gate usage`: what requests to models have used and cost, as the store has it."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from agui_gate.cli.interrupts import run
-from agui_gate.cli.program import config_option, debug_option
-from agui_gate.cli.store_access import opened
+from agui_gate.cli.program import json_option
+from agui_gate.cli.store_access import opened, store_options
 from agui_gate.cli.terminal.console import print_hint, table
-from agui_gate.config.settings import Settings, load_settings
+from agui_gate.config.settings import Settings
 from agui_gate.core.principals import owner_key
 from agui_gate.errors import ConfigurationError, InvalidRequest
 from agui_gate.extra_loader import load
@@ -50,10 +49,8 @@ Exit codes: 0 success; 1 the store is not available; 2 usage error.
 @click.option("--principal", metavar="ID", help="Only requests for this principal.")
 @click.option("--agent", metavar="NAME", help="Only requests of this agent.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
-@config_option
-@debug_option
+@json_option
+@store_options()
 def command(
     by: str,
     since: str,
@@ -63,14 +60,12 @@ def command(
     agent: str | None,
     as_csv: bool,
     as_json: bool,
-    store: str | None,
-    config: Path | None,
+    settings: Settings,
 ) -> None:
     """Print a report."""
     if as_csv and as_json:
         raise click.UsageError("Choose one of --csv and --json.")
     days = (by, since, until)
-    settings = load_settings(config, options={"store": store})
     report = run(_report(settings, days, tenant, principal, agent))
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
