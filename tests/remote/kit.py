@@ -12,6 +12,7 @@ from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, Stream, connecting, serving
+from tests.client.servers import Scripted, scripted
 
 Json = dict[str, Any]
 
@@ -57,6 +58,13 @@ async def in_front(url: str, tools: Sequence[Any] = (), store: Any = "memory://"
     app = create_app(RemoteAgent(url, name="desk", tools=tools, limits=limits, **agent), store=store)
     async with serving(app) as front:
         yield front
+
+
+@asynccontextmanager
+async def chatting(*runs: Any, **client: Any) -> AsyncIterator[tuple[Scripted, AGUIClient]]:
+    """A remote that answers so, run by run; and a client of the server in front of it."""
+    async with scripted(*runs) as server, in_front(server.url) as url, connecting() as http:
+        yield server, AGUIClient(http, url, **client)
 
 
 @asynccontextmanager

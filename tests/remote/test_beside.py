@@ -14,7 +14,7 @@ from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting, serv
 from tests.client.servers import run_of, scripted
 from tests.interop.streams import Event, text
 from tests.product.shop import call, say
-from tests.remote.kit import behind, in_front
+from tests.remote.kit import behind, chatting, in_front
 
 pytestmark = pytest.mark.anyio
 
@@ -183,12 +183,7 @@ async def test_activities_are_shown_and_stay() -> None:
     change = {"type": "ACTIVITY_DELTA", "messageId": "a-1", "activityType": "plan"}
     done = change | {"patch": [{"op": "replace", "path": "/step", "value": 2}]}
     first = run_of(shown({"step": 1, "of": "x" * 200}), *text("Half."), done)
-    async with (
-        scripted(first, run_of(shown({"step": 9}), *text("Done.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url, thread_id="t1")
+    async with chatting(first, run_of(shown({"step": 9}), *text("Done.", "m-2")), thread_id="t1") as (server, chat):
         stream = await chat.say("go")
         (began,), (changed,) = stream.of("ACTIVITY_SNAPSHOT"), stream.of("ACTIVITY_DELTA")
         assert began["messageId"] == changed["messageId"] != "a-1"
@@ -196,7 +191,7 @@ async def test_activities_are_shown_and_stay() -> None:
         again = await chat.say("again")
         assert again.of("ACTIVITY_SNAPSHOT")[0]["messageId"] != began["messageId"]
         assert "activity" not in {m["role"] for m in server.asked[1]["messages"]}
-        kept = (await http.get(f"{url}/threads/t1")).json()["messages"]
+        kept = (await chat.http.get(f"{chat.url}/threads/t1")).json()["messages"]
         assert [m["content"]["step"] for m in kept if m["role"] == "activity"] == [2, 9]
         assert [m["role"] for m in kept] == ["user", "assistant", "activity"] * 2
 
@@ -232,12 +227,10 @@ async def test_custom_events_are_passed_on_but_for_those_that_mean_something_her
         custom("large", "x" * 2_000_000),
         custom("shop:late", 2),
     ]
-    async with (
-        scripted(run_of(*told[:4], *text("Hi."), *told[5:]), run_of(*told, *text("Hi.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
+    async with chatting(run_of(*told[:4], *text("Hi."), *told[5:]), run_of(*told, *text("Hi.", "m-2"))) as (
+        _,
+        chat,
     ):
-        chat = AGUIClient(http, url)
         stream = await chat.say("go")
         assert [(e["name"], e["value"]) for e in stream.of("CUSTOM")] == [
             ("shop:progress", {"percent": 40}),
@@ -250,14 +243,11 @@ async def test_custom_events_are_passed_on_but_for_those_that_mean_something_her
 async def test_an_activity_that_a_change_makes_no_object_of_is_left_out() -> None:
     change = {"type": "ACTIVITY_DELTA", "messageId": "a-1", "activityType": "plan"}
     spoil = change | {"patch": [{"op": "replace", "path": "", "value": [1]}]}
-    async with (
-        scripted(run_of(shown({"step": 1}), spoil, *text("Half.")), run_of(*text("Done.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url, thread_id="t1")
+    async with chatting(
+        run_of(shown({"step": 1}), spoil, *text("Half.")), run_of(*text("Done.", "m-2")), thread_id="t1"
+    ) as (_, chat):
         stream = await chat.say("go")
         assert (stream.error, stream.text, stream.of("ACTIVITY_DELTA")) == (None, "Half.", [])
         assert (await chat.say("again")).text == "Done."
-        kept = (await http.get(f"{url}/threads/t1")).json()["messages"]
+        kept = (await chat.http.get(f"{chat.url}/threads/t1")).json()["messages"]
         assert [m["content"] for m in kept if m["role"] == "activity"] == [{"step": 1}]

@@ -18,7 +18,7 @@ from agui_gate.client import Limits
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from tests.client.servers import run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, Event, call, sse, text
-from tests.remote.kit import in_front
+from tests.remote.kit import chatting, in_front
 
 pytestmark = pytest.mark.anyio
 
@@ -155,12 +155,7 @@ async def test_the_same_ids_again_and_again() -> None:
     """Whatever they are called there, here each has an id of its own, and goes back under the one it came with."""
     result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c-1", "messageId": "m-1", "content": "ok"}
     once = [*text("One."), *text("Two."), *call(), result, *call(), result]
-    async with (
-        scripted(run_of(*once), run_of(*once), run_of(*text("Bye."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(run_of(*once), run_of(*once), run_of(*text("Bye."))) as (server, chat):
         first, second = await chat.say("go"), await chat.say("again")
         assert not first.calls.keys() & second.calls.keys()
         shown = {e["messageId"] for stream in (first, second) for e in stream.of("TEXT_MESSAGE_START")}

@@ -14,7 +14,7 @@ from agui_gate_adapters.remote_agui import RemoteAgent, RemoteAgui
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting
 from tests.client.servers import refusal, run_of, scripted
 from tests.interop.streams import FINISHED, INTERRUPTED, STARTED, Event, call, sse, text
-from tests.remote.kit import in_front, told
+from tests.remote.kit import chatting, in_front, told
 
 pytestmark = pytest.mark.anyio
 
@@ -72,12 +72,7 @@ async def test_it_is_away() -> None:
 
 async def test_a_tool_that_nobody_has() -> None:
     unknown = [{**event, "toolCallId": "c-9"} for event in call("{}")]
-    async with (
-        scripted(run_of(*unknown), run_of(*text("Fine."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(run_of(*unknown), run_of(*text("Fine."))) as (server, chat):
         stream = await chat.say("go")
         (result,) = told(stream, "refund")
         assert "without a result, and asked nothing about it" in result
@@ -147,12 +142,7 @@ async def test_words_that_are_only_in_a_snapshot() -> None:
 async def test_a_question_about_no_call() -> None:
     asks = {"id": "i", "reason": "langgraph:interrupt", "message": "Refund A1?"}
     asked = sse(STARTED, FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asks]}})
-    async with (
-        scripted(asked, run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asked, run_of(*text("Done."))) as (server, chat):
         stream = await chat.say("go")
         (interrupt,) = stream.interrupts
         assert interrupt["message"] == "Refund A1?"
@@ -169,12 +159,7 @@ async def test_results_that_are_only_in_snapshots() -> None:
     asks = {"id": "i", "reason": "langgraph:interrupt", "metadata": {"langgraph": {"raw": {"question": "Sure?"}}}}
     asked = sse(STARTED, *call(), FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asks]}})
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": [made, result]}
-    async with (
-        scripted(asked, run_of(snapshot, *text("Done.")), run_of(*text("Bye.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asked, run_of(snapshot, *text("Done.")), run_of(*text("Bye.", "m-2"))) as (server, chat):
         stream = await chat.say("go")
         assert stream.interrupts[0]["message"] == "Sure?"
         assert told(stream, "refund") == ["It has no result yet: the remote agent asked something first."]
@@ -187,12 +172,7 @@ async def test_results_that_are_only_in_snapshots() -> None:
 
 async def test_a_card_beside_the_interrupt_that_asks_the_same() -> None:
     card = [{**call("{}")[0], "toolCallId": "k", "toolCallName": "confirm_changes"}, {**call()[2], "toolCallId": "k"}]
-    async with (
-        scripted(sse(STARTED, *call(), *card, INTERRUPTED), run_of(*card)) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(sse(STARTED, *call(), *card, INTERRUPTED), run_of(*card)) as (_, chat):
         stream = await chat.say("go")
         assert list(stream.calls.values()) == ["refund"]
         done = await chat.decide(stream, approved=False)

@@ -9,7 +9,7 @@ from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, Stream, conne
 from tests.client.servers import Scripted, run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, Event, call, sse, text
 from tests.product.shop import Shop, refund, script
-from tests.remote.kit import in_front, row, told
+from tests.remote.kit import chatting, in_front, row, told
 
 pytestmark = pytest.mark.anyio
 
@@ -59,12 +59,7 @@ GIVEN: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", GIVEN)
 async def test_an_answer_goes_on_as_it_was_given(name: str) -> None:
     schema, payload, goes_on = GIVEN[name]
-    async with (
-        scripted(asks(schema), run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asks(schema), run_of(*text("Done."))) as (server, chat):
         asked = await chat.say("go")
         (interrupt,) = asked.interrupts
         assert interrupt["message"] == "Well?"
@@ -92,52 +87,37 @@ REFUSED: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", REFUSED)
 async def test_an_answer_that_does_not_fit_is_refused_and_asked_again(name: str) -> None:
     schema, payload = REFUSED[name]
-    async with (
-        scripted(asks(schema), run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asks(schema), run_of(*text("Done."))) as (server, chat):
         asked = await chat.say("go")
         again = await resumed(chat, asked, payload)
         assert [one["id"] for one in again.interrupts] == [one["id"] for one in asked.interrupts]
         assert len(server.asked) == 1
-        (waiting,) = (await http.get(f"{url}/approvals")).json()["approvals"]
+        (waiting,) = (await chat.http.get(f"{chat.url}/approvals")).json()["approvals"]
         assert waiting["id"] == asked.interrupts[0]["id"]
 
 
 async def test_out_of_band_the_answer_is_an_edit() -> None:
-    async with (
-        scripted(asks(NAME), run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asks(NAME), run_of(*text("Done."))) as (server, chat):
         await chat.say("go")
-        (waiting,) = (await http.get(f"{url}/approvals")).json()["approvals"]
+        (waiting,) = (await chat.http.get(f"{chat.url}/approvals")).json()["approvals"]
         assert waiting["arguments"] == {"asked": {}, "schema": NAME, "answer": None}
         assert waiting["editable"] == ["answer"]
-        decide = f"{url}/approvals/{waiting['id']}"
-        refused = await http.post(decide, json={"approved": True})
+        decide = f"{chat.url}/approvals/{waiting['id']}"
+        refused = await chat.http.post(decide, json={"approved": True})
         assert refused.status_code == 422
         assert refused.json()["error"]["code"] == "approval_refused"
         assert "name is missing" in refused.json()["error"]["message"]
         edited = waiting["arguments"] | {"answer": {"name": "Ada"}}
-        decided = await http.post(decide, json={"approved": True, "edited_arguments": edited})
+        decided = await chat.http.post(decide, json={"approved": True, "edited_arguments": edited})
         assert decided.json()["state"] == "claimed"
         assert (await chat.go()).text == "Done."
         assert answer(server) == {"name": "Ada"}
-        record = (await http.get(decide)).json()
+        record = (await chat.http.get(decide)).json()
         assert (record["state"], record["effective_arguments"]["answer"]) == ("done", {"name": "Ada"})
 
 
 async def test_a_card_has_a_place_for_the_answer() -> None:
-    async with (
-        scripted(asks(NAME), run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url, tools=[CARD_TOOL])
+    async with chatting(asks(NAME), run_of(*text("Done.")), tools=[CARD_TOOL]) as (server, chat):
         asked = await chat.say("go")
         (card,) = asked.cards.values()
         assert card["editable"] == ["answer"]
@@ -153,12 +133,7 @@ async def test_a_question_about_a_call_that_wants_more() -> None:
     """Its arguments are part of the question, and go back to the remote as it issued them."""
     asked = sse(STARTED, *call(), FINISHED | {"outcome": {"type": "interrupt", "interrupts": [ask_about("c-1")]}})
     result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c-1", "messageId": "m-r", "content": "paid"}
-    async with (
-        scripted(asked, run_of(result, *text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asked, run_of(result, *text("Done."))) as (server, chat):
         stream = await chat.say("go")
         assert stream.interrupts[0]["metadata"]["arguments"]["asked"] == {"amount": 5}
         done = await resumed(chat, stream, HIGH)
@@ -173,12 +148,7 @@ def ask_about(call_id: str) -> Json:
 
 @pytest.mark.parametrize("schema", [{"properties": 5}, {"properties": {"approved": 1}}, {"type": 7, "required": [{}]}])
 async def test_a_schema_that_is_none_is_asked_about_all_the_same(schema: Json) -> None:
-    async with (
-        scripted(asks(schema), run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(asks(schema), run_of(*text("Done."))) as (server, chat):
         asked = await chat.say("go")
         assert (await resumed(chat, asked, {"approved": True})).text == "Done."
         assert answer(server) == {"approved": True}
@@ -188,14 +158,9 @@ async def test_two_questions_of_one_id_are_none() -> None:
     """A yes to one could be taken for a yes to the other."""
     asked = {"id": "i", "reason": "confirmation"}
     end = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asked, asked | {"message": "All of it?"}]}}
-    async with (
-        scripted(sse(STARTED, end), run_of(*text("Well again."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(sse(STARTED, end), run_of(*text("Well again."))) as (_, chat):
         assert (await chat.say("go")).error == "provider_unavailable"
-        assert (await http.get(f"{url}/approvals")).json()["approvals"] == []
+        assert (await chat.http.get(f"{chat.url}/approvals")).json()["approvals"] == []
         assert (await chat.say("again")).text == "Well again."
 
 
@@ -206,12 +171,7 @@ async def test_a_question_of_its_sub_agent_names_it() -> None:
     asked = {"id": "i", "reason": "tool_call", "message": "Well?", **tag}
     said = [event | tag for event in text("Let me see.")]
     end = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asked]}}
-    async with (
-        scripted(sse(STARTED, begun, *said, end), run_of(*text("Done.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(sse(STARTED, begun, *said, end), run_of(*text("Done.", "m-2"))) as (_, chat):
         stream = await chat.say("go")
         assert (stream.text, stream.interrupts[0]["message"]) == ("Let me see.", "clerk asks: Well?")
         assert not stream.of("SUBAGENT_STARTED")
@@ -265,12 +225,7 @@ OLDER: Event = {"type": "CUSTOM", "name": "on_interrupt", "value": '{"question":
     [({"approved": True}, {"approved": True}), ("blue", "blue"), ({"approved": False}, {"approved": False})],
 )
 async def test_an_older_server_asks_by_a_custom_event(payload: Any, goes_on: Any) -> None:
-    async with (
-        scripted(run_of(OLDER), run_of(*text("Done."))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(run_of(OLDER), run_of(*text("Done."))) as (server, chat):
         asked = await chat.say("go")
         assert asked.interrupts[0]["message"] == "Refund A1?"
         assert not asked.of("CUSTOM")
@@ -303,12 +258,10 @@ def card() -> list[Event]:
 @pytest.mark.parametrize("approved", [True, False])
 async def test_an_older_server_asks_by_card(approved: bool) -> None:
     """It is answered once by what its card's answer looks like, and never again."""
-    async with (
-        scripted(run_of(*call(), *card()), run_of(*text("Done.")), run_of(*text("Bye.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
+    async with chatting(run_of(*call(), *card()), run_of(*text("Done.")), run_of(*text("Bye.", "m-2"))) as (
+        server,
+        chat,
     ):
-        chat = AGUIClient(http, url)
         asked = await chat.say("go")
         (interrupt,) = asked.interrupts
         assert (interrupt["message"], interrupt["metadata"]["arguments"]) == ("Refund 5", {"amount": 5})
@@ -366,12 +319,7 @@ async def test_a_call_that_waits_for_its_confirmation_is_asked_about(name: str, 
     """It is answered by the result of the call, once. People read that nobody has the tool."""
     events, call_id, yes, no, message = PAUSED[name]
     result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c1", "messageId": "m-r", "content": "refunded A1"}
-    async with (
-        scripted(run_of(*events), run_of(result, *text("Done.", "m-2"))) as server,
-        in_front(server.url) as url,
-        connecting() as http,
-    ):
-        chat = AGUIClient(http, url)
+    async with chatting(run_of(*events), run_of(result, *text("Done.", "m-2"))) as (server, chat):
         asked = await chat.say("go")
         (interrupt,) = asked.interrupts
         assert (interrupt["message"], interrupt["metadata"]["arguments"]) == (message, {"order": "A1"})

@@ -13,9 +13,10 @@ from typing import TypeVar
 
 from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable
-from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, JournalVersion, Thread
+from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
 from agui_gate.stores.clock import Clock, StoreClock, wall_clock
 from agui_gate.stores.lease import LeaseOwner
+from agui_gate.stores.sql.leases import Wish
 from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps, run
 from agui_gate.stores.sql.store import SQLStore
@@ -149,25 +150,13 @@ class MemoryStore(SQLStore):
         """See `StoreLifecycle`."""
         return self._clock()
 
-    async def lease_thread(
-        self,
-        principal: str,
-        thread_id: str,
-        agent: str,
-        run_key: str,
-        *,
-        whole: bool = True,
-        create: bool = True,
-        known: JournalVersion | None = None,
-    ) -> Thread:
-        """See `ThreadStore`. Raises `TooLarge`, too, where the principal has as much as may be kept of one."""
+    async def _lease(self, wish: Wish) -> Thread:
+        """Raises `TooLarge`, too, where the principal has as much as may be kept of one."""
         if self._bounds.principal_threads is not None or self._bounds.principal_bytes is not None:
-            has = {"principal": principal, "thread_id": thread_id}
-            threads, size, there = await self._do("read", lambda: _has(has))
-            if whole or not there:
-                self._bounds.check_principal(size, threads if there or not create else threads + 1)
-        more = {"whole": whole, "create": create}
-        return await super().lease_thread(principal, thread_id, agent, run_key, known=known, **more)
+            threads, size, there = await self._do("read", lambda: _has(wish))
+            if wish.whole or not there:
+                self._bounds.check_principal(size, threads if there or not wish.create else threads + 1)
+        return await super()._lease(wish)
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`. What waits of a principal is no more than `MAX_PENDING`."""
@@ -198,8 +187,8 @@ class MemoryStore(SQLStore):
         return self._owner.name
 
 
-def _has(values: dict[str, str]) -> Steps[tuple[int, int, bool]]:
+def _has(wish: Wish) -> Steps[tuple[int, int, bool]]:
     """Returns how many threads and bytes a principal has, and whether the thread is one of them."""
-    (found,) = yield Last([Statement(_HAS, values)])
+    (found,) = yield Last([Statement(_HAS, {"principal": wish.principal, "thread_id": wish.thread_id})])
     threads, size, there = found.rows[0] if found.rows else (0, 0, 0)
     return threads, size, bool(there)

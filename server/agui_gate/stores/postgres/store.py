@@ -7,24 +7,24 @@ The operations are those of every store in SQL (`stores/sql`). Each batch of sta
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.transcript import Output
+from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import IllegalMove, Unavailable
-from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, JournalVersion, Thread
+from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
 from agui_gate.stores.clock import Clock
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.postgres import commit_check, readiness, schema
 from agui_gate.stores.postgres.errors import CLOSED, OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.variant import PostgresVariant
+from agui_gate.stores.sql.leases import Wish
 from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
 
 if TYPE_CHECKING:
-    from agui_gate.core.terms import Terms
+    pass
 
 T = TypeVar("T")
 
@@ -109,24 +109,13 @@ class PostgresStore(SQLStore):
 
     # --- what may have happened when a connection broke
 
-    async def lease_thread(
-        self,
-        principal: str,
-        thread_id: str,
-        agent: str,
-        run_key: str,
-        *,
-        whole: bool = True,
-        create: bool = True,
-        known: JournalVersion | None = None,
-    ) -> Thread:
-        """See `ThreadStore`. A lease of which the caller doesn't learn is given back."""
-        more = {"whole": whole, "create": create}
+    async def _lease(self, wish: Wish) -> Thread:
+        """A lease of which the caller doesn't learn is given back."""
         try:
-            return await super().lease_thread(principal, thread_id, agent, run_key, known=known, **more)
+            return await super()._lease(wish)
         except (OutcomeUnknown, Trouble) as error:
             if isinstance(error, OutcomeUnknown) or error.committed:
-                self._later(lambda: self._sql.leases.void(run_key))
+                self._later(lambda: self._sql.leases.void(wish.run_key))
             raise
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
@@ -168,23 +157,11 @@ class PostgresStore(SQLStore):
             lambda _: self._do("write", lambda: commit_check.deleted(int(thread.key))),
         )
 
-    async def move(
-        self,
-        approval_id: str,
-        to: State,
-        *,
-        decision: Decision | None = None,
-        output: Output | None = None,
-        run_key: str | None = None,
-        terms: "Terms | None" = None,
-    ) -> Approval:
-        """See `ApprovalStore`."""
-        move = Move(approval_id, to, decision, output, run_key, terms)
-        more: dict[str, Any] = {"decision": decision, "output": output, "run_key": run_key, "terms": terms}
+    async def _move(self, move: Move) -> Approval:
         return await self._sure.do(
-            ("move", approval_id, to, run_key),
+            ("move", move.approval_id, move.to, move.run_key),
             move,
-            lambda: super(PostgresStore, self).move(approval_id, to, **more),
+            lambda: super(PostgresStore, self)._move(move),
             lambda tried: self._do("write", lambda: commit_check.made(self._sql.ledger, tried)),
         )
 

@@ -147,11 +147,13 @@ class SQLStore(PeopleOperations):
         known: JournalVersion | None = None,
     ) -> Thread:
         """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
-        wish = Wish(principal, thread_id, agent, run_key, self._holder, whole, create, known)
+        return await self._lease(Wish(principal, thread_id, agent, run_key, self._holder, whole, create, known))
+
+    async def _lease(self, wish: Wish) -> Thread:
         try:
-            return await self._do("write", lambda: self._sql.leases.lease(wish))
+            return await self._do("write", partial(self._sql.leases.lease, wish))
         except asyncio.CancelledError:
-            self._later(lambda: self._sql.leases.void(run_key))
+            self._later(lambda: self._sql.leases.void(wish.run_key))
             raise
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
@@ -294,16 +296,18 @@ class SQLStore(PeopleOperations):
         terms: "Terms | None" = None,
     ) -> Approval:
         """See `ApprovalStore`."""
-        move = Move(approval_id, to, decision, output, run_key, terms)
-        moved = await self._do("durable", lambda: self._move(move))
+        return await self._move(Move(approval_id, to, decision, output, run_key, terms))
+
+    async def _move(self, move: Move) -> Approval:
+        def moving() -> Steps[Approval | None]:
+            moved = yield from self._sql.ledger.move(move)
+            if moved is None:
+                yield from self._sql.deletions.amend(move)
+            return moved
+
+        moved = await self._do("durable", moving)
         if moved is None:
             raise NotFound("There is no such approval.")
-        return moved
-
-    def _move(self, move: Move) -> Steps[Approval | None]:
-        moved = yield from self._sql.ledger.move(move)
-        if moved is None:
-            yield from self._sql.deletions.amend(move)
         return moved
 
     @property
