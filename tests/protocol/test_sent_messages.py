@@ -11,7 +11,7 @@ from agui_gate.errors import AguiGateError
 from agui_gate.protocol import sent_messages
 from agui_gate.protocol.request_decoder import decode
 from agui_gate.protocol.run_input import MAX_DEPTH, MAX_MESSAGES, RunInput
-from agui_gate.protocol.sent_messages import SentMessages, decode_new
+from agui_gate.protocol.sent_messages import SentMessages, decode_all, decode_new
 from tests.bench.work import history
 
 USER = b'{"id":"u","role":"user","content":"hello \\u00e9\\"messages\\":["}'
@@ -39,10 +39,6 @@ MEMBERS = (
     b'"state":[%(deep)b]', b'"parentRunId":"p"', b'"forwardedProps":"\\"messages\\":"', b'"resume":[]', b'"unread":1',
     b'"sent":1', b'" sent":1',
 )  # fmt: skip
-
-
-def decode_all(body: bytes) -> RunInput:
-    return sent_messages.decode_all(body, body.count(b"{") + body.count(b"["))
 
 
 def sent(body: bytes) -> SentMessages | None:

@@ -295,7 +295,8 @@ def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes
     """
     part = entry.parts[0] if len(entry.parts) == 1 and not entry.cut else None  # as nearly all have
     if type(part) is TextPart:
-        return None if _blank(part.text) else AssistantTurn(entry.id, (part,), entry.origin, entry.ref)
+        said: Any = entry.parts  # the same, as it is one text
+        return None if _blank(part.text) else AssistantTurn(entry.id, said, entry.origin, entry.ref)
     if type(part) is CallPart and part.name != CARD_TOOL:
         call = _settled(entry.id, part, next(outputs), outcomes)
         return AssistantTurn(entry.id, (call,), entry.origin, entry.ref)

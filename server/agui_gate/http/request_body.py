@@ -34,9 +34,9 @@ LARGE = 64 * 1024
 MAX_CONTAINERS = 100_000
 """Objects and lists in one body."""
 
-AT_ONCE, FEW_CONTAINERS = 128 * 1024, 10_000
-"""Bytes, and objects and lists in them, up to which a history is decoded where it is: that takes a millisecond or two,
-in which another thread would hold the interpreter's lock.
+AT_ONCE = 128 * 1024
+"""Bytes up to which a history is decoded where it is: that takes a millisecond, in which another thread would hold the
+interpreter's lock. There is no room in it for `MAX_CONTAINERS`.
 """
 
 T = TypeVar("T")
@@ -153,9 +153,9 @@ async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:
         known = decode_new(body, find, MAX_CONTAINERS)
         if known is not None:
             run = known
-        elif len(body) <= AT_ONCE and (brackets := check_containers(body)) <= FEW_CONTAINERS:
+        elif len(body) <= AT_ONCE:
             with collector_paused():
-                run = decode_all(body, brackets)
+                run = decode_all(body)
         else:
             run = await off_loop(_decoded, decode_all, body)
     else:
@@ -172,21 +172,16 @@ async def json_value(body: bytes) -> Any:
 
 async def decoded(function: Callable[[bytes], T], body: bytes) -> T:
     """Returns what ``function`` makes of ``body``. Raises `TooLarge`."""
-    return await off_loop(_decoded, lambda body, _: function(body), body) if len(body) > LARGE else function(body)
+    return await off_loop(_decoded, function, body) if len(body) > LARGE else function(body)
 
 
-def _decoded(function: Callable[[bytes, int], T], body: bytes) -> T:
-    """Calls ``function`` with the number of opening brackets, too."""
-    brackets = check_containers(body)
+def _decoded(function: Callable[[bytes], T], body: bytes) -> T:
+    check_containers(body)
     with collector_paused():
-        return function(body, brackets)
+        return function(body)
 
 
-def check_containers(body: bytes) -> int:
-    """Returns the number of opening brackets in a JSON text. Raises `TooLarge` if there are more than `MAX_CONTAINERS`
-    objects and lists in it.
-    """
-    number = body.count(b"{") + body.count(b"[")
-    if number > MAX_CONTAINERS and has_more(body, MAX_CONTAINERS, b"{["):
+def check_containers(body: bytes) -> None:
+    """Raises `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
+    if body.count(b"{") + body.count(b"[") > MAX_CONTAINERS and has_more(body, MAX_CONTAINERS, b"{["):
         raise TooLarge(f"A body may have at most {MAX_CONTAINERS:,} objects and lists.")
-    return number

@@ -151,19 +151,21 @@ class PlainCallShape(CallShape, frozen=True, gc=False, kw_only=True, rename="cam
     metadata: NoMember = ABSENT
 
 
-class _PlainShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel"):
+class PlainShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel"):
+    """A message without anything that is seldom there."""
+
     subagent_run_id: NoMember = ABSENT
     metadata: NoMember = ABSENT
 
 
-class PlainUserShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="user"):
+class PlainUserShape(PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="user"):
     """`UserMessage`."""
 
     role: NoMember = msgspec.field(default="user", name=" role")
     content: str
 
 
-class PlainAssistantShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="assistant"):
+class PlainAssistantShape(PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="assistant"):
     """`AssistantMessage`."""
 
     role: NoMember = msgspec.field(default="assistant", name=" role")
@@ -171,7 +173,7 @@ class PlainAssistantShape(_PlainShape, frozen=True, gc=False, kw_only=True, rena
     tool_calls: tuple[PlainCallShape, ...] = ABSENT
 
 
-class PlainToolShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="tool"):
+class PlainToolShape(PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="tool"):
     """`ToolMessage`."""
 
     role: NoMember = msgspec.field(default="tool", name=" role")
@@ -179,7 +181,7 @@ class PlainToolShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="c
     tool_call_id: str
 
 
-class PlainSystemShape(_PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="system"):
+class PlainSystemShape(PlainShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="system"):
     """`SystemMessage`."""
 
     role: NoMember = msgspec.field(default="system", name=" role")

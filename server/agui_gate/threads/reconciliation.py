@@ -19,7 +19,7 @@ for nothing, whatever it says.
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -371,7 +371,7 @@ def admitted(entry: Entry) -> Iterator[Entry]:
             yield LeftOutEntry(placeholder(part, reason), message_id, place, call_id)
 
 
-def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Intake:
+def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Collection[str] = ()) -> Intake:
     """Returns a client's history, for a thread the server has never seen. Cards and activity stay out (B8).
 
     ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
@@ -400,9 +400,10 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
     return Intake(entries=found, calls=calls, is_plain=is_plain)
 
 
-def _ids_of_calls(messages: Sequence[Message], client_tools: Container[str]) -> tuple[set[str], set[str]]:
+def _ids_of_calls(messages: Sequence[Message], client_tools: Collection[str]) -> tuple[set[str], set[str]]:
     """Returns the ids of the cards among the calls, and of those to the client's own tools."""
-    called = [c for m in messages if type(m) is not PlainUserShape and m.tool_calls for c in m.tool_calls]
+    names = {CARD_TOOL, *client_tools}
+    called = [call for m in messages if (made := m.tool_calls) for call in made if call.function.name in names]
     cards = {call.id for call in called if call.function.name == CARD_TOOL}
     return cards, {call.id for call in called if call.function.name in client_tools}
 
