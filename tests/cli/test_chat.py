@@ -62,6 +62,19 @@ async def typed(url: str, play: Callable[[Running], int], *options: str) -> tupl
     return await asyncio.to_thread(run)
 
 
+def talk(*steps: tuple[str, str] | str) -> Callable[[Running], int]:
+    """What a person does: waits for a text, and types another where there is one; then for the end."""
+
+    def play(process: Running) -> int:
+        for step in steps:
+            seen, typed = (step, "") if isinstance(step, str) else step
+            process.wait_for(seen)
+            process.type(typed)
+        return process.end()
+
+    return play
+
+
 def refunds() -> list[str]:
     return Path("refunds.txt").read_text().splitlines() if Path("refunds.txt").exists() else []
 
@@ -105,77 +118,56 @@ async def test_events_as_json() -> None:
 
 
 async def test_a_person_answers_edits_says_why_and_comes_back_later() -> None:
-    def play(process: Running) -> int:
-        process.wait_for("you: ")
-        process.type("refund 20\n")
-        process.wait_for("Refund 20 for A1")
-        process.wait_for("later: ")
-        process.type("e\n")
-        process.wait_for("amount")
-        process.type("5\n")
-        process.wait_for("Result: 5 refunded")
-        process.wait_for("you: ")
-        process.type("refund 7\n")
-        process.wait_for("later: ")
-        process.type("n\n")
-        process.wait_for("reason")
-        process.type("not today\n")
-        process.wait_for("Result: .*not today")
-        process.wait_for("you: ")
-        process.type("refund 8\n")
-        process.wait_for("later: ")
-        process.type("\x04")
-        process.wait_for("you: ")
-        process.type("hello\n")
-        process.wait_for("Still pending: Refund 8 for A1")
-        process.wait_for("Cancel it")
-        process.type("n\n")
-        process.wait_for("you: ")
-        process.type("/help\n")
-        process.wait_for("/ask")
-        process.wait_for("you: ")
-        process.type("/nonsense\n")
-        process.wait_for("There is no /nonsense")
-        process.wait_for("you: ")
-        process.type("\x04")
-        process.wait_for("Continue with: agui-gate chat .* --thread t1")
-        return process.end()
+    play = talk(
+        ("you: ", "refund 20\n"),
+        "Refund 20 for A1",
+        ("later: ", "e\n"),
+        ("amount", "5\n"),
+        "Result: 5 refunded",
+        ("you: ", "refund 7\n"),
+        ("later: ", "n\n"),
+        ("reason", "not today\n"),
+        "Result: .*not today",
+        ("you: ", "refund 8\n"),
+        ("later: ", "\x04"),
+        ("you: ", "hello\n"),
+        "Still pending: Refund 8 for A1",
+        ("Cancel it", "n\n"),
+        ("you: ", "/help\n"),
+        "/ask",
+        ("you: ", "/nonsense\n"),
+        "There is no /nonsense",
+        ("you: ", "\x04"),
+        "Continue with: agui-gate chat .* --thread t1",
+    )
 
     async with shop() as url:
         code, _ = await typed(url, play, "--thread", "t1")
         assert (code, refunds()) == (3, ["A1 5"])
 
-        def again(process: Running) -> int:
-            process.wait_for("you: refund 8")
-            process.wait_for("Refund 8 for A1")
-            process.wait_for("later: ")
-            process.type("y\n")
-            process.wait_for("Result: 8 refunded")
-            process.wait_for("you: ")
-            process.type("//x\n")
-            process.wait_for("You said /x")
-            process.wait_for("you: ")
-            process.type("/quit\n")
-            return process.end()
+        again = talk(
+            "you: refund 8",
+            "Refund 8 for A1",
+            ("later: ", "y\n"),
+            "Result: 8 refunded",
+            ("you: ", "//x\n"),
+            "You said /x",
+            ("you: ", "/quit\n"),
+        )
 
         code, _ = await typed(url, again, "--thread", "t1")
         assert (code, refunds()) == (0, ["A1 5", "A1 8"])
 
 
 async def test_what_was_left_can_be_cancelled_for_something_else() -> None:
-    def play(process: Running) -> int:
-        process.wait_for("you: ")
-        process.type("refund 8\n")
-        process.wait_for("later: ")
-        process.type("\x04")
-        process.wait_for("you: ")
-        process.type("hello\n")
-        process.wait_for("Cancel it")
-        process.type("y\n")
-        process.wait_for("You said hello")
-        process.wait_for("you: ")
-        process.type("\x04")
-        return process.end()
+    play = talk(
+        ("you: ", "refund 8\n"),
+        ("later: ", "\x04"),
+        ("you: ", "hello\n"),
+        ("Cancel it", "y\n"),
+        "You said hello",
+        ("you: ", "\x04"),
+    )
 
     async with shop() as url:
         code, _ = await typed(url, play)
@@ -448,13 +440,12 @@ async def test_a_question_that_is_no_yes_or_no() -> None:
     asks: Event = {"id": "i", "reason": "x:colour", "message": "Which?", "responseSchema": {"type": "object"}}
     asked = sse(STARTED, FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asks]}})
 
-    def play(process: Running) -> int:
-        process.wait_for("Which?")
-        process.wait_for("Expected JSON")
-        process.wait_for(r"later\): ")
-        process.type('{"colour": "blue"}\n')
-        process.wait_for("Blue it is")
-        return process.end()
+    play = talk(
+        "Which?",
+        "Expected JSON",
+        (r"later\): ", '{"colour": "blue"}\n'),
+        "Blue it is",
+    )
 
     async with scripted(asked, run_of(*text("Blue it is", "m-2")), asked) as server:
         assert (await typed(server.url, play, "-m", "go"))[0] == 0

@@ -8,7 +8,7 @@ import pytest
 from tests.interop import pages
 from tests.interop.pages import BACK, HANGING, Browser, fine, idle
 from tests.product.kit import Product
-from tests.product.shop import SEARCH, Shop, call, outputs, refund, script, users
+from tests.product.shop import SEARCH, Shop, refund, script, users
 
 pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 
@@ -16,29 +16,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 def shown(tools: Any, turns: Any, **options: Any) -> AbstractAsyncContextManager[tuple[Product, Browser]]:
     """A server, and pages with assistant-ui to look at it."""
     return pages.shown(tools, turns, client=pages.ASSISTANT_UI, **options)
-
-
-async def test_a_run_with_a_tool_of_the_server() -> None:
-    shop = Shop()
-    async with shown(shop.tools, script(SEARCH, after="Found it.")) as (p, b):
-        page = await b.open(p.url, "t")
-        seen = fine(await page.say("look for ada"))
-        assert seen.said == [("user", "look for ada"), ("assistant", "Found it.")]
-        assert list(seen.results.values()) == ['["found ada"]']
-        seen = fine(await page.say("and again"))
-        assert [role for role, _ in seen.said] == ["user", "assistant"] * 2
-        assert users(p.inputs()[-1]) == ["and again"], "a chain: the provider has the rest"
-
-
-async def test_a_tool_of_the_page() -> None:
-    shop = Shop()
-    async with shown(shop.tools, script(call("pick", of="three"), SEARCH)) as (p, b):
-        page = await b.open(p.url, "t", tools=["pick"])
-        await page.do("say", text="pick one")
-        await page.until("text", text="Done.")
-        seen = fine(await page.until("idle"))
-        assert outputs(p.inputs()[-1]) == ['{"page":"pick","given":{"of":"three"}}', '["found ada"]']
-        assert set(seen.results) == set(seen.calls)
 
 
 @pytest.mark.parametrize(
@@ -81,27 +58,6 @@ async def test_another_message_instead_of_an_answer() -> None:
         await page.until("text", text="Done.")
         seen = fine(await page.until("idle"))
         assert (seen.interrupts, shop.refunds, users(p.inputs()[-1])) == ([], [], ["never mind"])
-
-
-async def test_stop_and_go_on() -> None:
-    async with shown([], [HANGING, BACK]) as (p, b):
-        page = await b.open(p.url, "t")
-        await page.do("say", text="talk")
-        await page.until("text", text="word")
-        await page.do("stop")
-        fine(await page.until("idle"))
-        assert (await idle(p, "t"))["run"]["status"] == "cancelled"
-        assert fine(await page.say("go on")).text == "Back."
-
-
-async def test_a_reload_of_a_chat_that_is_over() -> None:
-    shop = Shop()
-    async with shown(shop.tools, script(SEARCH, after="Found it.")) as (p, b):
-        before = fine(await (await b.open(p.url, "t")).say("look for ada"))
-        again = await b.open(p.url, "t")
-        seen = fine(await again.until("text", text="Found it."))
-        assert (seen.said, seen.results) == (before.said, before.results)
-        assert fine(await again.say("thanks")).text == "Found it."
 
 
 async def test_a_reload_while_a_run_runs_follows_and_stops_it() -> None:
