@@ -367,9 +367,3 @@ def _owned_activities(event: ev.MessagesSnapshot) -> Any:
         return lambda kind: True
     named = kinds if isinstance(kinds, list) and all(isinstance(kind, str) for kind in kinds) else ()
     return lambda kind: kind in named
-
-
-def calls_in(messages: Sequence[Json]) -> Iterator[Json]:
-    """Yields all calls of the messages, in order."""
-    for message in messages:
-        yield from message.get("toolCalls") or ()

@@ -217,7 +217,8 @@ def _places(transcript: Transcript, window: Window) -> tuple[int, int, int] | No
     """Returns the places where the window begins, where it leaves something out, and where it goes on."""
     if window == WHOLE:
         return 0, 0, 0
-    start = next((place for place, turn in enumerate(transcript) if _begins(turn, window.start)), None)
+    users = (place for place, turn in enumerate(transcript) if isinstance(turn, UserTurn) and turn.id == window.start)
+    start = next(users, None)
     if start is None or not window.then:
         return None if start is None else (start, start, start)
     then = next((place for place in range(start, len(transcript)) if transcript[place].id == window.then), None)
@@ -282,10 +283,6 @@ def _follows(transcript: Transcript, place: int) -> bool:
 def _is_said(transcript: Transcript, place: int) -> bool:
     turn = transcript[place]
     return isinstance(turn, UserTurn) and not turn.is_note
-
-
-def _begins(turn: UserTurn | AssistantTurn, message_id: str) -> bool:
-    return isinstance(turn, UserTurn) and turn.id == message_id
 
 
 def longer(transcript: Transcript, tokens: int) -> bool:

@@ -324,7 +324,8 @@ def _without_foreign(turn: UserTurn | AssistantTurn, vendor: str) -> UserTurn | 
         if not any(isinstance(part, Media) and is_foreign(part, vendor) for part in turn.content):
             return turn
         return msgspec.structs.replace(turn, content=tuple(_told(part, vendor) for part in turn.content))
-    if not any(is_foreign(media, vendor) for call in turn.calls for media in _media(call)):
+    results = (part for call in turn.calls for part in call.output.parts or ())
+    if not any(isinstance(part, Media) and is_foreign(part, vendor) for part in results):
         return turn
     parts = tuple(_call_without(part, vendor) if isinstance(part, SettledCall) else part for part in turn.parts)
     return msgspec.structs.replace(turn, parts=parts)
@@ -336,10 +337,6 @@ def _call_without(call: SettledCall, vendor: str) -> SettledCall:
         return call
     output = msgspec.structs.replace(call.output, parts=tuple(_told(part, vendor) for part in parts))
     return msgspec.structs.replace(call, output=output)
-
-
-def _media(call: SettledCall) -> Sequence[Media]:
-    return [part for part in call.output.parts or () if isinstance(part, Media)]
 
 
 def _told(part: Any, vendor: str) -> Any:

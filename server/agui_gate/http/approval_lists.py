@@ -10,6 +10,7 @@ from agui_gate.http.approval_cards import number_fitting
 from agui_gate.http.threads import MAX_PAGE
 from agui_gate.http.views import compressed, json_response, listed_view, tombstone_view, with_freezes
 from agui_gate.protocol.run_input import MAX_ID
+from agui_gate.stores.base import Store
 from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ async def read_records(
         raise InvalidRequest(f"A request names at most {MAX_PAGE} ids.", well_formed=True)
     found, gone = [], []
     for approval_id in ids:
-        if approval := await routes.find(request, principal, approval_id) if _is_id(approval_id) else None:
+        is_id = 0 < len(approval_id) <= MAX_ID and approval_id.isprintable()
+        approval = await routes.find(request, principal, approval_id) if is_id else None
+        if approval is not None:
             found.append(approval)
         else:
-            gone.append({"id": approval_id, "record": await _what_is_left(engine, principal, approval_id)})
+            record = await what_is_left(engine.store, principal, approval_id) if is_id else None
+            gone.append({"id": approval_id, "record": record})
     if is_cards:
         views = await routes.cards(request, principal, found)
     else:
@@ -43,13 +47,8 @@ async def read_records(
     return await compressed(request, json_response({"approvals": views, "gone": gone}))
 
 
-async def _what_is_left(engine: "Engine", principal: str, approval_id: str) -> dict[str, Any] | None:
-    tombstones = capabilities(engine.store).tombstones
-    if tombstones is None or not _is_id(approval_id):
-        return None
-    left = await tombstones.tombstones(principal, approval_id=approval_id)
+async def what_is_left(store: Store, principal: str, approval_id: str) -> dict[str, Any] | None:
+    """Returns what is kept of a call whose thread was deleted; None if nothing is."""
+    tombstones = capabilities(store).tombstones
+    left = await tombstones.tombstones(principal, approval_id=approval_id) if tombstones else []
     return tombstone_view(left[0]) if left else None
-
-
-def _is_id(text: str) -> bool:
-    return 0 < len(text) <= MAX_ID and text.isprintable()

@@ -12,7 +12,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.errors import ApprovalRefused, ArgumentsChanged, Forbidden, Gone, InvalidRequest, NotFound
 from agui_gate.extra_loader import load
 from agui_gate.http.approval_cards import card_views, number_fitting
-from agui_gate.http.approval_lists import read_records
+from agui_gate.http.approval_lists import read_records, what_is_left
 from agui_gate.http.auth import caller_of
 from agui_gate.http.request_body import json_value
 from agui_gate.http.server import HttpServer
@@ -22,14 +22,12 @@ from agui_gate.http.views import (
     compressed,
     json_response,
     listed_view,
-    tombstone_view,
     with_freezes,
     with_people,
 )
 from agui_gate.protocol.late_answers import already
 from agui_gate.protocol.run_input import check_id
 from agui_gate.stores.base import ApprovalPage, Which
-from agui_gate.stores.lookup import capabilities
 
 if TYPE_CHECKING:
     from agui_gate.approvals.out_of_band import Decided
@@ -114,12 +112,11 @@ class ApprovalRoutes:
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:
         """410 with what is kept of a call whose thread was deleted. Raises `NotFound` where nothing is."""
-        tombstones = capabilities(self._engine.store).tombstones
-        left = await tombstones.tombstones(principal, approval_id=approval_id) if tombstones else []
-        if not left:
+        record = await what_is_left(self._engine.store, principal, approval_id)
+        if record is None:
             raise NotFound("There is no such approval.")
         message = "Its thread was deleted. `record` contains what remains of it."
-        return json_response({"error": {"code": Gone.code, "message": message, "record": tombstone_view(left[0])}}, 410)
+        return json_response({"error": {"code": Gone.code, "message": message, "record": record}}, 410)
 
     async def decide(self, request: Request) -> Response:
         """`POST /approvals/{id}`. Already decided: 409 with the record. Said of arguments that were edited since: 422

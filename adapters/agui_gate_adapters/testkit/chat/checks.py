@@ -26,7 +26,15 @@ from agui_gate_adapters.testkit.chat.message_checks import (
 from agui_gate_adapters.testkit.chat.profiles import CHAT_PROFILES, ChatProfile
 from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.openai import violations as v
-from agui_gate_adapters.testkit.openai.checks import TYPE_NAMES, check_format, check_named, is_a, json_type
+from agui_gate_adapters.testkit.openai.checks import (
+    TYPE_NAMES,
+    check_bounds,
+    check_format,
+    check_named,
+    is_a,
+    json_type,
+    kind_violation,
+)
 from agui_gate_adapters.testkit.wire import Json
 
 # The members of the request body: model, messages (C7), unknown ones, types, bounds, stream options.
@@ -110,18 +118,9 @@ def check_members(body: Json, profile: ChatProfile) -> Iterator[Violation]:
             kind = "one of a string or array of strings" if name == "stop" else TYPE_NAMES[_FIELDS[name]]
             yield v.wrong_type(name, kind, json_type(value), rule="type")
         elif value is not None and name in _BOUNDS:
-            yield from _check_bounds(name, value)
+            yield from check_bounds(name, value, *_BOUNDS[name], _FIELDS[name])
     yield from _check_stream_options(body, profile)
     yield from _check_format(body, profile)
-
-
-def _check_bounds(name: str, value: float) -> Iterator[Violation]:
-    low, high = _BOUNDS[name]
-    kind = "integer" if _FIELDS[name] == (int,) else "decimal"
-    if value < low:
-        yield v.out_of_bounds(name, kind, "min", low, value)
-    elif value > high:
-        yield v.out_of_bounds(name, kind, "max", high, value)
 
 
 def _check_format(body: Json, profile: ChatProfile) -> Iterator[Violation]:
@@ -168,12 +167,8 @@ def check_tools(body: Json, profile: ChatProfile) -> Iterator[Violation]:
 
 
 def _check_tool(tool: object, path: str, profile: ChatProfile) -> Iterator[Violation]:
-    if not isinstance(tool, dict):
-        yield v.wrong_type(path, "an object", json_type(tool), rule="type")
-    elif "type" not in tool:
-        yield v.missing(f"{path}.type", rule="schema")
-    elif tool["type"] not in _TYPES:
-        yield v.unsupported_value(f"{path}.type", str(tool["type"]), _TYPES, rule="schema")
+    if not isinstance(tool, dict) or tool.get("type") not in _TYPES:
+        yield kind_violation(tool, path, _TYPES, "schema")
     elif not isinstance(tool.get(tool["type"]), dict):  # The flat shape of the Responses API ends up here.
         yield v.missing(f"{path}.{tool['type']}", rule="schema")
     else:

@@ -18,7 +18,7 @@ from agui_gate_adapters.testkit.chat.profiles import ChatProfile
 from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.media import IMAGES, is_gone, look_at
 from agui_gate_adapters.testkit.openai import violations as v
-from agui_gate_adapters.testkit.openai.checks import check_name, json_type
+from agui_gate_adapters.testkit.openai.checks import check_name, json_type, kind_violation
 from agui_gate_adapters.testkit.openai.violations import EXAMPLE, got
 from agui_gate_adapters.testkit.wire import Json
 
@@ -107,12 +107,8 @@ def _check_parts(parts: list[object], path: str, kinds: tuple[str, ...]) -> Iter
         yield cv.empty_array(path, "content")
     for index, part in enumerate(parts):
         where = f"{path}[{index}]"
-        if not isinstance(part, dict):
-            yield v.wrong_type(where, "an object", json_type(part), rule="type")
-        elif "type" not in part:
-            yield v.missing(f"{where}.type", rule="content")
-        elif part["type"] not in kinds:
-            yield v.unsupported_value(f"{where}.type", str(part["type"]), kinds, rule="content")
+        if not isinstance(part, dict) or part.get("type") not in kinds:
+            yield kind_violation(part, where, kinds, "content")
         elif part["type"] not in part and part["type"] in ("text", "refusal", "image_url"):
             yield v.missing(f"{where}.{part['type']}", rule="content")
 
@@ -129,10 +125,8 @@ def _check_calls(calls: object, path: str, profile: ChatProfile) -> Iterator[Vio
             yield v.wrong_type(where, "an object", json_type(call), rule="type")
             continue
         yield from _check_id(call, "id", where, profile)
-        if "type" not in call:
-            yield v.missing(f"{where}.type", rule="call")
-        elif call["type"] not in _CALL_TYPES:
-            yield v.unsupported_value(f"{where}.type", str(call["type"]), _CALL_TYPES, rule="call")
+        if call.get("type") not in _CALL_TYPES:
+            yield kind_violation(call, where, _CALL_TYPES, "call")
         elif call["type"] == "function":
             yield from _check_function(call.get("function"), f"{where}.function", profile)
 

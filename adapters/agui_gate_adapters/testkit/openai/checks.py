@@ -48,6 +48,24 @@ def is_a(value: object, types: tuple[type, ...]) -> bool:
     return isinstance(value, types)
 
 
+def kind_violation(thing: object, path: str, kinds: tuple[str, ...], rule: str) -> Violation:
+    """Return why this is no object whose type is one of ``kinds``."""
+    if not isinstance(thing, dict):
+        return v.wrong_type(path, "an object", json_type(thing), rule="type")
+    if "type" not in thing:
+        return v.missing(f"{path}.type", rule=rule)
+    return v.unsupported_value(f"{path}.type", str(thing["type"]), kinds, rule=rule)
+
+
+def check_bounds(name: str, value: float, low: float, high: float, types: tuple[type, ...]) -> Iterator[Violation]:
+    """Yield whether a number is out of its bounds."""
+    kind = "integer" if types == (int,) else "decimal"
+    if value < low:
+        yield v.out_of_bounds(name, kind, "min", low, value)
+    elif value > high:
+        yield v.out_of_bounds(name, kind, "max", high, value)
+
+
 # The names that a tool may have, in a tool or in a call.
 
 NAME_PATTERN: Final = "^[a-zA-Z0-9_-]+$"
@@ -111,22 +129,8 @@ def _check_function(tool: Json, name: str, path: str, unknown_members: bool) -> 
             where, name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{got}\"'."
         )
     elif tool.get("strict") is True:
-        yield from _check_strict(schema, name, where)
-
-
-def _check_strict(schema: Json, name: str, where: str) -> Iterator[Violation]:
-    if schema.get("additionalProperties") is not False:
-        reason = "In context=(), 'additionalProperties' is required to be supplied and to be false."
-        yield v.bad_function_schema(where, name, reason)
-    properties, required = schema.get("properties"), schema.get("required")
-    named = properties if isinstance(properties, dict) else {}
-    absent = [key for key in named if not isinstance(required, list) or key not in required]
-    if absent:
-        reason = (
-            "In context=(), 'required' is required to be supplied and to be an array including every key in "
-            f"properties. Missing '{absent[0]}'."
-        )
-        yield v.bad_function_schema(where, name, reason)
+        for reason in _object_faults(schema, ()):
+            yield v.bad_function_schema(where, name, reason)
 
 
 # The form of an answer that a request asks for: `text.format` of Responses, `response_format` of Chat Completions.
@@ -232,7 +236,9 @@ def strict_faults(schema: Any, place: tuple[str, ...] = ()) -> Iterator[str]:
 def _object_faults(schema: Json, place: tuple[str, ...]) -> Iterator[str]:
     if schema.get("additionalProperties") is not False:
         yield f"In context={place}, 'additionalProperties' is required to be supplied and to be false."
-    absent = [key for key in schema.get("properties") or {} if key not in (schema.get("required") or ())]
+    properties, required = schema.get("properties"), schema.get("required")
+    named = properties if isinstance(properties, dict) else {}
+    absent = [key for key in named if not isinstance(required, list) or key not in required]
     if absent:
         yield (
             f"In context={place}, 'required' is required to be supplied and to be an array including every key in "

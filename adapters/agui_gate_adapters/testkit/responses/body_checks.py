@@ -13,7 +13,14 @@ from typing import Final
 
 from agui_gate_adapters.testkit.faults import Violation
 from agui_gate_adapters.testkit.openai import violations as v
-from agui_gate_adapters.testkit.openai.checks import TYPE_NAMES, check_format, check_named, is_a, json_type
+from agui_gate_adapters.testkit.openai.checks import (
+    TYPE_NAMES,
+    check_bounds,
+    check_format,
+    check_named,
+    is_a,
+    json_type,
+)
 from agui_gate_adapters.testkit.responses.profiles import Profile
 from agui_gate_adapters.testkit.wire import Json
 
@@ -124,13 +131,8 @@ def check_fields(body: Json) -> Iterator[Violation]:
 def _check_numbers(body: Json) -> Iterator[Violation]:
     for name, (low, high) in _BOUNDS.items():
         value = body.get(name)
-        if not isinstance(value, int | float):
-            continue
-        kind = "integer" if _FIELDS[name] == (int,) else "decimal"
-        if value < low:
-            yield v.out_of_bounds(name, kind, "min", low, value)
-        elif value > high:
-            yield v.out_of_bounds(name, kind, "max", high, value)
+        if isinstance(value, int | float):
+            yield from check_bounds(name, value, low, high, _FIELDS[name])
 
 
 def _check_include(include: object) -> Iterator[Violation]:

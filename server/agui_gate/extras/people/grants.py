@@ -132,7 +132,8 @@ def check_gate(gate: Gate) -> None:
         raise ConfigurationError("Gate(grants=…) can't be with needs=…: no one person can say yes for several")
     if len({one.name for one in offers}) < len(offers):
         raise ConfigurationError("Gate(grants=…) has two of one name: give them different ones by name=…")
-    by_role = isinstance(gate.approvers, str) or callable(gate.approvers) or _escalates_to_role(gate)
+    escalates = any(isinstance(who, str) for _, who in gate.escalate)
+    by_role = isinstance(gate.approvers, str) or callable(gate.approvers) or escalates
     for offer in offers:
         _check_offer(offer)
         if by_role and offer.hours > MAX_HOURS_BY_ROLE:
@@ -142,10 +143,6 @@ def check_gate(gate: Gate) -> None:
             )
     object.__setattr__(gate, "grants", tuple(offers))
     object.__setattr__(gate, "has_rule", gate.has_rule or bool(offers))
-
-
-def _escalates_to_role(gate: Gate) -> bool:
-    return any(isinstance(who, str) for _, who in gate.escalate)
 
 
 def _check_offer(offer: Grant) -> None:

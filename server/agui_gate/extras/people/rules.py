@@ -24,7 +24,6 @@ from agui_gate.core.approvals import SEPARATOR, Approval, Decision, State
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.principals import By, Principal, on_behalf
 from agui_gate.core.terms import MAX_HOURS, WHOSE, Seen, Sum, Terms, Whose
-from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, RequestError, TermsChanged
 from agui_gate.extra_loader import load
 from agui_gate.extras.people.givers import counts_of
@@ -292,7 +291,9 @@ async def _apply_rule(scope: "RunContext", agent: Agent, approval: Approval) -> 
         ruling, sums = await ask_rule(tool, agent, approval, approval.arguments, scope.thread)
         decision = Decision(ruling.says == "allow", reason=ruling.reason or None, way="rule")
         if ruling.says == "deny":
-            await scope.gated_calls.close([approval], State.REJECTED, _denied(ruling), decision)
+            words = "A rule doesn't allow this call. It was not executed."
+            denied = result_texts.status("rejected", words, ruling.reason)
+            await scope.gated_calls.close([approval], State.REJECTED, denied, decision)
         if ruling.says == "ask" and tool.gate is not None and tool.gate.grants:
             from agui_gate.extras.people.grants import apply_grants
 
@@ -313,10 +314,6 @@ def _claim(
     approval: Approval, decision: Decision, sums: Sums, **grant: Any
 ) -> Callable[[Lease], Coroutine[Any, Any, Approval]]:
     return lambda lease: lease.move(approval.id, State.CLAIMED, decision=decision, **sums.terms(**grant))
-
-
-def _denied(ruling: Ruling) -> Output:
-    return result_texts.status("rejected", "A rule doesn't allow this call. It was not executed.", ruling.reason)
 
 
 # --- a call that a person agrees to --------------------------------------------------------------------------------

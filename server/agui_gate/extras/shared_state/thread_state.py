@@ -244,15 +244,13 @@ class SharedState:
         if told is None:
             self.tell_whole(emit)
         elif operations := changes(told, self.shown):
-            if whole or not self._is_small(operations) or not is_safe(operations):
+            is_small = len(_encode(operations)) < len(self.shown.text) + SLACK
+            if whole or not is_small or not is_safe(operations):
                 self.tell_whole(emit)
                 return
             self._restate(told, emit)
             emit(ev.StateDelta(operations))
         self._told = self.shown
-
-    def _is_small(self, operations: Sequence[Operation]) -> bool:
-        return len(_encode(operations)) < len(self.shown.text) + SLACK
 
     def _restate(self, told: Document, emit: Callable[[ev.Event], None]) -> None:
         """Tells what the client holds, unless this run has told all of the state before, or there is none."""
