@@ -350,7 +350,7 @@ async def test_spans_are_ended_some_at_a_time_and_none_is_late(
     monkeypatch.setattr(run_spans, "END_SECONDS", 0.01)
     ends, spans = SpanEnds(), trace.get_tracer("test")
     for number in range(4):
-        ends.add(spans.start_span(str(number)), {"number": number}, "internal" if number else None)
+        ends.add(spans.start_span(str(number)), dict, ([("number", number)],), "internal" if number else None)
         assert len(exporter.get_finished_spans()) == (0 if number < 2 else 3)
     over = time_ns()
     async with asyncio.timeout(10):
@@ -380,7 +380,7 @@ async def test_a_server_that_ends_hands_over_what_a_flush_of_the_sdk_does_not_re
 async def test_a_run_that_outlasts_the_stop_of_its_server_has_a_span(exporter: InMemorySpanExporter) -> None:
     tracer = Tracer()
     await tracer.stop()
-    tracer.ends.add(tracer.spans.start_span("late"), {}, None)
+    tracer.ends.add(tracer.spans.start_span("late"), dict, (), None)
     assert [span.name for span in exporter.get_finished_spans()] == ["late"]
 
 
@@ -396,7 +396,7 @@ async def test_an_sdk_that_fails_at_a_span_loses_no_other_and_fails_no_run(expor
     ends, spans = SpanEnds(), provider.get_tracer("test")
     with capture_logs() as logs:
         for name in "123":
-            ends.add(spans.start_span(name), {}, None)
+            ends.add(spans.start_span(name), dict, (), None)
         ends.flush()
     assert [span.name for span in exporter.get_finished_spans()] == ["1", "2", "3"]
     assert [(line["event"], line["error"]) for line in logs] == [("span_failed", "ValueError")]

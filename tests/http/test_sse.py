@@ -166,6 +166,22 @@ def cycle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cycle]:
         yield cycle
 
 
+async def test_what_follows_the_first_event_passes_nothing_that_measures(
+    cycle: Cycle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, send_events = [], sse.EventStream.send_events
+
+    async def noted(stream, scope, receive, send, cycle) -> None:
+        given.append(send)
+        await send_events(stream, scope, receive, send, cycle)
+
+    monkeypatch.setattr(sse.EventStream, "send_events", noted)
+    async with started(made(Parrot(), metrics="on", traces=True)) as app:
+        await cycle.call(app)
+    assert given == [cycle.send]
+    assert cycle.text.count('"RUN_STARTED"') == cycle.text.count('"RUN_FINISHED"') == 1
+
+
 async def passed(request, call_next):
     return await call_next(request)
 

@@ -10,7 +10,7 @@ Ending the response as usual would wait for that reader to take what was sent be
 
 import asyncio
 import select
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -147,15 +147,15 @@ class StreamingApplication(Starlette):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See `Starlette`."""
-        left = await self.answer(scope, receive, send)
+        left = OpenStream(scope, receive)
+        await self.answer(left, scope, receive, send)
         await left.send_events(receive, send)
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> "OpenStream":
-        """Answers a request. Returns what is left to send of it: the events of its stream, if it has one."""
-        scope["app"], scope[STREAM] = self, (left := OpenStream(scope, receive))
+    def answer(self, left: "OpenStream", scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answers a request, but for the events of its stream if it has one, which are ``left`` to send."""
+        scope["app"], scope[STREAM] = self, left
         self.middleware_stack = self.middleware_stack or self.build_middleware_stack()
-        await self.middleware_stack(scope, receive, send)
-        return left
+        return self.middleware_stack(scope, receive, send)
 
 
 class OpenStream(list[tuple[EventStream, Scope]]):

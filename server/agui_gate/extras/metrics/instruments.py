@@ -54,16 +54,12 @@ class Histogram(Collector):
     def __init__(self, name: str, says: str, bounds: tuple[float, ...], labels: Labels = ()) -> None:
         self.name, self._says, self.labels = name, says, labels
         self._bounds = (*bounds, inf)
-        self._values: dict[Labels, list[float]] = {} if labels else {(): self._empty()}
-
-    def _empty(self) -> list[float]:
-        return [0] * (len(self._bounds) + 1)
+        empty: list[float] = [0] * (len(self._bounds) + 1)
+        self._values: defaultdict[Labels, list[float]] = defaultdict(empty.copy, {} if labels else {(): empty.copy()})
 
     def observe(self, value: float, *labels: str) -> None:
         """Counts a value."""
-        values = self._values.get(labels)
-        if values is None:
-            values = self._values[labels] = self._empty()
+        values = self._values[labels]
         values[bisect_left(self._bounds, value)] += 1
         values[-1] += value
 

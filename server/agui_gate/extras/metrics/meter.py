@@ -90,12 +90,16 @@ class Meter(Extension):
     # --- the trunk's meter ------------------------------------------------------------------------------------------
     def run_begun(self, agent: str, live: LiveRun, thread: LeasedThread) -> None:
         """See `turns.meter.Meter`."""
-        self.families.noted.append((self.families.in_flight.inc,))
+        self.families.in_flight.inc()
         live.at_end += (partial(self._run_over, agent, thread, perf_counter()),)
 
     def _run_over(self, agent: str, thread: LeasedThread, begun: float) -> None:
-        noted, outcome = self.families.noted, "lost" if thread.lease.lost else thread.ended_as or "unsaved"
-        noted.append((self._count_run, agent, outcome, perf_counter() - begun))
+        self.run_over(agent, "lost" if thread.lease.lost else thread.ended_as or "unsaved", perf_counter() - begun)
+
+    def run_over(self, agent: str, outcome: str, seconds: float) -> None:
+        """Notes the end of a run."""
+        noted = self.families.noted
+        noted.append((self._count_run, agent, outcome, seconds))
         if len(noted) >= TOGETHER:
             self.families.fold()
 

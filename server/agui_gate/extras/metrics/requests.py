@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from agui_gate.extras.metrics.families import OTHER, TOGETHER, Families
-from agui_gate.http.sse import StreamingApplication
+from agui_gate.extras.metrics.families import OTHER, Families
+from agui_gate.http.sse import OpenStream, StreamingApplication
 
 REFUSED = {401: "unauthorized", 403: "forbidden"}
 
@@ -36,28 +36,30 @@ class CountedApplication(StreamingApplication):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        answer = _Answer(self._families, scope, send)
+        answer = _Answer(self._families, scope, receive, send)
         try:
-            left = await self.answer(scope, receive, answer.send)
-            await left.send_events(receive, answer.send if answer.waits else send)  # what is counted has been sent
+            await self.answer(answer, scope, receive, answer.send)
+            await answer.send_events(receive, answer.send if answer.waits else send)  # what is counted has been sent
         finally:
             answer.end()
 
 
-class _Answer:
+class _Answer(OpenStream):
     """One answer, as it is sent. ``waits``: whether the first event of a run is still to come."""
 
-    def __init__(self, families: Families, scope: Scope, send: Send) -> None:
-        self._families, self._scope, self._send = families, scope, send
+    __slots__ = ("_asked", "_families", "_scope", "_send", "_stream", "waits")
+
+    def __init__(self, families: Families, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(scope, receive)
         self._asked = perf_counter()
-        self._is_begun = self.waits = False
+        self._families, self._scope, self._send = families, scope, send
         self._stream: str | None = None
+        self.waits = False
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Sends a message on. No coroutine of its own: there is one for each event of a stream."""
-        if not self._is_begun:
-            if message["type"] == "http.response.start":
-                self._begin(message["status"], _is_stream(message))
+        """Sends a message on. No coroutine of its own: an answer that is no stream of ours may have many of them."""
+        if message["type"] == "http.response.start":
+            self._begin(message)
         elif self.waits and message.get("body"):
             self.waits = False
             return self._send_first(message)
@@ -66,34 +68,27 @@ class _Answer:
     async def _send_first(self, message: Message) -> None:
         """Sends the first event of a run, and times it."""
         await self._send(message)
-        self._families.noted.append((self._families.first_event.observe, perf_counter() - self._asked))
+        self._families.first_event.observe(perf_counter() - self._asked)
 
-    def _begin(self, status: int, is_stream: bool) -> None:
-        self._is_begun = True
+    def _begin(self, message: Message) -> None:
         families, route = self._families, self._scope.get("agui_gate.route") or self._scope.get("route")
         path = getattr(route, "path", None) or OTHER  # with its parameters' names; OTHER where none matched
-        if is_stream:
-            self._stream = KINDS.get(path, OTHER)
-            self.waits = self._stream == "run"
-        families.noted.append((_count, families, path, status, self._stream))
+        status: int = message["status"]
+        families.requests.inc(families.routes[path], str(status))
+        if status in REFUSED:
+            families.auth_refused.inc(REFUSED[status])
+        if _is_stream(message):
+            self._stream = stream = KINDS.get(path, OTHER)
+            self.waits = stream == "run"
+            families.streams.inc(stream)
 
     def end(self) -> None:
         """Counts a stream no longer."""
-        families, noted = self._families, self._families.noted
         if self._stream is not None:
-            noted.append((families.streams.dec, self._stream))
+            self._families.streams.dec(self._stream)
         if "agui_gate.dropped" in self._scope:
-            families.dropped.inc()
-        if len(noted) >= TOGETHER:
-            families.fold()
-
-
-def _count(families: Families, path: str, status: int, stream: str | None) -> None:
-    families.requests.inc(families.routes[path], str(status))
-    if status in REFUSED:
-        families.auth_refused.inc(REFUSED[status])
-    if stream is not None:
-        families.streams.inc(stream)
+            self._families.dropped.inc()
+        del self._scope  # which has this answer
 
 
 def _is_stream(message: Message) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from agui_gate.core.approvals import DECISIONS, Approval, State
 from agui_gate.core.audit import Happened
 from agui_gate.errors import LeaseLost, Unavailable
-from agui_gate.extras.metrics.families import TOGETHER, Families
+from agui_gate.extras.metrics.families import Families
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.lease import DECIDES
 
@@ -42,7 +42,7 @@ class CountedStore:
     def _timed(
         self, name: str, operation: Callable[..., Awaitable[Any]], hook: Callable[..., None] | None
     ) -> Callable[..., Awaitable[Any]]:
-        observe, noted, fold = self._families.store_seconds.observe, self._families.noted, self._families.fold
+        observe = self._families.store_seconds.observe
 
         @functools.wraps(operation)
         async def timed(*args: Any, **kwargs: Any) -> Any:
@@ -56,9 +56,7 @@ class CountedStore:
                 self.failed.add(name)
                 raise
             finally:
-                noted.append((observe, perf_counter() - begun, name))
-                if len(noted) >= TOGETHER:
-                    fold()
+                observe(perf_counter() - begun, name)
             if hook is not None:
                 hook(result, *args, **kwargs)
             return result

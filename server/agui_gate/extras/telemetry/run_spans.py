@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
     from agui_gate.extras.telemetry.tracer import Tracer
 
 Attributes = dict[str, str | int | float]
-Found = Attributes | Callable[[], Attributes]
+
+_INVOKES: Attributes = {names.OPERATION: names.INVOKE_AGENT}
+_CLIENT = SpanKind.CLIENT
 
 FAILURES = frozenset({"failed", "lost", "unsaved"})
 """Outcomes of runs that are errors."""
@@ -56,9 +57,12 @@ class RunMeter:
     passed_on: dict[str, str] | None
     """The trace that requests name, of a span that no sampler chose."""
 
+    __slots__ = ("_agent", "_around", "_begun", "_live", "_span", "_started", "_tracer",
+                 "error", "passed_on", "steps", "within")  # fmt: skip
+
     def __init__(self, tracer: "Tracer", agent: str, live: LiveRun) -> None:
         self._tracer, self._agent, self._live = tracer, agent, live
-        self._around, self._begun = contexts.get_current(), time_ns()
+        self._around, self._begun, self._started = contexts.get_current(), time_ns(), perf_counter()
         self._span: Span | None = None
         self.steps: list[ChatStep] = []
         self.error: str | None = None
@@ -68,10 +72,7 @@ class RunMeter:
         """Returns the span, which is made if there is none yet."""
         if self._span is None:
             self._span = span = self._tracer.spans.start_span(
-                f"{names.INVOKE_AGENT} {self._agent}",
-                self._around,
-                attributes={names.OPERATION: names.INVOKE_AGENT, names.AGENT: self._agent},
-                start_time=self._begun,
+                f"{names.INVOKE_AGENT} {self._agent}", self._around, attributes=_INVOKES, start_time=self._begun
             )
             self.within = trace.set_span_in_context(span, self._around)
             self.passed_on = None if span.is_recording() else headers_of(span)
@@ -85,22 +86,19 @@ class RunMeter:
 
     def over(self, thread: LeasedThread) -> None:
         """Ends the span."""
-        live = self._live
-        self._tracer.runs.pop(live.key, None)
+        tracer, live = self._tracer, self._live
+        tracer.runs.pop(live.key, None)
         for step in self.steps:
             if step.span is not None:  # of a request that was left without an answer
                 step.end("cancelled")
         self.steps.clear()  # each names this run: what both keep would wait for the garbage collector
         outcome = "lost" if thread.lease.lost else thread.ended_as or "unsaved"
+        if tracer.inner is not None:
+            tracer.inner.run_over(self._agent, outcome, perf_counter() - self._started)
         span = self._span or self.open()
         if self.passed_on is None:
-            found: Attributes = {
-                names.CONVERSATION: live.thread_id,
-                names.RUN_ID: live.run_id,
-                names.RUN_KEY: live.key,
-                names.OUTCOME: outcome,
-            }
-            self._tracer.ends.add(span, found, (self.error or outcome) if outcome in FAILURES else None)
+            facts = self._agent, live.thread_id, live.run_id, live.key, outcome
+            tracer.ends.add(span, _of_run, facts, (self.error or outcome) if outcome in FAILURES else None)
 
     async def run_tool(self, *args: Any, **more: Any) -> Output:
         """See `turns.meter.Meter`."""
@@ -139,13 +137,10 @@ class ChatStep(TurnStep):
             TRACE_HEADERS.set(self._run.passed_on)
             return
         vendor, model = names_of(self._adapter)
-        self._vendor = vendor or "unknown"
-        self.span = span = self._tracer.spans.start_span(
-            f"{names.CHAT} {model}",
-            self._run.within,
-            kind=SpanKind.CLIENT,
-            attributes={names.OPERATION: names.CHAT, names.REQUEST_MODEL: model, names.PROVIDER: self._vendor},
-        )
+        self._vendor = vendor = vendor or "unknown"
+        attributes = {names.OPERATION: names.CHAT, names.REQUEST_MODEL: model, names.PROVIDER: vendor}
+        within = self._run.within
+        self.span = span = self._tracer.spans.start_span(f"{names.CHAT} {model}", within, _CLIENT, attributes)
         if (content := self._tracer.content) is not None and span.is_recording():
             content.asked(span, draft, run)
         TRACE_HEADERS.set(headers_of(span))
@@ -174,28 +169,28 @@ class ChatStep(TurnStep):
             return
         self._run.error = error
         TRACE_HEADERS.set({})
-        self._tracer.ends.add(span, partial(_of_answer, self._first, self._vendor, done), error)
+        self._tracer.ends.add(span, _of_answer, (self._first, self._vendor, done), error)
 
 
 class SpanEnds:
     """Spans that are over. They are ended some at a time, each with the moment at which it was over.
 
     What an SDK does for an end takes a third of the time if it has done the same just before. So does what is to be
-    said of a span: it may be a function that makes the attributes.
+    said of a span: its attributes are made then, by a function of the facts that were noted.
     """
 
     def __init__(self) -> None:
-        self._over: list[tuple[Span, Found, str | None, int]] = []
+        self._over: list[tuple[Span, Callable[..., Attributes], tuple[Any, ...], str | None, int]] = []
         self._due = 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_failing = False
         self.is_stopped = False
         """Whether no time is left: each is ended at once, of a run that takes longer to stop than its server waits."""
 
-    def add(self, span: Span, found: Found, error: str | None) -> None:
-        """Notes that ``span`` is over, what is to be said of it, and the code of its ``error`` if it failed."""
+    def add(self, span: Span, describe: Callable[..., Attributes], facts: tuple[Any, ...], error: str | None) -> None:
+        """Notes that ``span`` is over, what ``describe`` says of it, and the code of its ``error`` if it failed."""
         over, now = self._over, time_ns()
-        over.append((span, found, error, now))
+        over.append((span, describe, facts, error, now))
         if self.is_stopped or len(over) >= TOGETHER:
             self.flush()
         elif now >= self._due:  # also of a timer that never came: of a loop that is closed
@@ -209,11 +204,11 @@ class SpanEnds:
             timer.cancel()
         over, self._over = self._over, []
         failed = ""
-        for span, found, error, at in over:
+        for span, describe, facts, error, at in over:
             try:
                 if error is not None:
                     set_error(span, error)
-                if said := found() if callable(found) else found:
+                if said := describe(*facts):
                     span.set_attributes(said)
                 span.end(at)
             except Exception as problem:  # of one span; the others are of other runs
@@ -232,6 +227,17 @@ def headers_of(span: Span) -> dict[str, str]:
     if state:
         headers["tracestate"] = state.to_header()
     return headers
+
+
+def _of_run(agent: str, thread_id: str, run_id: str, key: str, outcome: str) -> Attributes:
+    """Returns what no sampler asks for."""
+    return {
+        names.AGENT: agent,
+        names.CONVERSATION: thread_id,
+        names.RUN_ID: run_id,
+        names.RUN_KEY: key,
+        names.OUTCOME: outcome,
+    }
 
 
 def _of_answer(first: float | None, vendor: str, done: TurnDone | None) -> Attributes:

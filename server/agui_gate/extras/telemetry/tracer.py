@@ -112,7 +112,7 @@ class Tracer(Extension):
         thread.meter = self.runs[live.key] = meter = RunMeter(self, agent, live)
         live.at_end += (partial(meter.over, thread),)
         if self.inner is not None:
-            self.inner.run_begun(agent, live, thread)
+            self.inner.families.in_flight.inc()
 
     def counting(self, speaker: Speaker) -> Speaker:
         """See `turns.meter.Meter`."""
