@@ -169,7 +169,7 @@ async def _jobs_of_a_look(watchers: int) -> int:
                 stream = await open_streams.enter_async_context(aclosing(inbox.watch(name)))
                 while not isinstance(await anext(stream), Waiting):
                     pass
-            store._do = counted  # type: ignore[method-assign]
+            store._do = counted  # type: ignore[assignment, method-assign]
             await inbox._look(names)
         await store.aclose()
     return jobs

@@ -5,11 +5,14 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from unittest.mock import Mock
 
 import pytest
 import uvicorn
 from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from agui_gate import Agent, adapter, create_app
 from agui_gate.config.settings import Settings
@@ -324,6 +327,54 @@ async def test_one_application_is_mounted_in_another() -> None:
             answer = await request(app, "POST", path, BODY)
             assert [event["type"] for event in answer.events()][-1] == "RUN_FINISHED"
         assert (await request(app, "GET", "/inner/agents")).status == 200
+
+
+async def test_a_run_past_the_middleware_is_answered_as_through_it() -> None:
+    """Also what refuses it, and a bug: each answer has the same status, headers and body, but for ids."""
+
+    async def auth(request):
+        return request.headers.get("who")
+
+    apps = [create_app(Agent(name="a", model=Parrot()), store="memory://", auth=auth) for _ in range(2)]
+    apps[1].add_middleware(BaseHTTPMiddleware, dispatch=passed)
+    mine, statuses = {"who": "ada"}, []
+    async with started(apps[0]), started(apps[1]):
+        for path, body, headers in [
+            ("/", BODY, mine),
+            ("/agents/a", BODY, mine),
+            ("/agents/nobody", BODY, mine),
+            ("/", b"{", mine),
+            ("/", BODY, {}),
+            ("/", BODY, mine | {"content-type": "text/plain"}),
+            ("/", BODY, mine | {"origin": "https://elsewhere.example"}),
+            ("/", BODY.replace(b'"t"', b'"bug"'), mine),
+        ]:
+            if b"bug" in body:
+                for app in apps:
+                    app.state.engine.run = Mock(side_effect=ZeroDivisionError)
+            one, other = [await request(quiet(app), "POST", path, body, headers) for app in apps]
+            statuses.append(one.status)
+            assert one.status == other.status
+            assert one.headers | {"agui-run-key": ""} == other.headers | {"agui-run-key": ""}
+            assert one.status == 200 or one.body == other.body
+    assert statuses == [200, 200, 404, 400, 401, 415, 403, 500]
+
+
+async def test_a_route_that_was_put_in_front_comes_first() -> None:
+    app = made(Parrot())
+    app.router.routes.insert(0, Route("/", lambda _: PlainTextResponse("mine"), methods=["POST"]))
+    async with started(app):
+        assert (await request(app, "POST", "/", BODY)).body == b"mine"
+
+
+def quiet(app):
+    """The application, without what it raises again for its server to log."""
+
+    async def call(scope, receive, send) -> None:
+        with suppress(ZeroDivisionError):
+            await app(scope, receive, send)
+
+    return call
 
 
 async def test_requests_behind_a_stream_are_answered_in_their_order() -> None:

@@ -58,7 +58,7 @@ def write(path: str, content: bytes) -> None:
 def occupied(store: SQLiteStore) -> Iterator[None]:
     """Keep the store's worker thread busy, so that whatever is asked of it meanwhile waits in its queue."""
     over = threading.Event()
-    store._submit(lambda _: over.wait(30))
+    store._run(lambda _: over.wait(30))
     try:
         yield
     finally:
@@ -382,14 +382,14 @@ async def test_what_need_not_wait_for_the_disk_does_not_wait_for_a_change_behind
 
 async def test_a_run_costs_two_hops(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     hops = 0
-    submit = store._submit
+    submit = store._run
 
     def counting(job: Callable[[database.Database], object], *change: Any) -> asyncio.Future[object]:
         nonlocal hops
         hops += 1
         return submit(job, *change)
 
-    monkeypatch.setattr(store, "_submit", counting)
+    monkeypatch.setattr(store, "_run", counting)
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a"), status="finished"), "r1")
     assert hops == 2

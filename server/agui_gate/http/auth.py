@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 
 import structlog
 from msgspec import structs
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request, empty_send
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
 from agui_gate.concurrency import NoSlot, within
 from agui_gate.core.approvals import LOCAL
@@ -209,23 +209,6 @@ class Origins(CORSMiddleware):
     def __init__(self, app: ASGIApp, /, guard: Guard, **options: Any) -> None:
         super().__init__(app, **options)
         self._guard = guard
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Goes a short way with a request that no page of another origin has sent: only ``Vary`` is added."""
-        if scope["type"] != "http" or b"origin" in dict(scope["headers"]):
-            await super().__call__(scope, receive, send)
-            return
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = message["headers"] = [*message.get("headers", ())]
-                if b"vary" in dict(headers):
-                    MutableHeaders(raw=headers).add_vary_header("Origin")
-                else:
-                    headers.append((b"vary", b"Origin"))
-            await send(message)
-
-        await self.app(scope, receive, sending)
 
     def preflight_response(self, request_headers: Headers) -> Response:
         """Answers a browser that asks before it sends a page's request."""

@@ -14,8 +14,9 @@ from starlette.routing import BaseRoute, Match, NoMatchFound, Route
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.extra_loader import find
-from agui_gate.http.runs import RunRoute, RunRoutes
+from agui_gate.http.runs import RunRoutes
 from agui_gate.http.server import HttpServer
+from agui_gate.http.sse import RunRoute
 
 if TYPE_CHECKING:
     from agui_gate.http.agents import AgentRoutes
@@ -35,8 +36,8 @@ def all_routes(server: HttpServer, *, page: bool) -> list[BaseRoute]:
     runs, of = RunRoutes(server), LaterRoutes(server)
     return [
         RunRoute("/", runs.run, methods=["POST"]),
-        Route("/agents", later(lambda: of.agents.page)),
         RunRoute("/agents/{name}", runs.run, methods=["POST"]),
+        Route("/agents", later(lambda: of.agents.page)),
         Route("/agents/{name}/connect", later(lambda: of.reconnections.connect), methods=["POST"]),
         Route("/agents/{name}/capabilities", later(lambda: of.agents.capabilities)),
         Route("/runs/{run_key}/events", later(lambda: of.reconnections.events)),

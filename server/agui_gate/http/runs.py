@@ -4,8 +4,6 @@ from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from agui_gate.agents.agent import Agent
 from agui_gate.http.auth import caller_of
@@ -37,19 +35,6 @@ def knows_us(request: Request) -> bool:
 async def stream(live: LiveRun) -> EventStream:
     """Returns the whole of a run, from its first event."""
     return EventStream(await live.read(), live.key, live.leave, ready=True)  # RUN_STARTED is there
-
-
-class RunRoute(Route):
-    """A route of `RunRoutes.run`. Starlette's own passes four more calls, for errors that are answered around all
-    routes.
-    """
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Has the handler answer. A wrong method is Starlette's to answer."""
-        if scope["method"] == "POST":
-            await (await self.endpoint(Request(scope, receive, send)))(scope, receive, send)
-        else:
-            await super().handle(scope, receive, send)
 
 
 class RunRoutes:

@@ -10,13 +10,15 @@ Ending the response as usual would wait for that reader to take what was sent be
 
 import asyncio
 import select
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import structlog
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agui_gate.bus.base import FellBehind, Reader
@@ -39,6 +41,9 @@ _HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 STREAM = "agui_gate.stream"
 """The entry of a request's scope that takes a stream whose head is sent and whose events are not (`OpenStream`)."""
+
+FAILED = "agui_gate.failed"
+"""The entry of a request's scope with what failed before it was answered."""
 
 ASKING = (b'"confirm_changes"', b'"interrupt"')
 """Byte strings in the frames that ask a person: a card, or an interrupt."""
@@ -133,17 +138,31 @@ class EventStream(Response):
         self._reader.close()
 
 
+async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """Has the handler of a route answer, with the header that `Origins` adds where no page of another origin asks."""
+    response = await scope["endpoint"](Request(scope, receive, send))
+    response.raw_headers.append((b"vary", b"Origin"))
+    await response(scope, receive, send)
+
+
 class StreamingApplication(Starlette):
     """Sends the events of streams outside of all that found their route: that is free by then, and no event passes it.
 
-    Where anything was added (`add_middleware`), it is done inside of that, which sees all that is sent.
+    Where anything was added (`add_middleware`), it is done inside of that, which sees all that is sent. Where nothing
+    was, a request of a `RunRoute` is answered by ``direct``, without Starlette's middleware: that is for pages of other
+    origins, and for errors.
     """
+
+    direct: Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]] = staticmethod(_answer)
+    _bare: ASGIApp | None = None
 
     def build_middleware_stack(self) -> ASGIApp:
         """See `Starlette`."""
         if len(self.user_middleware) > 1:
             self.user_middleware.insert(-1, Middleware(load("added_middleware").Streams))
-        return super().build_middleware_stack()
+            return super().build_middleware_stack()
+        self._bare = super().build_middleware_stack()
+        return self._bare
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See `Starlette`."""
@@ -154,8 +173,41 @@ class StreamingApplication(Starlette):
     def answer(self, left: "OpenStream", scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answers a request, but for the events of its stream if it has one, which are ``left`` to send."""
         scope["app"], scope[STREAM] = self, left
-        self.middleware_stack = self.middleware_stack or self.build_middleware_stack()
-        return self.middleware_stack(scope, receive, send)
+        stack = self.middleware_stack = self.middleware_stack or self.build_middleware_stack()
+        finds = stack is self._bare and self._finds_run(scope)
+        return self._answer_run(stack, scope, receive, send) if finds else stack(scope, receive, send)
+
+    async def _answer_run(self, stack: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.direct(scope, receive, send)
+        except Exception as error:
+            scope[FAILED] = error
+            await stack(scope, receive, send)
+
+    def _finds_run(self, scope: Scope) -> bool:
+        """Returns whether a `RunRoute` is the first to match, and no page of another origin asks."""
+        if scope["type"] == "http" and b"origin" not in dict(scope["headers"]):
+            for route in self.router.routes:
+                if type(route) is not RunRoute:
+                    return False
+                match, more = route.matches(scope)
+                if match is Match.FULL:
+                    scope["route"] = route
+                    scope.update(more)
+                    return True
+        return False
+
+
+class RunRoute(Route):
+    """A route whose requests a `StreamingApplication` answers directly. What fails is raised again within all that is
+    around the routes, which answers errors.
+    """
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See `Route`."""
+        if FAILED in scope:
+            raise scope.pop(FAILED)
+        await super().handle(scope, receive, send)
 
 
 class OpenStream(list[tuple[EventStream, Scope]]):

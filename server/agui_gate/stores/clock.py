@@ -5,9 +5,9 @@ to read it alike. A machine has two clocks. The *wall clock* is what people see;
 The *boot clock* counts from the start of the machine, also while it sleeps; nobody sets it, and it says nothing about
 the date. Each is used for what it is good for:
 
-* **Leases** go by the boot clock (`Moment.ticks`). So setting the wall clock ends no lease early and makes none longer.
+* **Leases** go by the boot clock (``ticks``). So setting the wall clock ends no lease early and makes none longer.
   The ticks of another boot mean nothing: whoever held a lease then is gone.
-* **Expiry, and every time that people see,** goes by `Moment.now`: the wall clock, except that it never goes back.
+* **Expiry, and every time that people see,** goes by ``now``: the wall clock, except that it never goes back.
   When the wall clock is set back, the store's goes on as before; when it is set forwards, so is the store's. So what
   had expired stays expired, and an approval may end too early, but never too late.
 * The difference between the two is kept in the file, so that a process that starts later has the same clock. After the
@@ -19,17 +19,9 @@ Where there is no boot clock, `time.monotonic` stands in for it.
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 Clock = Callable[[], int]
 """Gives ms."""
-
-
-class Moment(NamedTuple):
-    """A reading of a store's clock. ``now``: ms since the epoch. ``ticks``: ms by the boot clock, for leases."""
-
-    now: int
-    ticks: int
 
 
 def wall_clock() -> int:
@@ -53,21 +45,20 @@ class StoreClock:
     """
 
     def __init__(self, wall: Clock = wall_clock) -> None:
-        self._wall = wall
+        self._wall, self._lock = wall, threading.Lock()
         self._ticks = boot_clock if wall is wall_clock else wall
-        self._lock = threading.Lock()
         self.offset = self._wall() - self._ticks()
 
     def __call__(self) -> int:
         """Returns ms since the epoch."""
-        return self.moment().now
+        return self.moment()[0]
 
-    def moment(self) -> Moment:
-        """Returns both at once."""
+    def moment(self) -> tuple[int, int]:
+        """Returns both at once: ``now``, in ms since the epoch, and ``ticks``, in ms by the boot clock, for leases."""
         with self._lock:
             ticks = self._ticks()
             self.offset = max(self.offset, self._wall() - ticks)
-            return Moment(ticks + self.offset, ticks)
+            return ticks + self.offset, ticks
 
     def go_on(self, offset: int) -> None:
         """Be no earlier than another process of this machine, whose offset this is."""

@@ -8,7 +8,7 @@ not grow for ever until then: triggers keep what a store with a file leaves to i
 import sqlite3
 import weakref
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TypeVar
 
 from agui_gate.core.approvals import State
@@ -18,7 +18,7 @@ from agui_gate.stores.clock import Clock, StoreClock, wall_clock
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.sql.leases import Wish
 from agui_gate.stores.sql.ledger import Move
-from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps, run
+from agui_gate.stores.sql.operations import Kind, Last, Operation, Statement, Steps
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite.database import Database, migrate
 from agui_gate.stores.sqlite.statistics import write_statistics
@@ -173,9 +173,7 @@ class MemoryStore(SQLStore):
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
         self._holder  # noqa: B018 it raises
         with self._database.snapshot() if kind == "read" else self._database.transaction(durable=False):
-            at = self._clock.moment()
-            given = {"now": at.now, "ticks": at.ticks, "tenant": ""}
-            return run(operation, partial(self._database.answer, given))
+            return self._database.perform(operation, self._clock)
 
     def _later(self, operation: Operation[None]) -> None:
         raise AssertionError("nobody is cancelled in a method that doesn't await")

@@ -86,7 +86,7 @@ class Tracer(Extension):
         """Makes the application, whose requests continue the traces of their clients."""
         make: Callable[..., StreamingApplication] = getattr(self.inner, "application", StreamingApplication)
         app = make(**options)
-        app.router.middleware_stack = TraceContext(app.router.middleware_stack)
+        app.router.middleware_stack, app.direct = TraceContext(app.router.middleware_stack), TraceContext(app.direct)
         return app
 
     # --- the server's hooks -----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The leases of threads in SQL."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -86,10 +87,7 @@ class Leases:
     """The statements and steps of leases, and of reading a thread under one; see `ThreadStore`."""
 
     def __init__(self, variant: Variant, ledger: Ledger, journal: Journal, bounds: Bounds) -> None:
-        self._variant = variant
-        self._ledger = ledger
-        self._journal = journal
-        self._bounds = bounds
+        self._variant, self._ledger, self._journal, self._bounds = variant, ledger, journal, bounds
         self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
         self._lease_by_id = self._leasing(_BY_ID, _FREE)
         self._lease_by_key = self._leasing(BY_KEY, _FREE)
@@ -111,10 +109,14 @@ class Leases:
         raise Unavailable("The thread could not be created, because others create it too. Try again.")
 
     def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
+        create = Statement(_CREATE, values)
+        if not self._variant.lock and wish.create and wish.known is None:  # it is alone, and its answer is near
+            (tried,) = yield [create]
+            if tried.changed:
+                return _new_thread(wish, values["new_key"], tried.now)
         batch = _statements(self._lease_by_id, wish, values)
         if wish.create:
-            create = len(batch)
-            batch += [Statement(_CREATE, values, unless=0), Statement(_CREATED, values, after=create)]
+            batch += [msgspec.structs.replace(create, unless=0), Statement(_CREATED, values, after=len(batch))]
         results = yield Last(batch)
         if results[0].rows:
             return (yield from self._leased(wish, values, results))
@@ -219,18 +221,10 @@ class Leases:
 
 
 def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> list[Statement]:
-    look, *rest, take = texts
-    later = [*rest, take] if wish.whole else [take]
-    return [Statement(look, values), *[Statement(text, values, 0) for text in later]]
+    later = texts[1:] if wish.whole else texts[-1:]
+    return [Statement(texts[0], values), *[Statement(text, values, 0) for text in later]]
 
 
 def _new_thread(wish: Wish, key: object, now: int) -> Thread:
-    return Thread(
-        key=str(key),
-        principal=wish.principal,
-        id=wish.thread_id,
-        agent=wish.agent,
-        created_at=now,
-        updated_at=now,
-        now=now,
-    )
+    names: Any = {"key": str(key), "principal": wish.principal, "id": wish.thread_id, "agent": wish.agent}
+    return Thread(**names, created_at=now, updated_at=now, now=now)

@@ -7,7 +7,7 @@ rolls the transaction back.
 * `Last` ends the transaction: it is committed together with that batch. What an operation yields after it is another
   transaction. Without it, the end of the generator commits.
 * A driver gives the values of `GIVEN` to each statement by itself, so no operation names them among its ``values``:
-  ``:now`` and ``:ticks`` are the store's clock (`stores.clock.Moment`; one clock where the database's is the store's),
+  ``:now`` and ``:ticks`` are the store's clock (`stores.clock`; one clock where the database's is the store's),
   in ms, read inside the transaction. ``:tenant`` is whose rows these are; "" until there are several.
 * A statement that breaks a unique key raises `Conflict` from the ``yield``. Nothing can be sent after that.
 * Each statement of a batch may see what others have committed since the one before. So what must not change is locked
@@ -49,10 +49,13 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The rows of a statement, where it reads or says RETURNING. ``changed``: how many rows it changed, or gave."""
+    """The rows of a statement, where it reads or says RETURNING. ``changed``: how many rows it changed, or gave.
+    ``now``: the time it was given, where the driver gives it.
+    """
 
     rows: list[tuple[Any, ...]]
     changed: int
+    now: int = 0
 
 
 NONE = Result([], 0)
@@ -77,21 +80,18 @@ def run(operation: Operation[T], execute: Callable[[Statement], Result]) -> T:
     try:
         batch = next(steps)
         while True:
-            batch = _next(steps, batch, execute)
+            results: list[Result] = []
+            try:
+                for statement in batch:
+                    after, unless = statement.after, statement.unless
+                    needless = (after is not None and not results[after].changed) or (
+                        unless is not None and results[unless].changed
+                    )
+                    results.append(NONE if needless else execute(statement))
+            except Conflict as error:
+                batch = steps.throw(error)
+            else:
+                batch = steps.send(results)
     except StopIteration as done:
         value: T = done.value
         return value
-
-
-def _next(steps: Steps[Any], batch: Sequence[Statement], execute: Callable[[Statement], Result]) -> Sequence[Statement]:
-    results: list[Result] = []
-    try:
-        for statement in batch:
-            after, unless = statement.after, statement.unless
-            needless = (after is not None and not results[after].changed) or (
-                unless is not None and results[unless].changed
-            )
-            results.append(NONE if needless else execute(statement))
-    except Conflict as error:
-        return steps.throw(error)
-    return steps.send(results)

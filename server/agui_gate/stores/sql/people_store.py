@@ -4,7 +4,7 @@ What they do is in a module of its own each, which is imported with the first us
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from agui_gate.core.approvals import Approval
@@ -28,7 +28,7 @@ class PeopleOperations(ABC):
     _sql: "Operations"
 
     @abstractmethod
-    async def _do(self, kind: Kind, operation: Operation[T]) -> T:
+    def _do(self, kind: Kind, operation: Operation[T]) -> Awaitable[T]:
         """Runs an operation in a transaction of that kind. Raises `Unavailable`.
 
         Cancelling the caller doesn't undo what is under way: it is done, or nothing of it.

@@ -8,12 +8,16 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
+from typing import Any, TypeVar
 
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.stores.sql.operations import GIVEN, NAME, Conflict, Result, Statement
+from agui_gate.stores.clock import StoreClock
+from agui_gate.stores.sql.operations import GIVEN, NAME, Conflict, Operation, Result, Statement, run
 from agui_gate.stores.sqlite.variant import COPY
+
+T = TypeVar("T")
 
 BUSY_MS = 5_000
 """Milliseconds to wait for another process's transaction."""
@@ -23,6 +27,8 @@ MAX_LOG_PAGES = 4_000
 
 APPLICATION_ID = 0x41474754
 """The number in the file's header ("AGGT"), so that another application's database is never mistaken for ours."""
+
+_UPGRADED = "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
 
 _TWICE = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
 
@@ -62,20 +68,16 @@ class Database:
         """Several reads that see one state."""
         return Transaction(self, "BEGIN")
 
-    def check_version(self) -> None:
-        """Raises `Unavailable` if the file was migrated since it was opened: what we know of it is not true any
-        more.
-        """
-        if self.version is not None and self.execute("PRAGMA user_version").fetchone() != (self.version,):
-            raise Unavailable(
-                "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
-            )
-
     def is_copy(self) -> bool:
         """Returns whether it is a backup, or one that was put back and whose epoch has not begun."""
         return self.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (COPY,)).fetchone() is not None
 
-    def answer(self, given: Mapping[str, object], statement: Statement) -> Result:
+    def perform(self, operation: Operation[T], clock: StoreClock) -> T:
+        """Performs an operation within a transaction."""
+        now, ticks = clock.moment()
+        return run(operation, partial(self.answer, {"now": now, "ticks": ticks, "tenant": ""}))
+
+    def answer(self, given: Mapping[str, Any], statement: Statement) -> Result:
         """Executes one statement. Raises `Conflict` for what is there already."""
         text, own, clock = _numbered(statement.text)
         values = (*map(statement.values.__getitem__, own), *map(given.__getitem__, clock))
@@ -86,7 +88,7 @@ class Database:
                 raise Conflict from error
             raise
         if cursor.description is None:
-            return Result([], cursor.rowcount)
+            return Result([], cursor.rowcount, given["now"])
         rows = cursor.fetchall()
         return Result(rows, len(rows))
 
@@ -103,6 +105,8 @@ class Database:
 class Transaction:
     """Within: a transaction. What is done is committed at its end, or nothing of it. A generator would do, and take
     twice as many calls.
+
+    Raises `Unavailable` if the file was migrated since it was opened: what we know of it is not true any more.
     """
 
     __slots__ = ("_begin", "_database")
@@ -111,9 +115,13 @@ class Transaction:
         self._database, self._begin = database, begin
 
     def __enter__(self) -> None:
-        self._database.execute(self._begin)
+        database = self._database
+        database.execute(self._begin)
         try:
-            self._database.check_version()
+            if (known := database.version) is not None and database.execute("PRAGMA user_version").fetchone() != (
+                known,
+            ):
+                raise Unavailable(_UPGRADED)
         except BaseException as error:
             self.__exit__(error)
             raise

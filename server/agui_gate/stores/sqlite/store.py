@@ -12,18 +12,20 @@ import sqlite3
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from agui_gate.concurrency import forget
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
 from agui_gate.stores.clock import Clock, StoreClock, wall_clock
 from agui_gate.stores.lease import LeaseOwner, boot_id, is_gone, is_neighbour
-from agui_gate.stores.sql.operations import Kind, Operation, run
+from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
 from agui_gate.stores.sqlite.inode import OpenFile
@@ -48,7 +50,7 @@ TOGETHER = 16
 """Changes in one transaction, at most."""
 
 
-class _Change(NamedTuple):
+class _Change(msgspec.Struct, frozen=True):
     """An operation, in a transaction. Those that write may share it with others that wait."""
 
     kind: Kind
@@ -123,7 +125,7 @@ class SQLiteStore(SQLStore):
 
         def job(db: Database) -> set[str]:
             with db.transaction(durable=False):
-                lost = self._perform(db, lambda: self._sql.leases.renew(run_keys))
+                lost = db.perform(lambda: self._sql.leases.renew(run_keys), self._clock)
                 _keep_clock(db, self._clock)
             return lost
 
@@ -134,7 +136,7 @@ class SQLiteStore(SQLStore):
 
         def job(db: Database) -> str | None:
             self._asked = True
-            return self._job("write", lambda: self._sql.threads.ask_to_stop(principal, thread_id, request), db)
+            return self._job(lambda: self._sql.threads.ask_to_stop(principal, thread_id, request), db)
 
         return await self._run(job)
 
@@ -144,7 +146,7 @@ class SQLiteStore(SQLStore):
         def job(db: Database) -> Mapping[str, StopRequest]:
             if not (db.changed_elsewhere() or self._asked):
                 return {}
-            found = self._job("write", lambda: self._sql.leases.take_stops(run_keys), db)
+            found = self._job(lambda: self._sql.leases.take_stops(run_keys), db)
             self._asked = False
             return found
 
@@ -152,13 +154,12 @@ class SQLiteStore(SQLStore):
 
     # --- the driver
 
-    async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        result: T = await self._submit(_Change(kind, operation))
-        return result
+    def _do(self, kind: Kind, operation: Operation[T]) -> asyncio.Future[T]:
+        return self._run(_Change(kind, operation))
 
     def _later(self, operation: Operation[None]) -> None:
         if self._worker is not None:
-            self._submit(_Change("write", operation)).add_done_callback(forget)  # the lease then lapses by itself
+            self._run(_Change("write", operation)).add_done_callback(forget)  # the lease then lapses by itself
 
     @property
     def _holder(self) -> str:
@@ -180,7 +181,7 @@ class SQLiteStore(SQLStore):
         with errors_as_unavailable(), db.transaction(durable=False):
             overdue_by = _set_clock(db, self._clock)
             if overdue_by is not None:
-                self._perform(db, lambda: self._sql.ledger.expire(at=overdue_by))
+                db.perform(lambda: self._sql.ledger.expire(at=overdue_by), self._clock)
             _keep_clock(db, self._clock)
             self.neighbours = _enter(db, self._owner.name, self._clock())
 
@@ -198,7 +199,7 @@ class SQLiteStore(SQLStore):
         try:
             # Where that fails, the leases end with their owner.
             with suppress(Unavailable), errors_as_unavailable(), db.transaction(durable=False):
-                self._perform(db, lambda: self._sql.leases.void_all(owner.name))
+                db.perform(lambda: self._sql.leases.void_all(owner.name), self._clock)
                 _leave(db, owner.name)
                 _keep_clock(db, self._clock)
         finally:
@@ -207,7 +208,7 @@ class SQLiteStore(SQLStore):
             if self._file is not None:
                 self._file.close()
 
-    def _submit(self, job: Callable[[Database], T] | _Change) -> asyncio.Future[T]:
+    def _run(self, job: Callable[[Database], T] | _Change) -> asyncio.Future[T]:
         if self._worker is None:
             raise Unavailable("The store is closed.")
         return self._worker.submit(job if isinstance(job, _Change) else partial(self._attempt, job))
@@ -224,28 +225,20 @@ class SQLiteStore(SQLStore):
         if self._file is not None:
             self._file.require()
 
-    def _job(self, kind: Kind, operation: Operation[T], db: Database) -> T:
-        result: T = self._jobs(kind, [operation], db)[0]
+    def _job(self, operation: Operation[T], db: Database) -> T:
+        result: T = self._jobs([_Change("write", operation)], db)[0]
         return result
 
-    def _jobs(self, kind: Kind, operations: Sequence[Operation[Any]], db: Database) -> list[Any]:
+    def _jobs(self, changes: Sequence[_Change], db: Database) -> list[Any]:
+        kind = changes[0].kind
         if kind == "durable":
             self._require_file()
         with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
-            return [self._perform(db, operation) for operation in operations]
+            return [db.perform(change.operation, self._clock) for change in changes]
 
     def _together(self, changes: Sequence[_Change]) -> list[Any]:
         """Makes changes in one transaction. Raises what one of them does; then none is made."""
-        return self._attempt(partial(self._jobs, changes[0].kind, [change.operation for change in changes]))
-
-    def _perform(self, db: Database, operation: Operation[T]) -> T:
-        """Performs an operation within a transaction."""
-        at = self._clock.moment()
-        given = {"now": at.now, "ticks": at.ticks, "tenant": ""}
-        return run(operation, partial(db.answer, given))
-
-    async def _run(self, job: Callable[[Database], T]) -> T:
-        return await self._submit(job)
+        return self._attempt(partial(self._jobs, changes))
 
 
 _Job = Callable[[], Any] | _Change
@@ -266,8 +259,7 @@ class Worker:
 
     def __init__(self, name: str, together: Callable[[Sequence[_Change]], Sequence[Any]]) -> None:
         self._jobs: SimpleQueue[_Item | None] = SimpleQueue()
-        self._together = together
-        self._loop = asyncio.get_running_loop()
+        self._together, self._loop = together, asyncio.get_running_loop()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if sys.platform == "linux" else None
         self._handed_back: deque[Sequence[_Outcome]] = deque()
         if self._bell is not None:
@@ -322,25 +314,24 @@ class Worker:
             loop = first[1].get_loop()
             while waiting and _goes_with(first, waiting[0]):
                 group.append(waiting.popleft())
-            for outcomes in self._done(group):
-                self._hand_back(loop, outcomes)
-            del first, group, outcomes
+            if len(group) == 1:
+                self._hand_back(loop, [self._outcome(*first)])
+            else:
+                self._do_together(loop, group)
+            del first, group
 
-    def _done(self, group: Sequence[_Item]) -> Iterator[list[_Outcome]]:
-        """Does jobs, and returns what came of them, as soon as it is known."""
-        results: Sequence[Any] = ()
-        if len(group) > 1:
-            try:
-                results = self._together([job for job, _ in group if isinstance(job, _Change)])
-            except BaseException as error:  # whose it is shows when each is done alone, unless none could begin
-                cause = error.__cause__
-                if isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                    yield [(future, None, unavailable(cause)) for _, future in group]
-                    return
-        if results:
-            yield [(future, result, None) for (_, future), result in zip(group, results, strict=True)]
+    def _do_together(self, loop: asyncio.AbstractEventLoop, group: Sequence[_Item]) -> None:
+        try:
+            results = self._together([job for job, _ in group if isinstance(job, _Change)])
+        except BaseException as error:  # whose it is shows when each is done alone, unless none could begin
+            cause = error.__cause__
+            if isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                self._hand_back(loop, [(future, None, unavailable(cause)) for _, future in group])
+            else:
+                for item in group:
+                    self._hand_back(loop, [self._outcome(*item)])
         else:
-            yield from ([self._outcome(*item)] for item in group)
+            self._hand_back(loop, [(item[1], result, None) for item, result in zip(group, results, strict=True)])
 
     def _outcome(self, job: _Job, future: asyncio.Future[Any]) -> _Outcome:
         try:
