@@ -1,8 +1,11 @@
 """Measuring in tests, where a busy machine must not decide: CPU time, and comparisons within one moment."""
 
 import gc
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -36,6 +39,23 @@ def grows_less(times: float, small: Callable[[], object], large: Callable[[], ob
     input does so in every round. Nearly always the first one is enough.
     """
     return any(seconds(large) < times * seconds(small) for _ in range(rounds))
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python ``work`` runs, on whatever machine."""
+    count, before = 0, sys.gettrace()
+
+    def note(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return note
+
+    sys.settrace(note)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def _yardstick() -> None:
