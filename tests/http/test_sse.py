@@ -280,6 +280,18 @@ async def test_where_the_head_may_wait_nothing_is_gathered(writing: WritingCycle
     assert writing.writes[0] == b"HEAD "
 
 
+async def test_a_client_that_takes_no_head_is_hung_up_on(writing: WritingCycle) -> None:
+    """It has sent a request behind one whose answer it doesn't take: under uvicorn the head waits for that."""
+
+    async def wait(message) -> None:
+        await asyncio.Event().wait()
+
+    writing.flow.write_paused, writing.send = True, wait
+    async with started(made(Parrot(), send_timeout=0.1, disconnect_grace=0.01)) as app:
+        await writing.call(app)
+        assert writing.is_closed
+
+
 async def test_what_a_run_says_while_the_head_waits_is_no_first_event(writing: WritingCycle) -> None:
     """It may ask a person, and is sent only if the client may still see it."""
 

@@ -76,11 +76,14 @@ class EventStream(Response):
                     await send(head)
                     await send({"type": "http.response.body", "body": first, "more_body": True})
             else:
-                await send(head)
+                async with asyncio.timeout(_send_timeout(scope)):  # it waits for a client that takes nothing
+                    await send(head)
         except BaseException as error:
             self._close(scope)
             if not isinstance(error, OSError):
                 raise
+            if isinstance(error, TimeoutError):
+                hang_up(cycle)
             return
         del self.raw_headers
         if STREAM in scope:
@@ -94,11 +97,10 @@ class EventStream(Response):
         last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops. It
         also ends when `auth` doesn't know any more who opened it. ``cycle``: see `cycle_of`.
         """
-        limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = _client_of(cycle_of(receive), self._reader) or asyncio.create_task(self._watch(receive))
         admission, (card, interrupt) = admission_of(scope), ASKING
         has_ended = getattr(self._reader, "has_ended", bool)  # only a log knows beforehand that nothing follows
-        guard = _StreamGuard(self._reader, limit, admission, cycle)
+        guard = _StreamGuard(self._reader, _send_timeout(scope), admission, cycle)
         try:
             async with guard.timeout:
                 while data := await self._reader.read():
@@ -143,6 +145,10 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     response = await scope["endpoint"](Request(scope, receive, send))
     response.raw_headers.append((b"vary", b"Origin"))
     await response(scope, receive, send)
+
+
+def _send_timeout(scope: Scope) -> float:
+    return getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
 
 
 class StreamingApplication(Starlette):
