@@ -6,7 +6,7 @@ depends on how many objects it makes, so their number is bounded.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import structlog
@@ -134,12 +134,9 @@ def check_declared(request: Request, *, preflighted: bool) -> None:
         return
     headers = request.headers
     by_token = headers.get("authorization", "").lower().startswith("bearer ")
-    if _has_body(headers) or (preflighted and request.method == "POST" and not by_token):
+    has_body = "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
+    if has_body or (preflighted and request.method == "POST" and not by_token):
         raise UnsupportedMediaType("Send application/json: add the header Content-Type: application/json.")
-
-
-def _has_body(headers: Mapping[str, str]) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
 
 
 async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:

@@ -23,7 +23,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agui_gate.bus.base import FellBehind, Reader
 from agui_gate.concurrency import rounds
-from agui_gate.config.limits import SEND_TIMEOUT
 from agui_gate.errors import Unauthorized, Unavailable
 from agui_gate.extra_loader import load
 from agui_gate.http.auth import ENDED, OWNER, Admission, admission_of
@@ -76,14 +75,13 @@ class EventStream(Response):
                     await send(head)
                     await send({"type": "http.response.body", "body": first, "more_body": True})
             else:
-                async with asyncio.timeout(_send_timeout(scope)):  # it waits for a client that takes nothing
+                async with asyncio.timeout(scope["app"].state.send_timeout):  # it waits for a client that takes nothing
                     await send(head)
         except BaseException as error:
             self._close(scope)
             if not isinstance(error, OSError):
                 raise
-            if isinstance(error, TimeoutError):
-                hang_up(cycle)
+            hang_up(cycle if isinstance(error, TimeoutError) else None)
             return
         del self.raw_headers
         if STREAM in scope:
@@ -100,7 +98,7 @@ class EventStream(Response):
         watcher = _client_of(cycle_of(receive), self._reader) or asyncio.create_task(self._watch(receive))
         admission, (card, interrupt) = admission_of(scope), ASKING
         has_ended = getattr(self._reader, "has_ended", bool)  # only a log knows beforehand that nothing follows
-        guard = _StreamGuard(self._reader, _send_timeout(scope), admission, cycle)
+        guard = _StreamGuard(self._reader, scope["app"].state.send_timeout, admission, cycle)
         try:
             async with guard.timeout:
                 while data := await self._reader.read():
@@ -145,10 +143,6 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     response = await scope["endpoint"](Request(scope, receive, send))
     response.raw_headers.append((b"vary", b"Origin"))
     await response(scope, receive, send)
-
-
-def _send_timeout(scope: Scope) -> float:
-    return getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
 
 
 class StreamingApplication(Starlette):

@@ -109,12 +109,8 @@ class Endings:
             while loop.time() < until:
                 await watcher.wait(until - loop.time())
                 now = await self._store.read_thread(thread.principal, thread.id, whole=False)
-                if now is None:
-                    return Ended.STOPPED
-                if now.run_key != run_key:  # ended, or lapsed, before another run began
-                    return Ended.IDLE if 0 < thread.lapses_at <= now.now else Ended.STOPPED
-                if now.run_status != "running":
-                    return Ended.IDLE if now.run_status == "interrupted" else Ended.STOPPED
+                if now is None or (now.run_key, now.run_status) != (run_key, "running"):
+                    return Ended.IDLE if was_lost(now, run_key, thread.lapses_at) else Ended.STOPPED
         return Ended.GOING
 
     async def _stop_other_replica(self, thread: Thread, request: StopRequest) -> str | None:
@@ -194,6 +190,15 @@ class Endings:
         log.info("thread_deleted", **whose, tombstones=len(left))
         if unknown:
             log.warning("deleted_with_unknown_outcome", thread=thread.id, approvals=unknown)
+
+
+def was_lost(thread: Thread | None, run_key: str, lapses_at: int) -> bool:
+    """Returns whether a run that is over lost its ``thread``: since its process died, or since its lease lapsed, as it
+    was to at ``lapses_at``, and another run has the thread.
+    """
+    if thread is None:
+        return False
+    return thread.run_status == "interrupted" if thread.run_key == run_key else 0 < lapses_at <= thread.now
 
 
 async def let_end(runs: Collection[LiveRun], working: DecisionsInProgress, keeper: SaveRetrier, seconds: float) -> None:

@@ -13,7 +13,7 @@ saved, and at no other time.
 """
 
 import gc
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -100,11 +100,10 @@ class History:
         self.journal.record(approval)
         self._transcripts.clear()
 
-    def forget(self, gone: Container[str]) -> None:
+    def forget(self, gone: Collection[str]) -> None:
         """Drops the records with these ids, which came to nothing."""
-        approvals = [approval for approval in self.journal.approvals.values() if approval.id not in gone]
-        if len(approvals) < len(self.journal.approvals):
-            self.journal.read_again(approvals, self.journal.ref)
+        if gone:
+            self.journal.read_again([a for a in self.journal.approvals.values() if a.id not in gone], self.journal.ref)
             self._transcripts.clear()
 
     def branch(self, keep: int, said: Iterable[Entry]) -> "Branch":

@@ -23,6 +23,7 @@ from agui_gate.core.visible_text import visible
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.log_events import name_of
 from agui_gate.protocol.cards import iso
+from agui_gate.runs.stop_and_delete import was_lost
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.lease import DECIDES
@@ -209,11 +210,7 @@ class Desk:
         while True:
             now = await self._store.read_thread(run.principal, run.thread_id, whole=False)
             if now is None or (now.run_key, now.run_status) != (run.run_key, "running"):
-                if now is None:
-                    return "stopped"
-                is_its = now.run_key == run.run_key
-                is_lost = now.run_status == "interrupted" if is_its else now.now >= lapses_at
-                return "lost" if is_lost else "stopped"
+                return "lost" if was_lost(now, run.run_key, lapses_at) else "stopped"
             if loop.time() >= until:
                 return "asked"
             await asyncio.sleep(LOOK_SECONDS)
