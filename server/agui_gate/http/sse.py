@@ -31,8 +31,8 @@ PING_INTERVAL = 15.0
 """Seconds between comments on an idle stream."""
 
 HEADERS = {
-    "cache-control": "no-cache, no-transform",
     "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
     "x-accel-buffering": "no",
 }
 
