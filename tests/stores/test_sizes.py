@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from agui_gate.core.approvals import State
+from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import TooLarge
 from agui_gate.stores.base import Bounds, Change, Thread
@@ -46,9 +46,11 @@ async def test_a_threads_size_follows_what_is_kept_of_it(store: FullStore) -> No
     assert await size(store) == one + len('{"text":"x"}')
     await ask(store, gated("a1", arguments='{"amount":50}'))
     assert await size(store) == one + len('{"text":"x"}{"amount":50}')
-    await store.move("a1", State.CLAIMED)
-    await store.move("a1", State.DONE, output=Output("y" * 500))
-    assert await size(store) > one + 500
+    asked, yes, output = await size(store), Decision(True, "alice"), Output("y" * 500)
+    await store.move("a1", State.CLAIMED, decision=yes)
+    assert await size(store) == asked
+    await store.move("a1", State.DONE, output=output)
+    assert await size(store) == asked + len(msgspec.json.encode(yes) + msgspec.json.encode(output))
 
 
 async def test_a_cut_inside_a_batch_is_counted_too(store: FullStore) -> None:

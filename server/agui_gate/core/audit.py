@@ -31,7 +31,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.json_text import canonical, parse_object
+from agui_gate.core.json_text import parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.errors import AguiGateError
 
@@ -243,7 +243,7 @@ def about(
         run_key=run_key,
         by=decision.by if decision else "",
         way=(decision.way if decision else None) or "",
-        body=canonical(body) if body else "{}",
+        body=_encode(body).decode() if body else "{}",
         reason=(decision.reason if decision else None) or "",
         person=(decision.person or decision.by) if decision else "",
     )

@@ -18,7 +18,7 @@ from agui_gate.stores.epochs import MAY_HAVE_RUN, Epoch
 from agui_gate.stores.lease import DECIDES, DELETES
 from agui_gate.stores.outbox import tellings
 from agui_gate.stores.sql import deputies, grants
-from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.ledger import Ledger, size_of
 from agui_gate.stores.sql.operations import Statement, Steps
 from agui_gate.stores.sql.rows import many, read_ref
 from agui_gate.stores.sql.trail import EVENT, TELLING, Trail, ended, telling_end
@@ -94,11 +94,11 @@ class _Work:
             self.records.append(again)
             return
         to, output = _OUTCOMES[approval.state]
-        text = msgspec.json.encode(output).decode()
-        self.settled.append({"id": approval.id, "to": to.value, "output": text})
-        self._sizes[thread] += len(text)
+        settled = msgspec.structs.replace(approval, state=to, output=output)
+        self.settled.append({"id": approval.id, "to": to.value, "output": msgspec.json.encode(output).decode()})
+        self._sizes[thread] += size_of(settled)
         told += restored(approval, self._number), *audit.moved(approval, to, output=output)
-        self.records.append(msgspec.structs.replace(approval, state=to, output=output))
+        self.records.append(settled)
 
     def statements(self) -> Iterator[Statement]:
         """Yields the statements that change the rows."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agui_gate.core import audit
-from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, after_move, sources
+from agui_gate.core.approvals import DECISIONS, UNFINISHED, Approval, Decision, State, after_move, sources
 from agui_gate.core.stored_values import decode_approvals
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
@@ -21,6 +21,8 @@ from agui_gate.stores.sql.variant import Variant
 
 if TYPE_CHECKING:
     from agui_gate.core.terms import Terms
+
+_encode = msgspec.json.encode
 
 COLUMNS = Approval.__struct_fields__
 """The columns of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
@@ -211,8 +213,8 @@ class Ledger:
             from agui_gate.stores.sql.counted_calls import CountedCalls
 
             batch += yield from CountedCalls(self.variant).checked(move.terms, after, at)
-        if row["size"]:
-            batch.append(Statement(_GROW, {"size": row["size"], "key": key}))
+        if size := size_of(after):
+            batch.append(Statement(_GROW, {"size": size, "key": key}))
         results = yield Last(batch)
         if not results[0].changed:
             raise IllegalMove(f"approval {approval.id} can't become {move.to}")
@@ -273,10 +275,18 @@ def _new_row(thread: int, approval: Approval) -> dict[str, Any]:
 
 def _moved_row(move: Move, at: int) -> dict[str, Any]:
     decision, output = _to_json(move.decision), _to_json(move.output)
-    size = sum(len(part.encode()) for part in (decision, output) if part is not None)
-    return {"id": move.approval_id, "to": move.to.value, "at": at, "decision": decision, "output": output, "size": size}
+    return {"id": move.approval_id, "to": move.to.value, "at": at, "decision": decision, "output": output}
+
+
+def size_of(record: Approval) -> int:
+    """Returns the bytes of the decision and the output of a record that has just been moved: 0 until nothing more comes
+    of it, so that a thread is told of them once.
+    """
+    if record.state in UNFINISHED:
+        return 0
+    return sum(len(_encode(part)) for part in (record.decision, record.output) if part is not None)
 
 
 def _to_json(value: object) -> str | None:
     """JSON as text; None stays NULL."""
-    return None if value is None else msgspec.json.encode(value).decode()
+    return None if value is None else _encode(value).decode()
