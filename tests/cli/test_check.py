@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -138,3 +139,14 @@ def test_wrong_use(cli: Cli, arguments: list[str], said: str) -> None:
     result = cli("check", *arguments)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+def test_without_the_extra_it_says_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("agui_gate_adapters.testkit.check")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    told = cli("check", "http://127.0.0.1:9/")
+    assert (told.exit_code, told.stderr) == (
+        2,
+        "error: The package jsonschema is not installed: pip install 'agui-gate[check]'.\n",
+    )

@@ -17,7 +17,7 @@ COMMAND = "curl -sN "
 WIDTH = 500
 """Characters of a line, of which a server may have said a part."""
 
-HELP = """Check any AG-UI server against the specification.
+HELP = """Check any AG-UI server against the specification. Needs agui-gate[check].
 
 URL is the address that accepts runs (POST). The check acts as a client of AG-UI 1.0: it tries text, tools, a client
 tool, interrupts and their answers, disconnects and reconnects, the binary binding, unknown members and invalid input,
@@ -66,8 +66,10 @@ def command(
     sentences: tuple[str, ...],
 ) -> None:
     """Check, and print what came out."""
-    from agui_gate_adapters.testkit.check import CantCheck, check
-
+    try:
+        from agui_gate_adapters.testkit.check import CantCheck, check
+    except ModuleNotFoundError as error:
+        raise Failure(f"The package {error.name} is not installed: pip install 'agui-gate[check]'.", MISUSED) from None
     told, head = _sentences(sentences), read_headers(headers)
     if not url.startswith(("http://", "https://")):
         raise click.BadParameter("must begin with http:// or https://", param_hint="URL")

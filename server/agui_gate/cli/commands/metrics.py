@@ -43,5 +43,5 @@ def command(folder: Path, force: bool) -> None:
     except OSError as error:
         raise Failure(f"{folder} can't be written: {error.strerror}.") from None
     click.echo(fit(f"{', '.join(file.name for file in files)} are in {folder}.", sys.stdout))
-    click.echo(f"Next: prometheus --config.file={folder / 'prometheus.yml'}")
+    click.echo(f"Next: prometheus --config.file={folder / 'prometheus.yml'} --web.listen-address=:9099")
     click.echo("and in Grafana: Dashboards, New, Import, board.json.")
