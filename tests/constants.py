@@ -237,7 +237,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.threads.regeneration.MAX_LINES": (20, "They go into the model's instructions with each request."),
     "agui_gate.threads.regeneration.MAX_SHOWN": (400, "As above: twenty of them are 16 KB."),
     "agui_gate.runs.run.CLEANUP_TIMEOUT": (10.0, "Some store writes. A hundred times as long, and a stop on a store that hangs keeps its thread for a quarter of an hour."),
-    "agui_gate.runs.run.MESSAGE_BYTES": (2048, "Four times a short message. Ten times as much lets 4 MB of parts hold the loop for 40 ms; a tenth changes threads for any history."),
+    "agui_gate.runs.run.MESSAGE_BYTES": (1024, "Twice a short message. Ten times as much lets megabytes of parts hold the loop for 40 ms; a tenth changes threads for any history."),
     "agui_gate.concurrency.LEAVE_SECONDS": (1.0, "Closing a connection takes milliseconds. With `TELL_SECONDS` less than `TAKE_MS`."),
     "agui_gate.concurrency.PATIENCE": (10.0, "As long as a commit may take (`STATEMENT_MS`); the work goes on after it."),
     "agui_gate.extras.metrics.listener.HEAD_BYTES": (16384, "A scraper sends a few hundred bytes."),

@@ -73,7 +73,7 @@ class Pieces:
 
 
 class _Gathered:
-    """Joins small parts of bytes into pieces of about one size."""
+    """Joins small parts of bytes into pieces of about one size. A large one is a piece as it is."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -82,14 +82,17 @@ class _Gathered:
 
     def put(self, part: bytes) -> None:
         """Adds a part."""
+        if len(part) >= PIECE:
+            self._close()
         self._parts.append(part)
         self._size += len(part)
         if self._size >= PIECE:
             self._close()
 
     def _close(self) -> None:
-        self._pieces.append(b"".join(self._parts))
-        self._parts, self._size = [], 0
+        if self._parts:
+            self._pieces.append(b"".join(self._parts))  # of one, no copy
+            self._parts, self._size = [], 0
 
     def pieces(self) -> Pieces:
         """Returns all pieces; nothing may be added afterwards."""

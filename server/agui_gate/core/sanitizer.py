@@ -194,7 +194,7 @@ class Part:
     def settled(self, outcomes: Outcomes, vendor: str) -> list[UserTurn | AssistantTurn]:
         """Returns the turns: see `sanitize`."""
         left_out = _LeftOut(() if self._is_plain else self._entries, vendor)
-        outputs, outcomes, notes = left_out.outputs(self.results), left_out.outcomes(outcomes), left_out.messages
+        outputs, outcomes, notes = map(left_out.output, self.results), left_out.outcomes(outcomes), left_out.messages
         turns: list[UserTurn | AssistantTurn] = []
         turn: UserTurn | AssistantTurn | None
         for entry in self.said:
@@ -240,11 +240,6 @@ class _LeftOut:
         else:
             self.messages.setdefault(entry.message_id, {})[entry.part] = entry.note
 
-    def outputs(self, results: Iterable[ResultEntry | None]) -> Iterator[Output | None]:
-        """Yields the results as the model is told them."""
-        for result in results:
-            yield None if result is None else self._output(result)
-
     def outcomes(self, outcomes: Outcomes) -> Outcomes:
         """Returns the ledger's outcomes as the model is told them."""
         if not self.calls:
@@ -256,7 +251,10 @@ class _LeftOut:
             for place, one in outcomes.items()
         }
 
-    def _output(self, result: ResultEntry) -> Output:
+    def output(self, result: ResultEntry | None) -> Output | None:
+        """Returns a result as the model is told it."""
+        if result is None:
+            return None
         if self.calls and (note := self.calls.get(result.call_id)) is not None:
             return Output(note, result.output.is_error)
         output = result.output

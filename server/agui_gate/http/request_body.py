@@ -34,9 +34,9 @@ LARGE = 64 * 1024
 MAX_CONTAINERS = 100_000
 """Objects and lists in one body."""
 
-AT_ONCE = 128 * 1024
-"""Bytes up to which a history is decoded where it is: that takes a millisecond, in which another thread would hold the
-interpreter's lock. There is no room in it for `MAX_CONTAINERS`.
+AT_ONCE, FEW_CONTAINERS = 512 * 1024, 20_000
+"""Bytes, and objects and lists in them, up to which a history is decoded where it is: that takes two milliseconds, in
+which another thread would hold the interpreter's lock. Up to twice `LARGE` there is no room for `MAX_CONTAINERS`.
 """
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ async def run_input(body: bytes, find: Callable[[str], Any]) -> RunInput:
         known = decode_new(body, find, MAX_CONTAINERS)
         if known is not None:
             run = known
-        elif len(body) <= AT_ONCE:
+        elif len(body) <= 2 * LARGE or (len(body) <= AT_ONCE and check_containers(body) <= FEW_CONTAINERS):
             with collector_paused():
                 run = decode_all(body)
         else:
@@ -178,7 +178,11 @@ def _decoded(function: Callable[[bytes], T], body: bytes) -> T:
         return function(body)
 
 
-def check_containers(body: bytes) -> None:
-    """Raises `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
-    if body.count(b"{") + body.count(b"[") > MAX_CONTAINERS and has_more(body, MAX_CONTAINERS, b"{["):
+def check_containers(body: bytes) -> int:
+    """Returns the number of opening brackets in a JSON text. Raises `TooLarge` if there are more than `MAX_CONTAINERS`
+    objects and lists in it.
+    """
+    number = body.count(b"{") + body.count(b"[")
+    if number > MAX_CONTAINERS and has_more(body, MAX_CONTAINERS, b"{["):
         raise TooLarge(f"A body may have at most {MAX_CONTAINERS:,} objects and lists.")
+    return number

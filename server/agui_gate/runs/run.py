@@ -17,7 +17,7 @@ import structlog
 from agui_gate import log_events
 from agui_gate.adapter import Usage
 from agui_gate.approvals.unanswered_calls import UnansweredPolicy, not_gone_back
-from agui_gate.concurrency import LARGE, LONG, if_large, to_the_end
+from agui_gate.concurrency import LARGE, if_large, to_the_end
 from agui_gate.core import result_texts
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stop_reasons import ASKED, DRAINED, Stop, at_limit, cut_off, said_nothing
@@ -35,7 +35,10 @@ from agui_gate.turns.content_refusals import foreign, left_out
 CLEANUP_TIMEOUT = 10.0
 """Seconds that closing the records of a failed or cancelled run may take."""
 
-MESSAGE_BYTES = 2048
+FEW_MESSAGES = 6_000
+"""Messages of a request that are compared with a thread, or imported, where the run is: two or three milliseconds."""
+
+MESSAGE_BYTES = 1024
 """Bytes of memory from which on a message of a request counts as several: what it has is gone through, too."""
 
 log = structlog.get_logger("agui_gate.run")
@@ -244,7 +247,7 @@ class RunSteps:
     async def _take(self) -> Intake:
         """Returns what the request brings, compared with the thread."""
         size, sent = len(self._input.messages) + len(self._thread.approvals), self._input.sent
-        size = size if sent is None else max(size, sent.held // MESSAGE_BYTES) * LARGE // LONG
+        size = size if sent is None else max(size, sent.held // MESSAGE_BYTES) * LARGE // FEW_MESSAGES
         new_id, way = self._scope.new_id, self._scope.live.way
         intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._scope.team.tool_names)
         if len(intake.answers) > MAX_ANSWERS:

@@ -73,7 +73,7 @@ class LeasedThread:
         self.parts = Parts(self, thread.state)
         self._unsaved: list[Entry] = []
         self._asked: tuple[Approval, ...] = ()
-        self._encoded: list[bytes] | None = []  # the same as JSON lists; None: they have to be made
+        self._encoded: list[bytes] | None = []  # the same as JSON; None: it has to be made
         self._happened: tuple[Happened, ...] = ()
         self._saving: asyncio.Lock | None = None
         self._saved = len(self.journal.entries)
@@ -130,7 +130,7 @@ class LeasedThread:
         self._unsaved += entries
         encoded = self.history.append(entries)
         if self._encoded is not None and entries:
-            self._encoded.append(encoded)
+            self._encoded.append(encoded[1:-1])
         if as_read:
             self._size += self.capacity.size - size
             assert not CHECKED or decode_entries(encoded) == entries
@@ -222,7 +222,7 @@ class LeasedThread:
                 after=self._saved,
                 keep=self._keep,
                 entries=entries,
-                encoded=None if encoded is None else _joined(encoded),
+                encoded=None if encoded is None else b"[%b]" % b",".join(encoded),
                 approvals=[*asked, *approvals],
                 replaced=self._replaced,
                 state=msgspec.UNSET if state is None else msgspec.Raw(state),
@@ -301,11 +301,6 @@ class LeasedThread:
                 if text:
                     return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
         return None
-
-
-def _joined(encoded: Sequence[bytes]) -> bytes:
-    """Returns one JSON list of several: of one, which may be long, no copy."""
-    return encoded[0] if len(encoded) == 1 else b"[%b]" % b",".join([one[1:-1] for one in encoded])
 
 
 class Leaser:

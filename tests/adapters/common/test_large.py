@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate_adapters.common import large_requests
-from agui_gate_adapters.common.large_requests import PIECE, Pieces, in_pieces
+from agui_gate_adapters.common.large_requests import PIECE, Items, Pieces, in_pieces
 from tests.requirements import shows
 from tests.support.chance import examples
 
@@ -56,3 +56,10 @@ def test_what_is_not_json_is_an_error(wrong: dict[str, Any]) -> None:
 async def test_pieces_of_nothing() -> None:
     assert [piece async for piece in Pieces([])] == []
     assert len(Pieces([])) == 0
+
+
+def test_json_that_is_large_already_is_no_copy() -> None:
+    large = b'"%b"' % (b"x" * PIECE)
+    made = in_pieces({"model": "m", "input": Items((large,))})
+    assert any(piece is large for piece in made.pieces)
+    assert msgspec.json.decode(made.joined()) == {"model": "m", "input": [large.decode().strip('"')]}
