@@ -83,7 +83,7 @@ export const GERMAN = {
   editedBy: "Geändert von {name}",
   somebodyElse: "eine andere Person",
   waitsFor: "Wartet auf {who}",
-  waitsForMany: "Wartet auf {count} Personen: {who}",
+  waitsForMany: "Braucht {count} Personen: {who}",
   agreed: "Zugestimmt: {names}",
   deputyFor: "Sie entscheiden für {name}, bis {until} abwesend",
   handedTo: "Von {by} an {to} weitergegeben",

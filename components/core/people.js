@@ -59,7 +59,7 @@ export function whyBarred({ people: { frozen, you } = {} }, strings = ENGLISH) {
 }
 
 /**
- * `Waits for 2 persons: finance`.
+ * `Needs 2 persons: finance`.
  * @param {People} people
  * @param {Strings} [strings]
  */
@@ -81,7 +81,7 @@ export function waitsForOthers(all, strings = ENGLISH) {
 }
 
 /**
- * `Asked by alice · Waits for 2 persons: finance · Agreed: ben`; empty where the gate asks for nobody in particular.
+ * `Asked by alice · Needs 2 persons: finance · Agreed: ben`; empty where the gate asks for nobody in particular.
  * @param {People | undefined} people
  * @param {Strings} [strings]
  */

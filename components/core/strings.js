@@ -86,7 +86,7 @@ export const ENGLISH = {
   editedBy: "Edited by {name}",
   somebodyElse: "another person",
   waitsFor: "Waits for {who}",
-  waitsForMany: "Waits for {count} persons: {who}",
+  waitsForMany: "Needs {count} persons: {who}",
   agreed: "Agreed: {names}",
   deputyFor: "You decide for {name}, who is away until {until}",
   handedTo: "Handed to {to} by {by}",

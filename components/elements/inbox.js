@@ -195,9 +195,10 @@ export class Inbox extends GateElement {
     line?.focus();
   };
 
-  /** @param {string} id */
-  #toggle(id) {
+  /** What opens by the keyboard is brought into view; under a pointer nothing moves. @param {string} id @param {boolean} [byKey] */
+  #toggle(id, byKey) {
     if (!this.opened.delete(id)) this.opened.add(id);
+    if (byKey) requestAnimationFrame(() => this.#rows.get(id)?.scrollIntoView({ block: "nearest" }));
     this.requestUpdate();
     this.say("agui-toggle", { id });
   }
@@ -280,7 +281,7 @@ export class Inbox extends GateElement {
     const chat = record.thread_id === this.current ? fill(strings, "inboxThisChat") : record.thread ? record.thread.title || fill(strings, "inboxNewChat") : "";
     const where = [(ask.agent || record.asker) && fill(strings, "asks", { agent: ask.agent ? humanize(ask.agent) : (record.asker ?? "") }), chat].filter(Boolean).join(" · ");
     return html`${this.picks && isWaiting(entry) ? html`<label class="pick"><input type="checkbox" aria-label="${fill(strings, "inboxPick", { what: reveal(`${humanize(record.tool)} · ${what}`) })}" .checked=${this.picked.has(id)} @change=${() => this.pick(id)}></label>` : nothing}
-      <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${() => this.#toggle(id)} @keydown=${this.#pressed}>
+      <h3><button class="line-button" part="line" type="button" aria-expanded=${String(isOpen)} @click=${(/** @type {MouseEvent} */ { detail }) => this.#toggle(id, !detail)} @keydown=${this.#pressed}>
         <span class="inbox-tool">${shown(humanize(record.tool))}</span>
         <span class="inbox-state">${stand(entry, strings)}</span>
         <span class="inbox-what" dir="auto">${shown(what)}</span>

@@ -14,14 +14,14 @@ const people = { approvers: "finance", needs: 2, approvals: [{ by: "ben" }] };
 const grants = [{ scope: "amount", in_thread: false, hours: 8, times: 3, same: ["order_id"], field: "amount", up_to: 50, total: 200 }];
 
 test("who asks, who is waited for and who has agreed is the same by card, interrupt and list", () => {
-  const text = "Asked by ada · Edited by ben · Waits for 2 persons: finance · Agreed: ben";
+  const text = "Asked by ada · Edited by ben · Needs 2 persons: finance · Agreed: ben";
   const said = { ...people, asker: "ada", edited_by: "ben" };
   const card = fromCard({ function_name: "refund", function_call_id: "c1", function_arguments: { amount: 20 }, .../** @type {object} */ (said) }, "card");
   const interrupt = fromInterrupt({ id: "apr_1", reason: "tool_call", toolCallId: "c1", metadata: said }, { tool: "refund" });
   for (const ask of [card, interrupt, fromApproval(row(said)), withPeople(fromApproval(row()), said)]) assert.equal(peopleText(ask?.people), text);
   assert.equal(peopleText(fromApproval(row()).people), "");
   assert.equal(peopleText({ approvers: ["ben", "cat"], needs: 1 }), "Waits for ben, cat");
-  assert.equal(waitsForText({ approvers: ["ben", "cat"], needs: 2 }), "Waits for 2 persons: ben, cat");
+  assert.equal(waitsForText({ approvers: ["ben", "cat"], needs: 2 }), "Needs 2 persons: ben, cat");
   assert.equal(peopleText({ approvers: null, needs: 1 }, GERMAN), "Wartet auf eine andere Person");
   const escalated = ["team-lead", ["ann", "bob"]];
   assert.equal(peopleText({ approvers: "finance", needs: 1, escalated }), "Waits for finance, team-lead, ann, bob");

@@ -56,7 +56,7 @@ test("an operator sees what is at work, stops it, settles what is unknown, freez
   await page.locator("#budgets").getByText(/each owner, a day · ada/).waitFor();
   await looksWell(page, "desktop");
 
-  await running.getByRole("button", { name: "Stop …" }).click();
+  await page.getByRole("button", { name: "Stop … Support · thread hangs" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Stop it" }).click(); // without a reason nothing is sent
   await dialog.getByLabel(/Reason/).fill("It hangs.");
@@ -91,6 +91,8 @@ test("by the keyboard, on a phone, in the dark, in German; nothing is asked for 
   await page.locator("#server").getByText("memory").first().waitFor();
   await page.keyboard.press("f");
   await page.getByRole("dialog", { name: "Freigaben einfrieren" }).waitFor();
+  await page.locator("datalist option[value=support]").waitFor({ state: "attached" });
+  assert.deepEqual(await page.locator("datalist option").evaluateAll((all) => all.map(({ value }) => value)), ["refund", "support"]);
   await page.getByLabel("Nur dieses Werkzeug").fill("refund");
   await page.getByLabel(/Begründung/).fill("fr?");
   await page.keyboard.press("Enter");
@@ -118,9 +120,18 @@ test("by the keyboard, on a phone, in the dark, in German; nothing is asked for 
   await done(page);
 });
 
-test("who is no operator is told so", async () => {
+test("who is no operator is told so, and can use another token; one that is wrong is said to be", async () => {
   const page = await open("ada");
   await page.getByRole("alert").getByText("This could not be loaded. Your roles don't allow this request. It needs the role operator.").waitFor();
   assert.equal(await page.locator("#running").count(), 0);
+  await page.getByRole("button", { name: "Use another token" }).click();
+  const says = (description) => page.getByRole("dialog", { name: "This server requires a token", description }).waitFor();
+  await says("Enter the token you were given.");
+  await page.keyboard.type("nobody");
+  await page.keyboard.press("Enter");
+  await says("The token was not accepted.");
+  await page.keyboard.type("olga");
+  await page.keyboard.press("Enter");
+  await page.locator("#running").waitFor();
   await done(page);
 });

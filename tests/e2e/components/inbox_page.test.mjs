@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
+import { becomes } from "../eventually.mjs";
 import { AXE, SERVER, browser } from "./site.mjs";
 
 const SHOTS = fileURLToPath(new URL("../shots/inbox/", import.meta.url));
@@ -62,7 +63,7 @@ test("two persons: who asks, who agreed, whose edit it is; who asked and who has
   const asked = await ask("refund A1 20");
   const ben = await open("ben", { at: `#${asked.id}` });
   const card = ben.locator(".linked agui-confirm-card");
-  await card.getByText("Asked by ada · Waits for 2 persons: finance").waitFor();
+  await card.getByText("Asked by ada · Needs 2 persons: finance").waitFor();
   await card.getByRole("button", { name: "Edit" }).click();
   await card.getByLabel(/Amount/).fill("15");
   await card.getByRole("button", { name: "Approve with changes" }).click();
@@ -207,8 +208,10 @@ test("by the keyboard alone: in, a token, lines, a reason, the next one; letters
   await page.keyboard.press("x");
   await page.getByText("1 ausgewählt").waitFor();
   await page.keyboard.press("x");
+  await page.setViewportSize({ width: 1100, height: 460 }); // its card has no room below the line
   await page.keyboard.press("Enter");
   await item(page, second).getByRole("button", { name: "Freigeben" }).waitFor();
+  await becomes(() => line(page, second).evaluate((node) => node.getBoundingClientRect().top < innerHeight / 3), true, "as much of what is opened is in view as has room");
   await page.keyboard.press("a");
   await item(page, second).getByText(/Freigegeben von cat/).first().waitFor();
   await page.keyboard.press("?");
@@ -291,7 +294,7 @@ test("an emergency has a reason, and whom it concerns sees it at once", async ()
   const zoe = await open("zoe", { viewport: { width: 390, height: 760 }, colorScheme: "dark" });
   await zoe.getByRole("link", { name: "Emergencies" }).click();
   const row = zoe.locator(".desk-list > li", { hasText: "E1" });
-  await row.getByText("Asked by ada · Waits for 2 persons: finance").waitFor();
+  await row.getByText("Asked by ada · Needs 2 persons: finance").waitFor();
   await looksWell(zoe, "emergencies-phone-dark");
   await row.getByRole("link", { name: "Open" }).click();
   const card = zoe.locator(".linked agui-confirm-card");

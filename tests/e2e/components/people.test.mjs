@@ -65,8 +65,8 @@ const FEATURES = {
     for (const [{ page }, place, text] of [
       [ada, "#threads .group-button span", "Waiting for others (1)"],
       [ada, ".thread .thread-mark", "Waiting for others: "],
-      [copilot, ".inbox-button", "Waits for 2 persons: finance (1)"],
-      [copilot, ".thread .thread-waits", "Waits for 2 persons: finance"],
+      [copilot, ".inbox-button", "Needs 2 persons: finance (1)"],
+      [copilot, ".thread .thread-waits", "Needs 2 persons: finance"],
     ])
       await becomes(() => page.locator(place).first().textContent(), text); // on a phone the chats are in a drawer
     await ada.press("Escape");
@@ -76,7 +76,7 @@ const FEATURES = {
     await ben.press("Enter");
     await ben.sees("You agreed. It runs when everybody who is needed has.");
     await ben.looks("second-agreed");
-    for (const page of [ada, copilot]) await page.sees("Waits for 2 persons: finance · Agreed: ben");
+    for (const page of [ada, copilot]) await page.sees("Needs 2 persons: finance · Agreed: ben");
     await ada.looks("second-waits");
     await copilot.press("Escape");
     await copilot.looks("second-waits-copilot");

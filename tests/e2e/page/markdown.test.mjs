@@ -18,7 +18,7 @@ const CASES = [
   ["---", "<hr>"],
   ["```py\nx < 1\n```\nafter", '<pre tabindex="0" data-language="py"><code>x &lt; 1</code></pre><p>after</p>'],
   ["```\nstill open", '<pre tabindex="0"><code>still open</code></pre>'],
-  ["| a | b |\n|---|---|\n| 1 | 2 |", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>"],
+  ["| a | b | c |\n|---|--:|:-:|\n| 1 | 2 | 3 |", '<table tabindex="0"><thead><tr><th>a</th><th class="end">b</th><th class="center">c</th></tr></thead><tbody><tr><td>1</td><td class="end">2</td><td class="center">3</td></tr></tbody></table>'],
 ];
 
 for (const [source, html] of CASES) test(`renders ${JSON.stringify(source)}`, () => assert.equal(renderMarkdown(source), html));
@@ -26,6 +26,7 @@ for (const [source, html] of CASES) test(`renders ${JSON.stringify(source)}`, ()
 test("links are http(s) only and carry no opener", () => {
   const rel = 'target="_blank" rel="noopener noreferrer nofollow"';
   assert.equal(renderMarkdown("[x](https://e.org/?a=1&b=2)"), `<p><a href="https://e.org/?a=1&amp;b=2" ${rel}>x</a></p>`);
+  assert.equal(renderMarkdown('[x](https://e.org/ "what it is")'), `<p><a href="https://e.org/" ${rel}>x</a></p>`);
   assert.equal(renderMarkdown("see https://e.org/a."), `<p>see <a href="https://e.org/a" ${rel}>https://e.org/a</a>.</p>`);
   for (const bad of ["[x](javascript:alert(1))", "[x](data:text/html,1)", "[x](//e.org)", "![x](https://e.org/a.png)"]) {
     assert.doesNotMatch(renderMarkdown(bad), /href="(?!https:)|<img/);
@@ -33,7 +34,7 @@ test("links are http(s) only and carry no opener", () => {
 });
 
 test("no input gets a tag or an attribute past the escaping", () => {
-  const pieces = ["<script>", "</p>", '"', "'", "<img src=x onerror=1>", "`", "**", "_", "[", "](https://e.org", ")", "\n", "\n\n", "- ", "|", "|---|", "\0", "\x000\0", "&", "```", "> ", "# ", "a"];
+  const pieces = ["<script>", "</p>", '"', "'", "<img src=x onerror=1>", "`", "**", "_", "[", "](https://e.org", ")", "\n", "\n\n", "- ", "|", "|---|", "|:-:|--:|", ' "', "\0", "\x000\0", "&", "```", "> ", "# ", "a"];
   let seed = 7;
   const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
   for (let round = 0; round < 3000; round += 1) {
@@ -45,7 +46,7 @@ test("no input gets a tag or an attribute past the escaping", () => {
 });
 
 const ALLOWED =
-  /^<(\/?(p|em|strong|del|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|h[3-6]|a)|br|hr|pre tabindex="0"( data-language="[\w+#.-]*")?|ol start="\d+"|a href="https?:[^"<>]*" target="_blank" rel="noopener noreferrer nofollow")>$/;
+  /^<(\/?(p|em|strong|del|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|h[3-6]|a)|br|hr|table tabindex="0"|t[hd] class="(end|center)"|pre tabindex="0"( data-language="[\w+#.-]*")?|ol start="\d+"|a href="https?:[^"<>]*" target="_blank" rel="noopener noreferrer nofollow")>$/;
 
 test("a growing text only changes its last blocks", () => {
   const source = "first\n\n- a\n- b\n\nlast paragraph";
@@ -91,7 +92,7 @@ const HALVES = [
   ["call `refund", "<p>call <code>refund</code></p>"],
   ["see [the order](https://e.or", "<p>see the order</p>"],
   ["1. a\n2. **b", "<ol><li>a</li><li><strong>b</strong></li></ol>"],
-  ["| a |b|\n|-|-|\n| ~~x", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><del>x</del></td></tr></tbody></table>"],
+  ["| a |b|\n|-|-|\n| ~~x", '<table tabindex="0"><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><del>x</del></td></tr></tbody></table>'],
   ["a **b\n\nc", "<p>a **b</p><p>c</p>"],
 ];
 for (const [source, html] of HALVES) test(`closes what is half: ${JSON.stringify(source)}`, () => assert.equal(renderBlocks(source, true).join(""), html));

@@ -143,13 +143,18 @@ test("stopping ends the run as stopped", async () => {
 });
 
 test("a run that the server can't be asked to stop goes on, and that is said", async () => {
-  const { session, server } = scripted([...text("a1", "Hal"), "hang"]);
-  server.cancel = () => Promise.reject(failure("network"));
-  void session.send("slow");
+  const { session, server } = scripted([...text("a1", "Hal"), "until stopped"]);
+  const sent = session.send("slow");
   await new Promise(setImmediate);
+  const reach = server.cancel;
+  server.cancel = () => Promise.reject(failure("network"));
   await session.stop();
   assert.notEqual(session.state.run, null, "leaving would not stop it");
   assert.deepEqual(session.state.notice, { code: "network", message: "The answer could not be stopped. network" });
+  server.cancel = reach;
+  await session.retry();
+  await sent;
+  assert.deepEqual([session.state.run, session.state.notice.code, server.cancels], [null, "abort", 2], "Retry asks once more");
 });
 
 test("an answer that was stopped says so, also when the next one is there, and after a reload", async () => {

@@ -53,6 +53,16 @@ test("no call is left running when a run ends in whatever way", () => {
   assert.deepEqual(statuses(play(open, interrupted(interrupt("c1")))), ["waiting"]);
 });
 
+test("an answer that the provider cut off says so, also after a reload; what was said while the run went on is over with it", () => {
+  const half = { ...play(asked(), ...text("a1", "Too lo")), notice: { code: "network", message: "The answer could not be stopped." } };
+  assert.deepEqual(kinds(play(half, finished())), ["user", "text", "footer"]);
+  const cut = play(half, { ...finished(), result: { reason: "max_output_tokens" } });
+  assert.deepEqual(kinds(cut), ["user", "text", "cut", "footer"]);
+  const messages = half.messages.map(({ id, role, content }) => ({ id, role, content }));
+  const again = (status) => kinds(restore(initialState(), { id: "t1", agent: "support", messages, approvals: [], run: { key: "r", status } }));
+  assert.deepEqual([again("cancelled"), again("finished")], [["user", "text", "cut", "footer"], ["user", "text", "footer"]]);
+});
+
 test("an interrupt waits through a run that does not answer it, and closes with its result", () => {
   const waiting = play(asked(), ...call("c1", "refund", ARGS), interrupted(interrupt("c1")));
   assert.equal(openAsks(waiting).length, 1);

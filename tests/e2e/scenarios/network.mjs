@@ -149,4 +149,4 @@ const LOST = /^The server process that ran this was lost\./;
 /** The person comes back to the page: it looks at once, else as seldom as it has got used to with a server that is away. */
 const comesBack = (page) => page.evaluate(() => dispatchEvent(new Event("focus")));
 
-const broke = (page) => page.locator(".notice-code", { hasText: "incomplete" }).waitFor();
+const broke = (page) => page.locator(".notice-code", { hasText: "incomplete" }).waitFor({ state: "attached" });

@@ -61,7 +61,7 @@ TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
 UNNAMED = frozenset(
     {
         *("admin.js", "adminwords.js", "approvals.js", "approvalwords.js", "colleagues.js", "deputies.js", "desk.js"),
-        *("desklists.js", "forms.js", "grantrows.js"),
+        *("adminserver.js", "desklists.js", "forms.js", "grantrows.js"),
         *("components/auto.js", "components/core/german.js", "early.js", "german.js", "theme.js"),
     }
 )

@@ -3,22 +3,21 @@
  * and what can be done about it: stop, settle, freeze. Read again every few seconds while somebody looks.
  */
 
-import { wordsFor } from "./adminwords.js";
-import { changeOps, readOps } from "./api.js";
-import { clock } from "./components/core/records.js";
+import { meters, pairs, replicas, serverFacts, usageTable } from "./adminserver.js";
+import { line, number, say, words } from "./adminwords.js";
+import { changeOps, listAgents, readOps } from "./api.js";
+import { at } from "./approvalwords.js";
 import { reveal } from "./components/core/reveal.js";
-import { fill, serverSaid, stringsFor } from "./components/core/strings.js";
+import { serverSaid, stringsFor } from "./components/core/strings.js";
 import { humanize } from "./components/core/values.js";
 import { html, nothing, render, repeat } from "./components/vendor/lit.js";
-import { ageIn, askToken, isOurs, keyList, lang, redraw, setUpDesk, turnTheme } from "./desk.js";
+import { ageIn, isOurs, keyList, lang, redraw, setUpDesk, turnTheme } from "./desk.js";
 import { show } from "./dialogs.js";
 import { focused, h } from "./dom.js";
 import { askAndSend, field, valueOf } from "./forms.js";
+import { askOtherToken, askToken } from "./frame.js";
+import { readToken } from "./storage.js";
 
-const words = wordsFor(lang);
-const say = (key, blanks) => fill(words, key, blanks);
-const at = (time) => clock(time, undefined, stringsFor(lang));
-const number = (value) => value.toLocaleString(lang);
 const element = (selector) => document.querySelector(selector);
 
 const EVERY = 5_000; // ms between two looks
@@ -53,12 +52,15 @@ async function readAll() {
   wait();
 }
 
-/** Nobody looks: nothing is read. */
+/** Nobody looks, or nobody may: nothing is read. */
 function wait() {
   clearTimeout(timer);
   const isAsked = element("#token-dialog").open;
-  if (!document.hidden && !isAsked) timer = setTimeout(read, EVERY);
+  if (!document.hidden && !isAsked && !isForbidden()) timer = setTimeout(read, EVERY);
 }
+
+const isForbidden = () => problem?.code === "forbidden";
+const otherToken = () => html` <button class="button plain small" type="button" @click=${askOtherToken}>${words.otherToken}</button>`;
 
 function draw() {
   const { summary } = seen;
@@ -78,7 +80,7 @@ function draw() {
       <p class="told" role="status">${told}</p>
     </header>
     <main class="desk ops" id="main">
-      ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: serverSaid(problem.message, problem.code, stringsFor(lang)) })}</p>` : nothing}
+      ${problem ? html`<p class="banner" data-tone="bad" role="alert">${say("failed", { why: serverSaid(problem.message, problem.code, stringsFor(lang)) })}${isForbidden() && readToken() ? otherToken() : nothing}</p>` : nothing}
       ${summary?.server.draining ? html`<p class="banner" role="status">${words.draining}</p>` : nothing}
       ${seen.freezes?.freezes.length ? html`<p class="banner" role="status"><a href="#frozen">${words.isFrozen}</a></p>` : nothing}
       ${summary ? everything(summary) : problem ? nothing : html`<p class="quiet">${words.loading}</p>`}
@@ -133,61 +135,30 @@ function rows(items, row, keyOf, more = false, command = "") {
 
 const calls = (state, action = () => nothing) => rows(seen[state]?.approvals, (call) => callRow(call, action), ({ id }) => id, Boolean(seen[state]?.next_cursor), `agui-gate ops approvals --state ${state}`);
 
-const line = (...parts) => reveal(parts.filter(Boolean).join(" · "));
+const what = (text, ...about) => `${text} ${line(...about)}`; // of many buttons that say the same
 const ownerOf = ({ owner, tenant }) => (tenant ? `${tenant}/${owner}` : owner);
 
 const runRow = (run) => html`<li class="op"><div>
   <strong dir="auto">${line(humanize(run.agent), ownerOf(run))}</strong> ${run.state === "lost" ? html`<span class="lost">${words.lostLine}</span>` : nothing}
   <p class="quiet" dir="auto">${line(words.kindOf[run.kind], say("thread", { id: run.thread_id }), run.run, say("saved", { at: at(run.saved_at) }))}</p></div>
-  ${run.state === "lost" ? nothing : html`<button class="button plain small danger" type="button" @click=${() => stop(run)}>${words.stop}</button>`}
+  ${run.state === "lost" ? nothing : html`<button class="button plain small danger" type="button" aria-label=${what(words.stop, humanize(run.agent), say("thread", { id: run.thread_id }))} @click=${() => stop(run)}>${words.stop}</button>`}
 </li>`;
 
 const callRow = (call, action) => html`<li class="op"><div>
   <strong dir="auto">${line(humanize(call.tool), humanize(call.agent), ownerOf(call))}</strong>
   <p class="quiet" dir="auto">${line(say("thread", { id: call.thread_id }), say("asked", { at: at(call.asked_at) }), call.expires_at && say("until", { at: at(call.expires_at) }))}</p>
   ${call.state === "unknown" || call.state === "orphaned" ? html`<p class="quiet">${words.key} <code>${reveal(call.idempotency_key)}</code></p>` : nothing}</div>
-  <a class="ghost" href="audit?approval=${encodeURIComponent(call.id)}">${words.story}</a>${action(call)}
+  <a class="ghost" aria-label=${ofCall(words.story, call)} href="audit?approval=${encodeURIComponent(call.id)}">${words.story}</a>${action(call)}
 </li>`;
 
-const settleButton = (call) => html`<button class="button plain small" type="button" @click=${() => settle(call)}>${words.settle}</button>`;
-const openLink = ({ id }) => html`<a class="button plain small" href="inbox#${id}">${words.decide}</a>`;
+const ofCall = (text, { tool, thread_id: id }) => what(text, humanize(tool), say("thread", { id }));
+const settleButton = (call) => html`<button class="button plain small" type="button" aria-label=${ofCall(words.settle, call)} @click=${() => settle(call)}>${words.settle}</button>`;
+const openLink = (call) => html`<a class="button plain small" aria-label=${ofCall(words.decide, call)} href="inbox#${call.id}">${words.decide}</a>`;
 
 const aboutFreeze = ({ tool, agent, tenant }) => line(tool && humanize(tool), agent && humanize(agent), tenant) || words.all;
 const freezeRow = (one) => html`<li class="op"><div><strong dir="auto">${aboutFreeze(one)}</strong>
   <p class="quiet" dir="auto">${line(one.reason, at(one.since))}</p></div>
   <button class="button plain small" type="button" @click=${() => lift(one)}>${words.lift}</button></li>`;
-
-/** What is used of limits and budgets. */
-function meters({ limits, budgets }) {
-  const amount = (value, unit) => (unit === "dollars" ? `$${value.toLocaleString(lang, { maximumFractionDigits: 4 })}` : unit === "tokens" ? say("tokens", { count: number(value) }) : number(value));
-  const one = (name, most, used, unit) => html`<div class="meter"><span dir="auto">${reveal(name)}</span><span class="quiet">${used === null ? say("most", { most: amount(most, unit) }) : say("usedOf", { used: amount(used, unit), most: amount(most, unit) })}</span>
-    ${used === null ? nothing : html`<meter min="0" max=${Math.max(most, 1e-9)} high=${most * 0.8} optimum="0" value=${Math.min(used, most)} aria-label=${name}></meter>`}</div>`;
-  const spent = budgets.flatMap(({ scope, unit, most, used }) => (used.length > 0 ? used.map((it) => one([words.scopes[scope], it.of].filter(Boolean).join(" · "), most, it.used, unit)) : [one(words.scopes[scope], most, null, unit)]));
-  const held = limits.map(({ name, most, used, of }) => one([name, of].filter(Boolean).join(" · "), most, used));
-  return spent.length + held.length > 0 ? html`${spent}${held}` : html`<p class="quiet">${words.nothing}</p>`;
-}
-
-function usageTable(usage) {
-  if (!usage) return html`<p class="quiet">${words.noUsage}</p>`;
-  if (usage.models.length === 0) return html`<p class="quiet">${words.nothing}</p>`;
-  const heads = ["model", "requests", "failures", "input", "output", "cost"];
-  return html`<div class="scrolls" tabindex="0" role="group" aria-labelledby="usage-title"><table><thead><tr>${heads.map((name) => html`<th scope="col">${words[name]}</th>`)}</tr></thead>
-    <tbody>${usage.models.map((it) => html`<tr><td>${line(it.provider, it.model)}</td><td>${number(it.requests)}</td><td>${number(it.failed)}</td><td>${number(it.input_tokens)}</td><td>${number(it.output_tokens)}</td><td>${it.cost === null ? "" : `$${it.cost.toFixed(4)}`}</td></tr>`)}</tbody></table></div>
-    ${usage.is_whole ? nothing : html`<p class="quiet">${words.isPart}</p>`}`;
-}
-
-const pairs = (known) => html`<dl class="pairs">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
-const serverFacts = (it) => pairs([[words.version, it.version], [words.revision, it.revision ?? words.notKnown], [words.schema, it.schema], [words.store, it.store], [words.bus, it.bus], [words.processes, it.processes ?? words.notKnown], [words.runsHere, number(it.runs_here)]]);
-
-
-/** The release of each replica: of a deployment that is half done there are two. */
-function replicas({ replicas: some, silent }) {
-  const releases = new Set(some.map(({ version, revision }) => `${version} ${revision ?? ""}`));
-  const state = releases.size > 1 || silent > 0 ? html`<p class="banner" role="status">${words.halfDone}</p>` : nothing;
-  return html`${state}<div class="scrolls" tabindex="0" role="group" aria-labelledby="replicas-title"><table><thead><tr>${[words.host, words.process, words.version, words.revision].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-    <tbody>${some.map((it) => html`<tr><td dir="auto">${line(it.host, it.is_here && words.thisOne)}</td><td>${it.pid}</td><td>${it.version}</td><td>${it.revision ?? words.notKnown}</td></tr>`)}
-    ${silent > 0 ? html`<tr><td colspan="4" class="quiet">${say("silent", { count: number(silent) })}</td></tr>` : nothing}</tbody></table></div>`;
-}
 
 // --- what is done
 
@@ -200,6 +171,13 @@ async function act(question) {
   told = done;
   await read();
   focused().scrollIntoView({ block: "nearest" }); // what came moved it
+}
+
+/** A field that offers `names` once they have come. */
+function oneOf(id, label, names) {
+  const offered = h("datalist", { id: `${id}s` });
+  void names.then((all) => offered.append(...[...new Set(all.map(({ name }) => name))].map((value) => h("option", { value }))));
+  return [...field(id, label, { maxlength: "256", list: offered.id }), offered];
 }
 
 const why = () => ({ reason: valueOf("why") });
@@ -222,12 +200,17 @@ async function settle({ id }) {
   });
 }
 
-const freeze = () => act({
-  title: words.freezeTitle, text: words.freezeText, yes: words.freezeYes, danger: true,
-  details: [...field("tool", words.ofTool, { maxlength: "256" }), ...field("agent", words.ofAgent, { maxlength: "256" }), ...reason()],
-  read: () => ({ ...(valueOf("tool") && { tool: valueOf("tool") }), ...(valueOf("agent") && { agent: valueOf("agent") }), ...why() }),
-  send: async (body) => (await changeOps("freezes", body), words.froze),
-});
+/** The names that there are are offered: a freeze of one that is misspelt freezes nothing. */
+function freeze() {
+  const agents = listAgents().catch(() => []);
+  const tools = agents.then((all) => all.flatMap((agent) => agent.tools).filter(({ gated }) => gated));
+  return act({
+    title: words.freezeTitle, text: words.freezeText, yes: words.freezeYes, danger: true,
+    details: [...oneOf("tool", words.ofTool, tools), ...oneOf("agent", words.ofAgent, agents), ...reason()],
+    read: () => ({ ...(valueOf("tool") && { tool: valueOf("tool") }), ...(valueOf("agent") && { agent: valueOf("agent") }), ...why() }),
+    send: async (body) => (await changeOps("freezes", body), words.froze),
+  });
+}
 
 const lift = ({ tool, agent, tenant, reason: because }) => act({
   title: words.liftTitle, text: line(aboutFreeze({ tool, agent, tenant }), because), details: reason(), yes: words.liftYes, read: why,

@@ -1,13 +1,16 @@
 /** What the page of operators says, in English and German. */
 
 import { wordsFor as deskWords } from "./approvalwords.js";
+import { reveal } from "./components/core/reveal.js";
+import { fill } from "./components/core/strings.js";
+import { lang } from "./desk.js";
 
 const ENGLISH = {
   title: "Operations", inbox: "Inbox", audit: "Audit", chat: "Chats", refresh: "Read again", readAt: "As of {at}",
   running: "In flight", unknown: "Unknown outcome", orphaned: "Orphaned", waiting: "Waiting", frozen: "Frozen", budgets: "Limits and budgets", usage: "Used today", holds: "In the store", server: "Server",
-  atWork: "At work", lost: "Lost", notices: "Not told yet", ofAll: "These figures are of all tenants, the lists are of yours. agui-gate ops on the store lists all.", oldest: "oldest {age}",
+  otherToken: "Use another token", lost: "Lost", notices: "Not told yet", ofAll: "These figures are of all tenants, the lists are of yours. agui-gate ops on the store lists all.", oldest: "oldest {age}",
   runningText: "What holds a thread, on all replicas. Lost: its process died, or hangs.", unknownText: "Nobody knows whether these took effect. Look it up in the system that the tool changes, then settle them.",
-  orphanedText: "Approved, and the process that ran them is gone, or hangs: end it then. A server on this store settles them in half a minute.", waitingText: "People are asked. The inbox decides.",
+  orphanedText: "Approved, but the process that ran them is gone, or hangs; if it hangs, end it. A server on this store then settles them within half a minute.", waitingText: "People are asked. They decide in the inbox.",
   frozenText: "Nobody can approve these calls until the freeze is lifted. They can be rejected.", nothing: "None.", draining: "This server takes nothing new: it was told to end.", isFrozen: "Approvals are frozen.",
   more: "There are more. {command} lists them.", shownOf: "{shown} of {count} are shown. {command} lists all.", lostLine: "process died, or hangs", kindOf: { run: "run", decision: "decision" },
   thread: "thread {id}", run: "run {id}", saved: "saved {at}", asked: "asked {at}", until: "until {at}", key: "Idempotency key", story: "Story", decide: "Open",
@@ -26,7 +29,7 @@ const ENGLISH = {
 const GERMAN = {
   title: "Betrieb", inbox: "Eingang", audit: "Protokoll", chat: "Chats", refresh: "Neu lesen", readAt: "Stand {at}",
   running: "In Arbeit", unknown: "Ausgang unbekannt", orphaned: "Verwaist", waiting: "Wartet", frozen: "Eingefroren", budgets: "Grenzen und Budgets", usage: "Heute verbraucht", holds: "Im Speicher", server: "Server",
-  atWork: "Läuft", lost: "Verloren", notices: "Noch nicht gemeldet", ofAll: "Diese Zahlen sind von allen Mandanten, die Listen von Ihrem. agui-gate ops am Speicher listet alles auf.", oldest: "ältester seit {age}",
+  otherToken: "Anderes Token verwenden", lost: "Verloren", notices: "Noch nicht gemeldet", ofAll: "Diese Zahlen sind von allen Mandanten, die Listen von Ihrem. agui-gate ops am Speicher listet alles auf.", oldest: "ältester seit {age}",
   runningText: "Was einen Thread hält, auf allen Replikaten. Verloren: sein Prozess ist tot, oder hängt.", unknownText: "Niemand weiß, ob diese wirkten. Sehen Sie in dem System nach, das das Werkzeug ändert, und klären Sie sie dann.",
   orphanedText: "Freigegeben, und der Prozess, der sie ausführte, ist weg, oder hängt: beenden Sie ihn dann. Ein Server an diesem Speicher klärt sie in einer halben Minute.", waitingText: "Menschen sind gefragt. Entschieden wird im Eingang.",
   frozenText: "Niemand kann diese Aufrufe freigeben, bis das aufgehoben ist. Ablehnen geht.", nothing: "Keine.", draining: "Dieser Server nimmt nichts Neues an: er soll enden.", isFrozen: "Freigaben sind eingefroren.",
@@ -45,3 +48,9 @@ const GERMAN = {
 };
 
 export const wordsFor = (lang) => ({ ...deskWords(lang), ...(lang === "de" ? GERMAN : ENGLISH) });
+
+/** The words in the person's language; one with its blanks filled in; a number, and what stands in one line. */
+export const words = wordsFor(lang);
+export const say = (key, blanks) => fill(words, key, blanks);
+export const number = (value) => value.toLocaleString(lang);
+export const line = (...parts) => reveal(parts.filter(Boolean).join(" · "));

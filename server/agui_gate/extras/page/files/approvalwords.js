@@ -10,7 +10,7 @@ const ENGLISH = {
   mine: "Mine", others: "For my roles", noFilter: "Show all",
   pickAll: "Choose all", pickNone: "Choose none", chosen: "{count} chosen", approveAll: "Approve {count} …", rejectAll: "Reject {count} …",
   approveTitle: "Approve these {count}?", rejectTitle: "Reject these {count}?", approve: "Approve", reject: "Reject", cancel: "Cancel", reason: "Reason (optional)",
-  ended: "{done} done.", notDone: "{failed} not: their lines say why.", more: "Show more", loading: "Loading …", nothingDecided: "Nothing has been decided yet.",
+  ended: "{done} done.", notDone: "{failed} not: their lines say why.", more: "Show more", loading: "Loading …", nothingDecided: "Nothing that you asked for has been decided yet.",
   nothingGranted: "Nothing is granted. A grant is given with a yes, where the gate offers it.", failed: "This could not be loaded. {why}", again: "Try again",
   given: "by {by} at {at}, until {until}", used: "used {used}×", usedOf: "used {used} of {times} times", spent: "{spent} of {total} so far", revoke: "Revoke",
   revokeTitle: "Revoke this grant?", revokeText: "From then on each such call is asked about again.", revoked: "Revoked.",
@@ -24,7 +24,7 @@ const ENGLISH = {
   addDeputy: "Name a deputy …", deputyTitle: "Who decides in your place?", deputyText: "They decide what you may approve now, never more. What you asked for yourself, they can't approve.", deputyWho: "Who (their id)", deputySince: "From (now, if empty)", deputyUntil: "Until (at most 92 days from now)", deputyYes: "Name them", deputyNamed: "{deputy} is named as deputy.",
   endDeputy: "End …", endTitle: "End this now?", endText: "From then on {deputy} decides nothing in the place of {absent}.", endYes: "End it", deputyEnded: "Ended.", countsNoMore: "Counts no more: the login by which it was given has been revoked.",
   keysOf: [["j, k", "next line, the one before"], ["Enter", "open or close the line"], ["a, e, r", "approve, edit, reject what is open"], ["h", "hand the line to a colleague"], ["x", "choose the line, to decide several at once"], ["/", "search"], ["Esc", "back, out of what was typed"], ["?", "these keys"]],
-  token: "This server requires a token", tokenText: "Enter the token you were given. It is kept for this tab only.", tokenLabel: "Token", go: "Continue",
+  token: "This server requires a token", tokenText: "Enter the token you were given. It is kept for this tab only.", tokenRefused: "The token was not accepted. Enter the one you were given. It is kept for this tab only.", tokenLabel: "Token", go: "Continue",
 };
 
 const GERMAN = {
@@ -33,7 +33,7 @@ const GERMAN = {
   mine: "Meine", others: "Für meine Rollen", noFilter: "Alle zeigen",
   pickAll: "Alle auswählen", pickNone: "Keine auswählen", chosen: "{count} ausgewählt", approveAll: "{count} freigeben …", rejectAll: "{count} ablehnen …",
   approveTitle: "Diese {count} freigeben?", rejectTitle: "Diese {count} ablehnen?", approve: "Freigeben", reject: "Ablehnen", cancel: "Abbrechen", reason: "Begründung (freiwillig)",
-  ended: "{done} erledigt.", notDone: "{failed} nicht: warum, steht bei ihnen.", more: "Mehr zeigen", loading: "Lädt …", nothingDecided: "Es wurde noch nichts entschieden.",
+  ended: "{done} erledigt.", notDone: "{failed} nicht: warum, steht bei ihnen.", more: "Mehr zeigen", loading: "Lädt …", nothingDecided: "Von dem, was Sie angefragt haben, wurde noch nichts entschieden.",
   nothingGranted: "Es gibt keine Dauerfreigaben. Sie entstehen mit einem Ja, wo das angeboten wird.", failed: "Das konnte nicht geladen werden. {why}", again: "Noch einmal",
   given: "von {by} um {at}, bis {until}", used: "{used}-mal benutzt", usedOf: "{used} von {times} Malen benutzt", spent: "bisher {spent} von {total}", revoke: "Widerrufen",
   revokeTitle: "Diese Dauerfreigabe widerrufen?", revokeText: "Danach wird jedes Mal wieder gefragt.", revoked: "Widerrufen.",
@@ -47,7 +47,7 @@ const GERMAN = {
   addDeputy: "Vertretung eintragen …", deputyTitle: "Wer vertritt Sie?", deputyText: "Die Person entscheidet, was Sie jetzt freigeben dürfen, nie mehr. Was Sie selbst angefragt haben, kann sie nicht freigeben.", deputyWho: "Wer (die Kennung)", deputySince: "Von (leer: ab jetzt)", deputyUntil: "Bis (höchstens 92 Tage ab jetzt)", deputyYes: "Eintragen", deputyNamed: "{deputy} ist als Vertretung eingetragen.",
   endDeputy: "Beenden …", endTitle: "Jetzt beenden?", endText: "Danach entscheidet {deputy} nichts mehr anstelle von {absent}.", endYes: "Beenden", deputyEnded: "Beendet.", countsNoMore: "Zählt nicht mehr: Die Anmeldung, mit der es erteilt wurde, ist widerrufen.",
   keysOf: [["j, k", "nächste Zeile, vorige Zeile"], ["Enter", "die Zeile öffnen oder schließen"], ["a, e, r", "freigeben, bearbeiten, ablehnen, was offen ist"], ["h", "die Zeile weitergeben"], ["x", "die Zeile auswählen, um mehrere zu entscheiden"], ["/", "suchen"], ["Esc", "zurück, aus dem Feld heraus"], ["?", "diese Tasten"]],
-  token: "Dieser Server verlangt ein Token", tokenText: "Geben Sie Ihr Token ein. Es bleibt nur in diesem Tab.", tokenLabel: "Token", go: "Weiter",
+  token: "Dieser Server verlangt ein Token", tokenText: "Geben Sie Ihr Token ein. Es bleibt nur in diesem Tab.", tokenRefused: "Das Token wurde nicht angenommen. Geben Sie Ihres ein. Es bleibt nur in diesem Tab.", tokenLabel: "Token", go: "Weiter",
 };
 
 export const wordsFor = (lang) => (lang === "de" ? GERMAN : ENGLISH);

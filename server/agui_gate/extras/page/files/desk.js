@@ -32,11 +32,6 @@ export function setUpDesk(words, onToken) {
   setUpToken(onToken, words);
 }
 
-export function askToken() {
-  const dialog = document.getElementById("token-dialog");
-  if (!dialog.open) dialog.showModal();
-}
-
 /** The keys of a page as what a dialog shows: `[[key, what it does], …]`. */
 export const keyList = (keys) => h("dl", { class: "keys" }, keys.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]));
 

@@ -3,7 +3,8 @@
 import { say, words } from "./approvalwords.js";
 import { serverSaid, stringsFor } from "./components/core/strings.js";
 import { html, nothing, repeat } from "./components/vendor/lit.js";
-import { askToken, lang } from "./desk.js";
+import { lang } from "./desk.js";
+import { askToken } from "./frame.js";
 
 /**
  * `kinds`: by their names `{read, empty, row}`: `read(cursor)` resolves to `{rows, next}`, `empty` is the word for none, and

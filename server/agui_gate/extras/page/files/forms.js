@@ -1,9 +1,10 @@
 /** Questions with fields that the server answers: what was typed stays until it has taken it, or the person says no. */
 
 import { serverSaid, stringsFor } from "./components/core/strings.js";
-import { askToken, lang } from "./desk.js";
+import { lang } from "./desk.js";
 import { confirm } from "./dialogs.js";
 import { h } from "./dom.js";
+import { askToken } from "./frame.js";
 
 /** A label and its field, as `details` of a question. `more`: attributes, such as `required`. */
 export const field = (id, label, more = {}, tag = "input") => [h("label", { for: id }, label), h(tag, { id, autocomplete: "off", ...(tag === "input" && { type: "text" }), ...more })];

@@ -34,19 +34,23 @@ export function setUpAgents(agents, choose) {
 const WORDS = {
   token: "This server requires a token",
   tokenText: "Enter the token you were given. It is kept for this tab only.",
+  tokenRefused: "The token was not accepted. Enter the one you were given. It is kept for this tab only.",
   tokenLabel: "Token",
   go: "Continue",
   cancel: "Cancel",
 };
 
-/** The dialog that asks for a token. `onToken()` is called once the person has entered one. */
-export function setUpToken(onToken, words = WORDS) {
+let words = WORDS;
+
+/** The dialog that asks for a token. `onToken()` is called once the person has entered one; `said` are the words of another language. */
+export function setUpToken(onToken, said = WORDS) {
+  words = said;
   const token = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
   const buttons = [h("button", { class: "button primary", value: "save" }, words.go), h("button", { class: "button plain", value: "cancel", formnovalidate: true }, words.cancel)];
   const text = h("p", { id: "token-text" }, words.tokenText);
   const label = h("label", { class: "visually-hidden", for: "token" }, words.tokenLabel);
   const form = h("form", { method: "dialog" }, h("h2", { id: "token-title" }, words.token), text, label, token, h("div", { class: "dialog-actions" }, buttons));
-  const dialog = h("dialog", { class: "dialog", id: "token-dialog", "aria-labelledby": "token-title" }, form);
+  const dialog = h("dialog", { class: "dialog", id: "token-dialog", "aria-labelledby": "token-title", "aria-describedby": "token-text" }, form);
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     if (dialog.returnValue !== "save") return;
@@ -56,10 +60,14 @@ export function setUpToken(onToken, words = WORDS) {
   });
 }
 
-/** Ask who the person is; returns what is said about it. */
-export function askToken() {
-  const refused = readToken() ? "The token was not accepted. Enter the one you were given." : "Enter the token you were given.";
-  setText(element("token-text"), `${refused} It is kept for this tab only.`);
-  element("token-dialog").showModal();
-  return refused;
+/** Ask who the person is, since the token that they have entered, if any, was not accepted; returns what is said about it. */
+export const askToken = () => ask(readToken() ? words.tokenRefused : words.tokenText);
+
+/** Ask for the token of somebody who may do more. */
+export const askOtherToken = () => ask(words.tokenText);
+
+function ask(said) {
+  setText(element("token-text"), said);
+  if (!element("token-dialog").open) element("token-dialog").showModal();
+  return said;
 }

@@ -128,9 +128,10 @@ function isTableRule(line) {
 function readTable(lines, at, isHalf) {
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|")) end += 1;
-  const row = (line, tag, half) => `<tr>${cells(line).map((cell, place, all) => `<${tag}>${inline(cell, half && place === all.length - 1)}</${tag}>`).join("")}</tr>`;
+  const sides = cells(lines[at + 1]).map((rule) => (rule.endsWith(":") ? ` class="${rule.startsWith(":") ? "center" : "end"}"` : ""));
+  const row = (line, tag, half) => `<tr>${cells(line).map((cell, place, all) => `<${tag}${sides[place] ?? ""}>${inline(cell, half && place === all.length - 1)}</${tag}>`).join("")}</tr>`;
   const body = lines.slice(at + 2, end).map((line, place) => row(line, "td", isHalf(at + 3 + place)));
-  return [`<table><thead>${row(lines[at], "th")}</thead><tbody>${body.join("")}</tbody></table>`, end];
+  return [`<table tabindex="0"><thead>${row(lines[at], "th")}</thead><tbody>${body.join("")}</tbody></table>`, end];
 }
 
 const cells = (line) =>
@@ -149,7 +150,7 @@ function readParagraph(lines, at, isHalf) {
 const startsBlock = (lines, at) =>
   FENCE.test(lines[at].trim()) || [RULE, HEADING, ITEM, /^\s*>/].some((pattern) => pattern.test(lines[at])) || isTable(lines, at);
 
-const URL_IN_LINK = /\]\((https?:\/\/[^\s()<>"']+)\)/y;
+const URL_IN_LINK = /\]\((https?:\/\/[^\s()<>"']+)(?: +"[^"\n]*")?\)/y;
 const BARE_URL = /https?:\/\/[^\s()<>"'*\0]*[^\s()<>"'*.,;:!?\0]/g;
 
 /** Code spans and links are put aside (as NUL-framed numbers) while the rest is escaped and marked up. */

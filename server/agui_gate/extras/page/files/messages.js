@@ -26,7 +26,7 @@ export function createUser() {
 }
 
 export function createText() {
-  const node = h("article", { class: "row prose", "aria-label": "Assistant" });
+  const node = h("article", { class: "row prose", "aria-label": "Assistant", dir: "auto" });
   const render = createRenderer();
   return component(node, (row) => {
     node.setAttribute("aria-label", voiceOf(row));
@@ -64,7 +64,7 @@ function fill(node, blocks) {
 
 export function createReasoning() {
   const label = h("span", {});
-  const body = h("div", { class: "thought prose" });
+  const body = h("div", { class: "thought prose", dir: "auto" });
   const render = createRenderer();
   const node = h("details", { class: "row reasoning" }, h("summary", {}, icon("chevron"), label), body);
   return component(node, (row) => {

@@ -54,7 +54,8 @@ export function createNotice(actions) {
       const [said, ...details] = UNFIT.exec(row.message ?? "")?.slice(1) ?? [row.message];
       setText(what, stopped ? "Stopped" : said || "Something went wrong.");
       setText(advice, stopped ? "" : [adviceFor(row.code), ...details].join(" "));
-      setText(code, stopped ? "" : row.code);
+      setText(code, row.code);
+      code.hidden = stopped || row.code in ADVICE; // what the sentences say is not said once more
       token.hidden = row.code !== "unauthorized";
       back.hidden = row.code !== "too_large";
       setText(label, row.code === "interrupted" ? "Go on" : "Retry");

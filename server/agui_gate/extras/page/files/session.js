@@ -147,15 +147,17 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       set({ ...state, notice: null, messages: state.messages.slice(0, -1) });
       return last.content;
     },
-    retry: async () => state.run ?? redo(),
-    /** Stop the run; its stream ends by itself. If the server can't be asked, it goes on, and that is said. */
-    async stop() {
-      const running = abort;
-      await api.cancelRun(state.threadId).catch(({ code = "internal", message }) => {
-        if (abort === running && state.run) set({ ...state, notice: { code, message: `The answer could not be stopped. ${message}` } });
-      });
-    },
+    retry: async () => (state.run ? stop() : redo()), // what fails while a run is on is to stop it
+    stop,
   };
+
+  /** Stop the run; its stream ends by itself. If the server can't be asked, it goes on, and that is said. */
+  async function stop() {
+    const running = abort;
+    set({ ...state, notice: null });
+    const fail = ({ code = "internal", message }) => abort === running && state.run && set({ ...state, notice: { code, message: `The answer could not be stopped. ${message}` } });
+    await api.cancelRun(state.threadId).catch(fail);
+  }
 
   async function load(threadId) {
     try {

@@ -106,19 +106,19 @@ export function failRun(state, code, message) {
 }
 
 /** The last message is marked as the server marks it. */
-function withCut(messages) {
+export function withCut(messages) {
   const last = messages.at(-1);
   if (!["assistant", "reasoning"].includes(last?.role) || !last.content) return messages;
   return messages.with(-1, { ...last, metadata: { ...last.metadata, "agui-gate": { ...last.metadata?.["agui-gate"], cut: true } } });
 }
 
 /** A thread as `GET /threads/{id}` returns it. What was decided here and not sent stays, where it still can be. */
-export function restore(state, { id, agent, messages, state: shared, approvals, calls, usage }) {
+export function restore(state, { id, agent, messages = [], state: shared, approvals, calls, usage, run }) {
   const same = id === undefined || id === state.threadId;
   const kept = same ? { drafts: state.drafts, late: state.late, footers: state.footers, thinking: state.thinking, subagents: state.subagents, used: state.used } : {};
   const fresh = { ...initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent, schemas: state.schemas, team: state.team }), ...kept };
   const asked = new Map(same ? state.interrupts.map((interrupt) => [interrupt.id, interrupt]) : []); // they know more
-  const next = { ...fresh, messages: messages ?? [], shared: shared ?? {}, interrupts: (approvals ?? []).map((approval) => asked.get(approval.id) ?? asInterrupt(approval)) };
+  const next = { ...fresh, messages: run?.status === "cancelled" ? withCut(messages) : messages, shared: shared ?? {}, interrupts: (approvals ?? []).map((approval) => asked.get(approval.id) ?? asInterrupt(approval)) };
   const used = usage ? usedOf(usage.total) : next.used;
   return learnCalls({ ...next, used, records: same ? state.records : {} }, calls ?? []);
 }

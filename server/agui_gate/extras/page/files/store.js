@@ -2,7 +2,7 @@
 
 import { applyPatch } from "./patch.js";
 import { CARD_TOOL, entriesOf, fromMessages, fromMetadata } from "./records.js";
-import { atRest, failRun, findCall, withRecords } from "./state.js";
+import { atRest, failRun, findCall, withCut, withRecords } from "./state.js";
 
 export function reduce(state, event, now) {
   const handler = HANDLERS[event.type];
@@ -36,8 +36,10 @@ const HANDLERS = {
   SUBAGENT_STARTED: (state, { subagentRunId, name }) => ({ ...state, subagents: { ...state.subagents, [subagentRunId]: { name } } }),
 };
 
-function finishRun(before, { outcome, usage, metadata }, now) {
-  const state = { ...before, used: addUsed(before.used, usage) };
+/** What was said of the run while it went on is over with it. `result.reason`: the provider's, where it cut the answer off. */
+function finishRun(before, { outcome, result, usage, metadata }, now) {
+  const messages = typeof result?.reason === "string" ? withCut(before.messages) : before.messages;
+  const state = { ...before, messages, notice: null, used: addUsed(before.used, usage) };
   if (outcome?.type === "cancelled") {
     const { code = "abort", message = "" } = metadata?.["agui-gate"] ?? {}; // a limit says which
     return failRun(state, code, message);
