@@ -43,17 +43,13 @@ def tracebacks(logger: Any, method: str, event: MutableMapping[str, Any]) -> Mut
     return event
 
 
-def _mask(logger: Any, method: str, line: str) -> str:
-    return masked(line)
-
-
 _PROCESSORS: list[Any] = [
     structlog.stdlib.filter_by_level,
     structlog.contextvars.merge_contextvars,
     printable,
     tracebacks,
     structlog.processors.LogfmtRenderer(key_order=["event"]),
-    _mask,
+    lambda _logger, _method, line: masked(line),
 ]
 
 

@@ -99,11 +99,6 @@ def _add_notices(engine: Engine, settings: "Settings", on_notice: Callable[..., 
         engine.extensions.add(load("notices.courier").notices(settings, on_notice, meter))
 
 
-def _asks_people(engine: Engine) -> bool:
-    """Returns whether a gate asks for people, or one of a source may."""
-    return _may_come(engine, "people.approvers") or any(gate.people is not None for gate in _gates(engine))
-
-
 def _gates(engine: Engine) -> list[Gate]:
     return [tool.gate for agent in engine.members.values() for tool in agent.by_name.values() if tool.gate is not None]
 
@@ -154,8 +149,9 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", make: Any, 
             await engine.drain(app.state.drain_seconds)  # which `agui-gate serve` has done before
             await engine.aclose()
 
-    guard.asks_people = _asks_people(engine)
-    if guard.asks_people or _may_come(engine, "people.grants") or any(gate.grants for gate in _gates(engine)):
+    gates = _gates(engine)
+    guard.asks_people = _may_come(engine, "people.approvers") or any(gate.people is not None for gate in gates)
+    if guard.asks_people or _may_come(engine, "people.grants") or any(gate.grants for gate in gates):
         guard.givers = load("people.givers").Givers(engine, guard.auth)
     server = engine.extensions.server = HttpServer(engine, guard, settings.max_body_bytes)
     app: Starlette = make(
