@@ -280,7 +280,6 @@ class RunSteps:
         """Takes over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
         request cancels is decided before, the rest is superseded.
         """
-        imported = not self._thread.entries
         if intake.keep is not None:
             size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
             dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
@@ -302,8 +301,7 @@ class RunSteps:
             for entry in foreign(intake.entries, self._to.vendor):
                 log_events.foreign_file(self._thread.thread.id, self._to.vendor)
                 self._seq.other(left_out(entry))
-        if imported:
-            await self._close_imported(intake)
+        await self._close_imported(intake)
 
     async def _close_imported(self, intake: Intake) -> None:
         """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
