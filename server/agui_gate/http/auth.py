@@ -12,7 +12,8 @@ import inspect
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any, cast
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -28,7 +29,7 @@ from agui_gate.concurrency import NoSlot, within
 from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 from agui_gate.extra_loader import load
-from agui_gate.http.request_body import check_declared, headers_of
+from agui_gate.http.request_body import check_declared, headers_of, is_json
 
 if TYPE_CHECKING:
     from agui_gate.core.principals import By
@@ -124,7 +125,8 @@ class Guard:
 
         Raises `UnsupportedMediaType` for a change that a browser would send for any page without asking first.
         """
-        origin = request.headers["origin"] if b"origin" in headers_of(request) else None
+        headers = headers_of(request)
+        origin = request.headers["origin"] if b"origin" in headers else None
         if self.auth is None:
             from agui_gate.http.local_requests import check_local
 
@@ -140,7 +142,7 @@ class Guard:
             request.scope[OWNER] = principal
         else:
             admission.owner = principal
-        if request.method in CHANGING:
+        if request.scope["method"] in CHANGING and not is_json(headers.get(b"content-type", b"")):
             check_declared(request, preflighted=origin is not None and foreign and not self._names_origin(origin))
         return principal
 
@@ -174,17 +176,17 @@ class Guard:
             load("people.rights").check_route(request, by.principal)
         return by.principal.owner
 
-    async def ask(self, request: Request) -> str | None:
+    async def ask(self, request: Request) -> Any:
         """Returns what ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go
         on.
 
         A sync one runs in a thread: it may look into a database, and others must not wait for that.
         """
-        auth = cast(Auth, self.auth)
+        auth: Any = self.auth
         try:
             if self._is_fixed:
-                return cast(str | None, auth(request))
-            if self._is_async and inspect.iscoroutine(found := auth(request)):
+                return auth(request)
+            if self._is_async and isinstance(found := auth(request), CoroutineType):
                 return await within(AUTH_SECONDS, found)
             async with asyncio.timeout(AUTH_SECONDS):
                 found = found if self._is_async else await _in_thread(auth, request)

@@ -60,7 +60,8 @@ class ReconnectionRoutes:
         agent = self._engine.agent(request.path_params["name"])
         run = await run_input(await json_body(request, self._max_body), partial(self._engine.sent_before, principal))
         await self._engine.start()
-        reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows_us(request))
+        knows = knows_us(headers_of(request))
+        reader, live, run_key = await self._engine.connect(agent, run, principal, reads_stops=knows)
         return EventStream(reader, run_key, live.leave if live else lambda _: None)
 
     async def events(self, request: Request) -> Response:

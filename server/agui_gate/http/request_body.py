@@ -126,12 +126,11 @@ def is_json(declared: bytes) -> bool:
 
 
 def check_declared(request: Request, *, preflighted: bool) -> None:
-    """Raises `UnsupportedMediaType` for a body that isn't declared as JSON. A browser sends any other for every page
-    without asking the server first. ``preflighted``: it must have asked, as every page's origin is allowed. A POST
-    without a body shows that by declaring JSON all the same, or by a bearer token, which no browser adds by itself.
+    """Raises `UnsupportedMediaType` for a body that isn't declared as JSON, as this request's isn't. A browser sends
+    such a one for every page without asking the server first. ``preflighted``: it must have asked, as every page's
+    origin is allowed. A POST without a body shows that by declaring JSON all the same, or by a bearer token, which no
+    browser adds by itself.
     """
-    if is_json(headers_of(request).get(b"content-type", b"")):
-        return
     headers = request.headers
     by_token = headers.get("authorization", "").lower().startswith("bearer ")
     has_body = "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""

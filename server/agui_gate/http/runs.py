@@ -1,5 +1,6 @@
 """The route that begins runs."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from starlette.requests import Request
@@ -25,11 +26,11 @@ def stops_alone(agent: Agent, *, ours: bool) -> bool:
     return agent.on_disconnect == "cancel"
 
 
-def knows_us(request: Request) -> bool:
+def knows_us(headers: Mapping[bytes, bytes]) -> bool:
     """Returns whether the client was written for this server: it says how it leaves
-    (docs/http-api.md#disconnecting).
+    (docs/http-api.md#disconnecting). ``headers``: see `headers_of`.
     """
-    return headers_of(request).get(LEAVING, b"").strip().lower() == b"continue"
+    return headers.get(LEAVING, b"").strip().lower() == b"continue"
 
 
 async def stream(live: LiveRun) -> EventStream:
@@ -49,12 +50,13 @@ class RunRoutes:
         agent = self._engine.agent(request.path_params.get("name"))
         run = await run_input(await json_body(request, self._max_body), partial(self._engine.sent_before, principal))
         await self._engine.start()
-        if b"last-event-id" in headers_of(request):
+        headers = headers_of(request)
+        if b"last-event-id" in headers:
             from agui_gate.http.reconnections import begun_before
 
             if (begun := await begun_before(self._engine, request, agent, principal, run)) is not None:
                 return begun
-        ours = knows_us(request)
+        ours = knows_us(headers)
         return await stream(
             await self._engine.run(
                 agent,

@@ -192,8 +192,7 @@ class StreamingApplication(Starlette):
                     return False
                 match, more = route.matches(scope)
                 if match is Match.FULL:
-                    scope["route"] = route
-                    scope.update(more)
+                    scope.update(more, route=route)
                     return True
         return False
 

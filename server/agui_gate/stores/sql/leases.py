@@ -97,23 +97,21 @@ class Leases:
     def lease(self, wish: Wish) -> Steps[Thread]:
         """Takes the lease, and reads the thread. One batch, but for what is rare."""
         values = msgspec.structs.asdict(wish)
-        values["largest"] = self._largest if wish.whole else 2**62
-        known = wish.known
-        what = (None,) * 4 if known is None else (int(known.key), known.run_key, known.status, known.entries)
-        values |= zip(("known_key", "known_run", "known_status", "known_entries"), what, strict=True)
         for _ in range(_TRIES):
             values["new_key"] = new_key()  # another one, if another thread has it
-            thread = yield from self._lease_or_create(wish, values)
-            if thread is not None:
+            if (thread := (yield from self._lease_or_create(wish, values))) is not None:
                 return thread
         raise Unavailable("The thread could not be created, because others create it too. Try again.")
 
-    def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
+    def _lease_or_create(self, wish: Wish, values: dict[str, object]) -> Steps[Thread | None]:
         create = Statement(_CREATE, values)
         if not self._variant.lock and wish.create and wish.known is None:  # it is alone, and its answer is near
             (tried,) = yield [create]
             if tried.changed:
                 return _new_thread(wish, values["new_key"], tried.now)
+        values["largest"], known = self._largest if wish.whole else 2**62, wish.known
+        what = (None,) * 4 if known is None else (int(known.key), known.run_key, known.status, known.entries)
+        values |= zip(("known_key", "known_run", "known_status", "known_entries"), what, strict=True)
         batch = _statements(self._lease_by_id, wish, values)
         if wish.create:
             batch += [msgspec.structs.replace(create, unless=0), Statement(_CREATED, values, after=len(batch))]
@@ -124,11 +122,11 @@ class Leases:
             return _new_thread(wish, values["new_key"], *created[0])
         (alias,) = yield [Statement(f"SELECT {_BY_ALIAS}", values)]
         ((key,),) = alias.rows
-        if key is None and not wish.create:
+        if key is not None:
+            return (yield from self._lease_by(self._lease_by_key, wish, {**values, "key": key}))
+        if not wish.create:
             raise NotFound("There is no such thread.")
-        if key is None:
-            return None
-        return (yield from self._lease_by(self._lease_by_key, wish, {**values, "key": key}))
+        return None
 
     def _lease_by(
         self, texts: Sequence[str], wish: Wish, values: Mapping[str, object], *first: Statement
