@@ -265,5 +265,5 @@ async def test_the_transactions_of_a_gated_call(tmp_path: Path) -> None:
             answer = [{"interruptId": asked, "status": "resolved", "payload": {"approved": True}}]
             await run(app, {**body, "runId": "r2", "resume": answer})
             await app.state.engine.store._run(lambda db: db.connection.set_trace_callback(None))
-    assert len(statements) <= 50, statements
+    assert len(statements) <= 48, statements
     assert begun[:6] == ["write", "durable", "write", "durable", "durable", "write"]
