@@ -78,7 +78,8 @@ class Signature:
         read = self._exact(canonical(dict(arguments)))
         text, again = self._read_again(read)
         if not _equal(read, again):
-            raise self._unfaithful(_different(read, again))
+            others = [n for n in type(read).model_fields if not _equal(getattr(read, n), getattr(again, n))]
+            raise self._unfaithful(others or ["arguments"])
         return text
 
     def exactly(self, judged: str) -> Json:
@@ -201,10 +202,6 @@ def _equal(left: Any, right: Any) -> bool:
         return bool(left == right)
     except Exception:  # values decide how they are compared
         return False
-
-
-def _different(left: Any, right: Any) -> list[str]:
-    return [n for n in type(left).model_fields if not _equal(getattr(left, n), getattr(right, n))] or ["arguments"]
 
 
 def _says(schema: Any, rule: str, value: object) -> bool:

@@ -98,10 +98,7 @@ class Extensions:
             if key not in self._ticks:
                 tick = self._await(extension, "tick", extension.tick, TICK_SECONDS)
                 self._ticks[key] = asyncio.create_task(tick, name=f"agui-gate tick of {_name(extension)}")
-                self._ticks[key].add_done_callback(partial(self._ticked, key))
-
-    def _ticked(self, key: int, _: asyncio.Task[None]) -> None:
-        del self._ticks[key]
+                self._ticks[key].add_done_callback(partial(self._ticks.pop, key))
 
     def written(self, principal: str, thread_id: str, what: Written, *, here: bool = True) -> None:
         """Gives extensions a `Hint`."""

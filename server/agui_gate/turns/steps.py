@@ -145,13 +145,11 @@ class Steps:
         for step in steps:
             for hook in step.hooks:
                 if hook == "taps":
-                    self._add_taps(step.taps())
+                    for kind, tap in step.taps().items():
+                        both = _both(self.taps[kind], tap) if kind in self.taps else tap
+                        self.taps = {**self.taps, kind: both}
                 else:
                     setattr(self, hook, (*getattr(self, hook), step))
-
-    def _add_taps(self, taps: Taps) -> None:
-        for kind, tap in taps.items():
-            self.taps = {**self.taps, kind: _both(self.taps[kind], tap) if kind in self.taps else tap}
 
     def ask_again(self, error: ProviderError) -> bool:
         """Returns whether to make the request once more that failed with ``error``."""
