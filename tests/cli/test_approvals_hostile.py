@@ -41,6 +41,10 @@ def with_record(**changed: Any) -> Answer:
     return always(reply(page(RECORD | changed)))
 
 
+UNCLEAR = r" Whether it took effect is not known: look before you try again\."
+"""What is said of a decision whose outcome didn't arrive."""
+
+
 HOSTILE: dict[str, tuple[Answer, str]] = {
     "the same cursor again": (
         always(reply(page(cursor="c"))),
@@ -142,7 +146,9 @@ def decided(told: bytes) -> Answer:
         (reply(json.dumps(OUTCOME | {"run": 7}).encode()), STRANGER),
         (reply(json.dumps(OUTCOME | {"result": {"a": 1}}).encode()), STRANGER),
         (reply(b"{}", "404 Not Found"), r"There is no agui-gate server at \S+ \(404\)\. Check --url\."),
-        (head() + b" " * 2_000_000, LARGE),
+        (head() + b" " * 2_000_000, LARGE + UNCLEAR),
+        (b"", CUT + UNCLEAR),
+        (reply(b"<html>", "502 Bad Gateway"), r"The server answered with status 502\." + UNCLEAR),
     ],
 )
 def test_an_outcome_that_is_none_is_one_sentence(cli: Cli, told: bytes, sentence: str) -> None:

@@ -44,6 +44,9 @@ MAX_LIST = 256 * 1024 * 1024
 MAX_PAGES = 1000
 MAX_LEVELS = 128
 
+UNCLEAR = " Whether it took effect is not known: look before you try again."
+"""Said where a request that changes something was sent, and no answer of the server came."""
+
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -219,7 +222,7 @@ class RemoteServer:
         try:
             status, said = await self._connection.reply(method, path, payload, seconds=seconds, most=most)
         except ClientError as error:
-            raise self._failure(error) from error
+            raise self._failure(error, "" if method == "GET" else UNCLEAR) from error
         if not 200 <= status < 300:
             raise self._refusal(status, said, is_address=method == "GET")
         return self._decoded(said), len(said)
@@ -227,8 +230,8 @@ class RemoteServer:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
 
-    def _failure(self, error: ClientError) -> Exception:
-        """Returns the exception for what went wrong on the way."""
+    def _failure(self, error: ClientError, unclear: str = "") -> Exception:
+        """Returns the exception for what went wrong on the way. ``unclear``: said if the request was sent."""
         match error:
             case Unreachable(sent=False):
                 return ConfigurationError(
@@ -236,11 +239,13 @@ class RemoteServer:
                     "Start a server with `agui-gate serve`, or pass another --url."
                 )
             case TooSlow():
-                return Failure(f"The server at {self._url} took too long to answer.")
+                return Failure(f"The server at {self._url} took too long to answer.{unclear}")
             case TooMuch():
-                return Failure(f"The server at {self._url} sent a response that is too large.")
+                return Failure(f"The server at {self._url} sent a response that is too large.{unclear}")
             case _:
-                return Failure(f"The server at {self._url} closed the connection before its response was complete.")
+                return Failure(
+                    f"The server at {self._url} closed the connection before its response was complete.{unclear}"
+                )
 
     def _refusal(self, status: int, said: bytes, *, is_address: bool = True) -> Failure:
         """Returns the failure that the server answered with, and what to type if that is known.
@@ -263,7 +268,7 @@ class RemoteServer:
             pass
         if status < 500:
             return self._stranger(f" ({status})")
-        return Failure(f"The server answered with status {status}.")
+        return Failure(f"The server answered with status {status}.{'' if is_address else UNCLEAR}")
 
     def _decoded(self, said: bytes) -> Json:
         try:
