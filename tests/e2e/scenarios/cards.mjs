@@ -267,6 +267,7 @@ export async function builtinPhone(t) {
   await shows(page.locator("#fine-print"), /^Actions that need your approval never run without it\.$/);
   await t.shot(page, "card");
   await page.click("#menu");
+  assert.deepEqual(await page.evaluate(() => [document.getElementById("main").inert, document.activeElement.id]), [true, "new-chat"], "what the drawer covers takes no focus");
   await page.locator("#sidebar.open").waitFor();
   await page.keyboard.press("Escape");
   await page.locator("#sidebar:not(.open)").waitFor({ state: "attached" });

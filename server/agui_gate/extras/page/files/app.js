@@ -102,7 +102,7 @@ const chats = createChats({
   },
 });
 const sidebar = createSidebar(
-  { list: element("threads"), drawer: element("sidebar"), toggle: element("menu"), scrim: element("scrim") },
+  { list: element("threads"), drawer: element("sidebar"), toggle: element("menu"), scrim: element("scrim"), main: element("main") },
   { open: (thread) => go(thread.id, thread.agent), rename: chats.rename, remove: chats.remove, older: chats.older, inbox: () => inbox.show() },
 );
 const inbox = createInboxPanel(

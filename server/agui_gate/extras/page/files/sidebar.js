@@ -11,8 +11,8 @@ import { apart, nextExpiry, sections } from "./threads.js";
  * `actions`: `open`, `rename`, `remove` (each with a thread), `older()`, `inbox()`. `render(changes)` draws the list with
  * what is new of `{current, threads, marks, approvals, moreApprovals, more}`.
  */
-export function createSidebar({ list, drawer, toggle, scrim }, actions) {
-  const drawn = createDrawer(drawer, toggle, scrim);
+export function createSidebar({ list, drawer, toggle, scrim, main }, actions) {
+  const drawn = createDrawer(drawer, toggle, scrim, main);
   let known = { current: null, threads: [], marks: {}, approvals: [], moreApprovals: false, more: false };
   let expiry = null;
   const choose = (thread) => {
@@ -47,8 +47,10 @@ function toRows([name, members], current) {
   return [head, ...members.map((thread) => ({ kind: "thread", key: thread.id, thread, isCurrent: thread.id === current }))];
 }
 
-function createDrawer(drawer, toggle, scrim) {
+/** While it is open, what it covers takes no focus. */
+function createDrawer(drawer, toggle, scrim, main) {
   const setOpen = (open) => {
+    if (open !== drawer.classList.contains("open")) main.inert = open;
     drawer.classList.toggle("open", open);
     scrim.hidden = !open;
     toggle.setAttribute("aria-expanded", String(open));
@@ -56,6 +58,7 @@ function createDrawer(drawer, toggle, scrim) {
   };
   toggle.addEventListener("click", () => setOpen(!drawer.classList.contains("open")));
   scrim.addEventListener("click", () => setOpen(false));
+  matchMedia("(min-width: 821px)").addEventListener("change", () => setOpen(false)); // there it is no drawer
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !drawer.classList.contains("open") || document.querySelector("dialog[open], [popover]:popover-open")) return;
     event.preventDefault();
