@@ -124,7 +124,7 @@ async def test_another_tenants_things_are_not_there() -> None:
             await office.post("olga", "/ops/threads/secret/stop", {"reason": "x"}),
         ]
         assert [answer.status for answer in wrong] == [404] * 4
-        assert len({answer.body.replace(approval_id.encode(), b"none") for answer in wrong[:3]}) == 1
+        assert wrong[0].body == wrong[1].body == wrong[2].body
         assert (await office.get("olga", "/ops/owners/eve")).json()["threads"]["number"] == 0
         refused = await office.post("olga", "/ops/freezes", {"reason": "x", "tenant": "evil"})
         assert refused.status == 422
@@ -596,7 +596,7 @@ def test_the_command_on_a_store(tmp_path: Path) -> None:
     found = ("--result", "R-17", "--reason", "Seen")
     assert ops(place, "settle", "apr_unknown", *found)[0] == 2
     assert ops(place, "settle", "apr_unknown", "--done", "--result", "R-17")[0] == 2
-    assert ops(place, "settle", "apr_none", "--done", *found)[:2] == (1, "error: There is no approval apr_none.\n")
+    assert ops(place, "settle", "apr_none", "--done", *found)[:2] == (1, "error: There is no such approval.\n")
     for command in (("show",), ("settle", "--done", *found)):
         code, told, _ = ops(place, *command, "apr_5f0c2a71")
         assert (code, "beginning of an id. `agui-gate ops approvals`" in told) == (2, True), told

@@ -19,7 +19,6 @@ from agui_gate.core.freezes import Freeze
 from agui_gate.core.json_text import parse_object
 from agui_gate.core.principals import checked_name, owner_key, tenant_of
 from agui_gate.core.transcript import Output
-from agui_gate.core.visible_text import visible
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.log_events import name_of
 from agui_gate.protocol.cards import iso
@@ -114,7 +113,7 @@ class Desk:
         call = await self._call(approval_id)
         record = await self._store.approval(call.principal, call.id)
         if record is None:
-            raise _unknown(approval_id)
+            raise NotFound("There is no such approval.")
         decision = record.decision
         shown = with_result(record).output
         return {
@@ -127,7 +126,7 @@ class Desk:
     async def _call(self, approval_id: str) -> OwnedCall:
         call = await self._all.call(approval_id)
         if call is None or self._tenant not in (None, tenant_of(call.principal)):
-            raise _unknown(approval_id)
+            raise NotFound("There is no such approval.")
         return call
 
     async def who(self, name: str) -> Json:
@@ -339,10 +338,6 @@ class Desk:
 
     async def _give_back(self, thread: Thread, run_key: str) -> None:
         await self._store.commit(thread, Change(status=thread.run_status or "cancelled"), run_key)
-
-
-def _unknown(approval_id: str) -> NotFound:
-    return NotFound(f"There is no approval {visible(approval_id[:80])}.")
 
 
 def _found_out(done: bool, result: str) -> Output:
