@@ -10,6 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from agui_gate.cli.commands import approvals
+from agui_gate.cli.remote_server import Record
 from tests.cli.conftest import Cli
 from tests.cli.support import TIMEOUT, running
 from tests.requirements import shows
@@ -59,6 +61,11 @@ def test_ls(cli: Cli, waiting: dict[str, Any]) -> None:
     assert "Refund 20 for A1?" in row
     assert row.endswith("never")
     assert json.loads(cli("approvals", "ls", "--json").stdout) == {"approvals": [waiting]}
+
+
+def test_a_call_whose_gate_says_nothing_is_asked_about_as_on_a_page() -> None:
+    record = Record("apr_1", "shop", "refund", {}, [], None, "pending", None, "2026-11-01T08:30:00Z", None)
+    assert "Run refund?" in approvals._table([record])
 
 
 @shows("T4", "T6")

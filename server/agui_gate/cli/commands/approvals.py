@@ -311,7 +311,7 @@ def _table(pending: Sequence[Record]) -> str:
             short(item.id[:length], ID_WIDTH),
             short(item.agent, 40),
             _call(item),
-            short(item.message or "", 50),
+            short(item.message or f"Run {item.tool}?", 50),
             _clock(item.asked_at),
             _clock(item.expires_at) if item.expires_at else "never",
         )
