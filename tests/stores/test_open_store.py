@@ -70,7 +70,10 @@ def test_a_url_that_is_incomplete_is_told_how_it_goes(url: str) -> None:
     [
         ("mysql://u:secret@h/db", "no store mysql://; this version knows memory://"),
         ("sqlite:///{}", "is a directory. Name the file"),
-        ("sqlite:///{}/x", "can't be opened or written; check the rights of the file and its directory"),
+        (
+            "sqlite:///{}/x",
+            "check the rights of the file and its directory, and whether the disk is mounted read-only",
+        ),
     ],
     ids=["kind", "directory", "rights"],
 )

@@ -339,7 +339,8 @@ def _check_place(url: str) -> None:
         raise ConfigurationError(f"The database {path} can't be created: there is no directory {folder}.")
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise ConfigurationError(
-            f"The database {path} can't be written; check the rights of the file and its directory."
+            f"The database {path} can't be written; check the rights of the file and its directory, and whether the "
+            "disk is mounted read-only."
         )
 
 

@@ -29,7 +29,10 @@ def refusal(path: str, error: sqlite3.Error) -> str:
     if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
         return f"The file {path} is not a SQLite database or is damaged; restore a backup or choose another file."
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
-        return f"The database {path} can't be opened or written; check the rights of the file and its directory."
+        return (
+            f"The database {path} can't be opened or written; check the rights of the file and its directory, and "
+            "whether the disk is mounted read-only."
+        )
     if code == sqlite3.SQLITE_BUSY:
         return f"The database {path} is locked by another process; stop that one first."
     return f"The database {path} can't be used ({error})."
