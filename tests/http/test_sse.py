@@ -372,6 +372,20 @@ async def test_a_run_past_the_middleware_is_answered_as_through_it() -> None:
     assert statuses == [200, 200, 404, 400, 401, 415, 403, 500]
 
 
+async def test_no_second_head_follows_one_that_was_sent_when_something_failed() -> None:
+    client = Client(BODY)
+
+    async def fail(message) -> None:
+        client.sent.append(message)
+        raise RuntimeError
+
+    client.send = fail
+    async with started(made(Parrot(), disconnect_grace=0.01)) as app:
+        with pytest.raises(RuntimeError):
+            await client.call(app)
+    assert [message["status"] for message in client.sent] == [200]
+
+
 async def test_a_route_that_was_put_in_front_comes_first() -> None:
     app = made(Parrot())
     app.router.routes.insert(0, Route("/", lambda _: PlainTextResponse("mine"), methods=["POST"]))

@@ -139,8 +139,14 @@ class EventStream(Response):
 
 
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
-    """Has the handler of a route answer, with the header that `Origins` adds where no page of another origin asks."""
-    response = await scope["endpoint"](Request(scope, receive, send))
+    """Has the handler of a route answer, with the header that `Origins` adds where no page of another origin asks.
+    Where the handler fails, nothing is sent.
+    """
+    try:
+        response = await scope["endpoint"](Request(scope, receive, send))
+    except Exception as error:
+        scope[FAILED] = error
+        return
     response.raw_headers.append((b"vary", b"Origin"))
     await response(scope, receive, send)
 
@@ -178,10 +184,8 @@ class StreamingApplication(Starlette):
         return self._answer_run(stack, scope, receive, send) if finds else stack(scope, receive, send)
 
     async def _answer_run(self, stack: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self.direct(scope, receive, send)
-        except Exception as error:
-            scope[FAILED] = error
+        await self.direct(scope, receive, send)
+        if FAILED in scope:
             await stack(scope, receive, send)
 
     def _finds_run(self, scope: Scope) -> bool:
