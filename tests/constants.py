@@ -305,6 +305,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.stores.postgres.pool.WAIT_SECONDS": (5.0, "Then 503 with Retry-After: more waiting would only pile up requests."),
     "agui_gate.stores.postgres.readiness.MIGRATE_PAUSE_SECONDS": (1.0, "Requests that waited behind a migration are through in milliseconds. The tries take fourteen seconds in all, as long as a platform waits for a start."),
     "agui_gate.stores.postgres.schema.LOCK_MS": (2000, "Requests wait behind it as long, and a page waits longer. Over PostgreSQL's deadlock_timeout, a second, after which a vacuum gives way."),
+    "agui_gate.stores.upgrade.UPGRADE_SECONDS": (3600.0, "An index over a million rows takes half a second on a small machine, and where that is a hundred times slower, an hour is one over seventy million. Whoever waits for it says what for."),
     "agui_gate.stores.postgres.readiness.NO_ROOM_SECONDS": (30.0, "Some probes long. A minute would leave a server without work that has room again."),
     "agui_gate.stores.postgres.readiness.SKEW_MS": (60000, "Clocks without NTP differ by seconds. An hour would hide a database that stood still."),
     "agui_gate.stores.postgres.store.CLOSE_SECONDS": (5.0, "Part of the seconds after the drain; leases end by themselves otherwise."),
@@ -460,6 +461,7 @@ PROMISED: dict[str, tuple[str, str]] = {
     "agui_gate.runs.stop_and_delete.STOP_SECONDS": ("docs/http-api.md", "has ended, ten seconds at most"),
     "agui_gate.runs.stop_and_delete.DELETE_SECONDS": ("docs/http-api.md", "five seconds at most"),
     "agui_gate.stores.postgres.transaction.STATEMENT_MS": ("docs/operations.md", "a statement may take ten seconds"),
+    "agui_gate.stores.upgrade.UPGRADE_SECONDS": ("docs/operations.md", "one of an [upgrade](#upgrades) an hour"),
     "agui_gate.extras.retention_job.STEP_SECONDS": ("docs/operations.md", "every 10 seconds"),
 }
 """Pages by which clients and operators go, and the words there that change with the value."""

@@ -193,6 +193,18 @@ def test_a_new_store_and_one_that_is_up_to_date(cli: Cli) -> None:
     assert cli("migrate", *STORE).stdout == f"sqlite:///gate.db: schema {len(SCRIPTS)}, up to date.\n"
 
 
+def test_an_upgrade_says_how_far_it_is(cli: Cli, tmp_path: Path) -> None:
+    version_1(str(tmp_path / "gate.db"))
+    done = cli("migrate", *STORE)
+    assert (done.exit_code, done.stdout) == (0, f"sqlite:///gate.db: schema 1 → {len(SCRIPTS)}.\n")
+    first, *steps, last = done.stderr.splitlines()
+    assert f"event=upgrade_begun old=1 new={len(SCRIPTS)} steps={len(steps)}" in first
+    assert f'event=upgrade_step step=1 of={len(steps)} statement="ALTER TABLE threads ADD COLUMN' in steps[0]
+    assert f"event=upgrade_step step={len(steps)} of={len(steps)} statement=" in steps[-1]
+    assert f"event=upgrade_ended old=1 new={len(SCRIPTS)} seconds=" in last
+    assert cli("migrate", *STORE).stderr == ""
+
+
 @shows("K2")
 def test_a_restored_store_begins_an_epoch(cli: Cli, tmp_path: Path) -> None:
     async def wait() -> None:

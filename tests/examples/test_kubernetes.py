@@ -100,6 +100,14 @@ def test_probes_ask_the_port_of_the_image() -> None:
     assert {probe["port"] for probe in probes.values()} == {"http"}
 
 
+def test_it_migrates_first_where_no_probe_kills_it() -> None:
+    (first,) = POD["initContainers"]
+    assert first["command"] == ["agui-gate", "migrate"]
+    assert not [name for name in first if name.endswith("Probe")]
+    assert [first[name] == SERVER[name] for name in ("image", "envFrom", "securityContext")] == [True] * 3
+    assert "activeDeadlineSeconds" not in POD
+
+
 def test_it_runs_as_the_user_of_the_image_and_writes_nothing() -> None:
     image = (EXAMPLES / "replicas" / "Dockerfile").read_text()
     assert re.findall(r"^USER (\d+)$", image, re.MULTILINE) == [str(POD["securityContext"]["runAsUser"])]

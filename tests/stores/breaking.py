@@ -13,9 +13,9 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     sent: list[bytes] = []
     ask = Connection.ask
 
-    async def spying(self: Connection, *texts: bytes) -> Sequence[Result]:
+    async def spying(self: Connection, *texts: bytes, within: float | None = None) -> Sequence[Result]:
         sent.append(b"; ".join(texts))
-        return await ask(self, *texts)
+        return await ask(self, *texts, within=within)
 
     monkeypatch.setattr(Connection, "ask", spying)
     return sent
@@ -27,12 +27,12 @@ def lose(monkeypatch: pytest.MonkeyPatch, when: Callable[[bytes], bool], *, befo
     """
     ask, armed = Connection.ask, [True]
 
-    async def losing(self: Connection, *texts: bytes) -> Sequence[Result]:
+    async def losing(self: Connection, *texts: bytes, within: float | None = None) -> Sequence[Result]:
         if not armed or not when(b"; ".join(texts)):
-            return await ask(self, *texts)
+            return await ask(self, *texts, within=within)
         armed.clear()
         if not before:
-            await ask(self, *texts)
+            await ask(self, *texts, within=within)
         await self.close()
         raise Broken(sent or not before)
 

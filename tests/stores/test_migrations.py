@@ -1,7 +1,9 @@
 """What a database of an older version becomes, and that deletion empties every table but the tombstones."""
 
+import asyncio
 import signal
 import sqlite3
+import threading
 from contextlib import closing
 from functools import partial
 from importlib.resources import files
@@ -19,6 +21,7 @@ from agui_gate.stores.base import Change
 from agui_gate.stores.postgres import schema
 from agui_gate.stores.sqlite import SQLiteStore, database
 from agui_gate.stores.sqlite.database import APPLICATION_ID, Database
+from agui_gate.stores.upgrade import Upgrade
 from tests.cli.support import call
 from tests.releases.fixture import connected
 from tests.stores.support import OTHERS, Clock, ask, gated, ids, said
@@ -80,6 +83,25 @@ async def test_a_database_of_version_1_is_taken_over_with_all_its_data(path: str
     await store.aclose()
 
 
+async def test_an_upgrade_waits_for_who_has_the_file_locked(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as another process that upgrades it: before, a start failed after five seconds."""
+    version_1(path)
+    monkeypatch.setattr(database, "BUSY_MS", 1)
+    waits = threading.Event()
+    monkeypatch.setattr(Upgrade, "waits", lambda _, what_for: waits.set())
+    store = SQLiteStore(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL").fetchone()
+        other.execute("BEGIN IMMEDIATE")
+        starting = asyncio.create_task(store.start())
+        assert await asyncio.to_thread(waits.wait, 30)
+        assert not starting.done()
+        other.execute("ROLLBACK")
+        await starting
+    await store.aclose()
+    assert await schema_of(f"sqlite:///{path}") == len(SCRIPTS)
+
+
 SCRIPTS = sorted((files("agui_gate.stores") / "migrations").iterdir(), key=lambda file: file.name)
 KEPT = {
     "threads": "key, principal, id, agent, created_at, updated_at, entries, run_status, title, alias, ref, state",
@@ -137,9 +159,9 @@ def connected(*args, **options):
     connection.set_trace_callback(reach)
     return connection
 
-async def asked(self, *texts):
+async def asked(self, *texts, within=None):
     reach()
-    results = await ask(self, *texts)
+    results = await ask(self, *texts, within=within)
     reach()
     return results
 

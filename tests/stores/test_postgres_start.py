@@ -1,21 +1,26 @@
 """What a PostgreSQL store says when it can't be used, at its start and later; and its versions, side by side."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import cast
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate.core.approvals import State
 from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.stores.base import Change
 from agui_gate.stores.clock import wall_clock
 from agui_gate.stores.postgres import PostgresStore, readiness, schema
+from agui_gate.stores.postgres.connection import Connection
 from agui_gate.stores.postgres.errors import Trouble
 from agui_gate.stores.postgres.link import Link
+from agui_gate.stores.sql.operations import Result
+from agui_gate.stores.upgrade import UPGRADE_SECONDS, Upgrade
+from tests.stores.breaking import lose
 from tests.stores.support import ask, gated, ids, said
 from tests.support.servers import Postgres, free_port
 
@@ -263,6 +268,94 @@ async def test_a_migration_lets_requests_through_while_a_long_query_keeps_it_wai
         await dump.rollback()
         await starting
         await newer.aclose()
+
+
+def add_migration(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
+    whole = schema._migrations()
+    monkeypatch.setattr(schema, "_migrations", lambda: [*whole, list(statements)])
+
+
+async def test_a_statement_of_an_upgrade_may_take_an_hour_and_is_told_of(
+    database: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, an index over some ten million rows took longer than ten seconds, and so every start failed."""
+    async with opened(database):
+        pass
+    bounds = ("statement_timeout", "lock_timeout", "client_connection_check_interval")
+    settings = ", ".join(f"current_setting('{name}') AS {name}" for name in bounds)
+    add_migration(
+        monkeypatch, "-- Why.\nCREATE TABLE second (\n    x int\n)", f"CREATE TABLE bounds AS SELECT {settings}"
+    )
+    within: list[float | None] = []
+    ask = Connection.ask
+
+    async def spying(self: Connection, *texts: bytes, **options: float | None) -> Sequence[Result]:
+        if b"TABLE bounds" in texts[-1]:
+            within.append(options["within"])
+        return await ask(self, *texts, **options)
+
+    monkeypatch.setattr(Connection, "ask", spying)
+    with capture_logs() as logs:
+        async with opened(database):
+            pass
+        async with opened(database):
+            pass
+    assert postgres.execute("SELECT * FROM bounds", name_of(database)) == [("1h", "2s", "5s")]
+    assert [seconds and seconds > UPGRADE_SECONDS for seconds in within] == [True]
+    new = schema.known()
+    assert [(line["event"], line.get("old"), line.get("new"), line.get("statement")) for line in logs] == [
+        ("upgrade_begun", new - 1, new, None),
+        ("upgrade_step", None, None, "CREATE TABLE second"),
+        ("upgrade_step", None, None, f"CREATE TABLE bounds AS SELECT {settings}"[:80]),
+        ("upgrade_ended", new - 1, new, None),
+    ]
+
+
+async def test_a_start_waits_for_the_upgrade_of_another_process(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, it failed after fourteen seconds, and told people to end the process that migrated."""
+    async with opened(database):
+        pass
+    add_migration(monkeypatch, "CREATE TABLE second (x int)")
+    monkeypatch.setattr(readiness, "MIGRATE_PAUSE_SECONDS", 0.01)
+    async with await psycopg.AsyncConnection.connect(database) as other:
+        await other.execute(f"SELECT pg_advisory_xact_lock({schema._LOCK})")
+        with monkeypatch.context() as impatient:
+            impatient.setattr(readiness, "UPGRADE_SECONDS", -1)
+            said = await refusal(database)
+        assert f"PostgreSQL's process {other.info.backend_pid} migrates the store's tables, and doesn't come" in said
+        waits, waits_for = asyncio.Event(), list[str]()
+
+        def wait(_: Upgrade, what_for: str) -> None:
+            waits_for.append(what_for)
+            waits.set()
+
+        monkeypatch.setattr(Upgrade, "waits", wait)
+        store = PostgresStore(database)
+        starting = asyncio.create_task(store.start())
+        await waits.wait()
+        assert waits_for[0] == f"PostgreSQL's process {other.info.backend_pid}, which migrates the tables"
+        assert not starting.done()
+        await other.rollback()
+        await starting
+        await store.aclose()
+    assert await readiness.schema_of(database) == schema.known()
+
+
+async def test_an_upgrade_that_breaks_says_where_and_what_to_do(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(database):
+        pass
+    version, end = schema.known(), "SELECT pg_terminate_backend(pg_backend_pid())"
+    add_migration(monkeypatch, "CREATE TABLE second (x int)", end)
+    said = await refusal(database)
+    assert said.startswith(f"The migration failed at step 2 of 2 ({end}")
+    assert said.endswith("Nothing was changed. Run agui-gate migrate, or start again.")
+    assert await readiness.schema_of(database) == version
+    whole = schema._migrations()
+    monkeypatch.setattr(schema, "_migrations", lambda: [*whole[:-1], ["CREATE TABLE second (x int)"]])
+    lose(monkeypatch, lambda text: b"INTO agui_schema" in text, before=True, sent=True)
+    assert "not known whether it was saved. Run agui-gate migrate" in await refusal(database)
+    async with opened(database):
+        pass
 
 
 @pytest.mark.parametrize(("is_new", "said"), [(True, []), (False, [("", "run_ended", 1)])])

@@ -55,13 +55,14 @@ def describe_older(url: str, version: int) -> str:
 async def opened(
     settings: Settings, *, may_be_new: bool = False, any_past: bool = False, migrates: bool = False
 ) -> AsyncIterator[FullStore]:
-    """Opens it. ``any_past``: see `open_store`. ``migrates``: its schema is brought up to date.
+    """Opens it. ``any_past``: see `open_store`. ``migrates``: its schema is brought up to date, which the log
+    shows.
 
     Raises `ConfigurationError`, also for one that keeps nothing; for one that isn't there, unless ``may_be_new``: who
     gave a wrong name is not told that all is well in there; and for an older schema, unless it is brought up to date:
     servers of an older version may be at work.
     """
-    _log_to_stderr(settings)
+    _log_to_stderr(settings, shown=migrates)
     if settings.store.startswith("memory:"):
         raise ConfigurationError(
             "A memory:// store exists only while its server runs. Name a permanent store with --store."
@@ -89,11 +90,13 @@ def user_name() -> str:
         return "operator"
 
 
-def _log_to_stderr(settings: Settings) -> None:
-    """Has what the command does in a line of the log, as a server's: for jobs, not for who sits at a terminal."""
+def _log_to_stderr(settings: Settings, *, shown: bool) -> None:
+    """Has what the command does in a line of the log, as a server's: for jobs, and for who sits at a terminal if it is
+    to be ``shown``, with how far it is.
+    """
     log_events.is_pseudonymous = settings.log_principals == "pseudonyms"
     if (ctx := click.get_current_context(silent=True)) is not None:
-        log_to_stderr(ctx, "error" if sys.stderr.isatty() else "warning", settings.log_format)
+        log_to_stderr(ctx, "info" if shown else "error" if sys.stderr.isatty() else "warning", settings.log_format)
 
 
 def url_of(store: Any) -> str:

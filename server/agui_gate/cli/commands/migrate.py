@@ -14,8 +14,9 @@ from agui_gate.stores.epochs import Epoch
 
 HELP = """Update the store's schema.
 
-Servers and `agui-gate run` do this when they start. Run it yourself to use another database role, or to choose the
-time. On SQLite, stop servers of an older version first; on PostgreSQL they go on.
+Servers and `agui-gate run` do this when they start. Run it yourself to use another database role, to choose the time,
+or for a large store: nothing kills it for taking long. Each step is logged on stderr. On SQLite, stop servers of an
+older version first; on PostgreSQL they go on.
 
 \b
 After you have put back a backup, before any server starts:

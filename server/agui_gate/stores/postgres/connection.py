@@ -87,12 +87,15 @@ class Connection(AsyncConnection[TupleRow]):
         """See `literals.bind`."""
         return bind(statement, given, self._transformer)
 
-    async def ask(self, *texts: bytes) -> Sequence[Result]:
-        """Sends some statements; returns the result of each. Raises `Refused` and `Broken`."""
+    async def ask(self, *texts: bytes, within: float | None = None) -> Sequence[Result]:
+        """Sends some statements; returns the result of each. Raises `Refused` and `Broken`.
+
+        ``within``: seconds, if not `ANSWER_SECONDS`.
+        """
         if not self.is_alive():
             raise Broken(sent=False)
         loop = asyncio.get_running_loop()
-        deadline = loop.call_later(ANSWER_SECONDS, self.hang_up)
+        deadline = loop.call_later(within or ANSWER_SECONDS, self.hang_up)
         try:
             await self._asking.execute(b"; ".join(texts))
             return await _results(self._asking)

@@ -60,15 +60,16 @@ class Link:
         """Opens its connections by that from now on; those that are open stay."""
         self._pool.conninfo = conninfo
 
-    async def run(self, kind: Kind, operation: Operation[T]) -> T:
+    async def run(self, kind: Kind, operation: Operation[T], within: float | None = None) -> T:
         """Runs an operation. Raises what it raises, `Unavailable`, and `OutcomeUnknown` if nobody knows what it did.
+        ``within``: see `Connection.ask`.
 
         A caller who is cancelled doesn't stop it, once it has begun: it goes on without him.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + AGAIN_SECONDS
         for left in range(TRIES - 1, -1, -1):
-            transaction = Transaction(await self._pool.take(), kind, operation(), self._given(), self.guard)
+            transaction = Transaction(await self._pool.take(), kind, operation(), self._given(), self.guard, within)
             trying = loop.create_task(self._try(transaction))
             try:
                 return await asyncio.shield(trying)

@@ -16,12 +16,14 @@ from contextlib import suppress
 from agui_gate.errors import Unavailable
 from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.postgres import schema
-from agui_gate.stores.postgres.errors import NOT_OURS, Trouble
+from agui_gate.stores.postgres.connection import ANSWER_SECONDS
+from agui_gate.stores.postgres.errors import AWAY, NOT_OURS, OutcomeUnknown, Trouble
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.literals import Given
 from agui_gate.stores.postgres.transaction import Guard
 from agui_gate.stores.postgres.variant import PAST
 from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.upgrade import UPGRADE_SECONDS, Upgrade
 
 SKEW_MS = 60_000
 """Milliseconds by which the clocks of this machine and of the database may differ."""
@@ -176,16 +178,25 @@ async def migrate(link: Link) -> int:
         return 0
     if not await link.run("read", _is_utf8):
         raise Unavailable("The store's database has another encoding than UTF8: make one with ENCODING 'UTF8'.")
-    for left in range(MIGRATE_TRIES - 1, -1, -1):
+    upgrade, left, until = Upgrade(version, schema.known()), MIGRATE_TRIES, _passed() + UPGRADE_SECONDS * 1000
+    while True:
         try:
-            return await link.run("durable", schema.migrate)
-        except Trouble as error:
-            if error.state != LOCKED:
-                raise _refusal(error, version) from None
-            if not left:
-                raise await _locked(link) from None
+            done = await link.run("durable", lambda: schema.migrate(upgrade), within=UPGRADE_SECONDS + ANSWER_SECONDS)
+        except (Trouble, OutcomeUnknown) as error:
+            left -= 1
+            upgrade.waits(f"{await _holder(link, error, upgrade, left)}, which keeps a table locked")
+        else:
+            if done is not None:
+                upgrade.end()
+                return done
+            if (pid := await link.run("read", schema.migrating)) is not None:
+                upgrade.waits(f"PostgreSQL's process {pid}, which migrates the tables")
+                if _passed() > until:
+                    raise Unavailable(
+                        f"PostgreSQL's process {pid} migrates the store's tables, and doesn't come to an end. "
+                        "See what it does (pg_stat_activity), and start again."
+                    )
         await asyncio.sleep(MIGRATE_PAUSE_SECONDS)
-    raise AssertionError("the last try returns or raises")
 
 
 async def schema_of(url: str) -> int:
@@ -198,19 +209,30 @@ async def schema_of(url: str) -> int:
     return version
 
 
-async def _locked(link: Link) -> Unavailable:
+async def _holder(link: Link, error: Trouble | OutcomeUnknown, upgrade: Upgrade, left: int) -> str:
+    """Returns who keeps a table locked. Raises `Unavailable` if no try is left, or ``error`` is another one."""
+    if not isinstance(error, Trouble) or error.state != LOCKED:
+        raise _refusal(error, upgrade) from None
     pid, name = await link.run("read", schema.holder) or (None, "")
     who = "another process of PostgreSQL" if pid is None else f"PostgreSQL's process {pid}"
-    return Unavailable(
-        f"The store's tables have to be migrated, and {who}{f' ({name})' if name else ''} keeps them locked. "
-        "End it, or wait for its end, and start again."
-    )
+    who = f"{who} ({name})" if name else who
+    if not left:
+        raise Unavailable(
+            f"The store's tables have to be migrated, and {who} keeps them locked. "
+            "End it, or wait for its end, and start again."
+        )
+    return who
 
 
-def _refusal(error: Trouble, version: int) -> Unavailable:
+def _refusal(error: Trouble | OutcomeUnknown, upgrade: Upgrade) -> Unavailable:
+    if isinstance(error, OutcomeUnknown):
+        return Unavailable(
+            "The connection to PostgreSQL broke at the end of the migration, so it is not known whether it was saved. "
+            "Run agui-gate migrate, or start again: it goes by what was saved."
+        )
     match error.state:
         case "42501" | "3F000":
-            state = "old" if version else "missing"
+            state = "old" if upgrade.old else "missing"
             return Unavailable(
                 f"The store's tables are {state}, and its role may not create them: "
                 "run agui-gate migrate with a role that may."
@@ -218,6 +240,12 @@ def _refusal(error: Trouble, version: int) -> Unavailable:
         case "42P07":
             return Unavailable(
                 "The store's database has tables of another application; choose another database or schema."
+            )
+        case _ if upgrade.step:
+            why = "the connection to the database broke" if error.why == AWAY else error.why
+            return Unavailable(
+                f"The migration failed at {upgrade.step}: {why}. "
+                "Nothing was changed. Run agui-gate migrate, or start again."
             )
         case _:
             return error

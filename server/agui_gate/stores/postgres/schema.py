@@ -6,7 +6,7 @@ neighbouring versions run side by side while a deployment is upgraded. A migrati
 `OLDEST_READER` as it is. One that an older version can't live with raises it.
 
 Migrations go forward only. They are applied in one transaction, under a lock: of replicas that start at once, one
-applies them.
+applies them, and the others wait for it.
 """
 
 import re
@@ -16,6 +16,7 @@ from importlib.resources import files
 from agui_gate.errors import Unavailable
 from agui_gate.stores.epochs import ANOTHER_PAST
 from agui_gate.stores.sql.operations import Last, Statement, Steps
+from agui_gate.stores.upgrade import UPGRADE_SECONDS, Upgrade
 
 OLDEST_READER = 1
 """The oldest version that can work with the tables that the newest migration makes."""
@@ -25,6 +26,19 @@ _LOCK = 4_707_201_841_101
 
 LOCK_MS = 2_000
 """Milliseconds for which a migration waits for a lock. All who use the table wait behind it meanwhile."""
+
+_ALONE = f"SELECT pg_try_advisory_xact_lock({_LOCK})"
+_BOUNDS = (
+    f"SET LOCAL lock_timeout = {LOCK_MS}",
+    f"SET LOCAL statement_timeout = {UPGRADE_SECONDS * 1000:.0f}",
+)
+_LOOK = (
+    "DO $$ BEGIN PERFORM set_config('client_connection_check_interval', '5s', true); "
+    "EXCEPTION WHEN invalid_parameter_value THEN END $$"
+)
+"""Has PostgreSQL end a long statement whose client is gone, which would keep the tables locked. Where its system can't
+tell that (Windows), it refuses the setting.
+"""
 
 _FIRST = "CREATE TABLE agui_schema (one smallint PRIMARY KEY, version integer NOT NULL, oldest_reader integer NOT NULL)"
 _WRITE = (
@@ -53,6 +67,11 @@ _HOLDER = (
     "WHERE relation IN (SELECT to_regclass(name) FROM unnest(:tables) AS name) AND granted "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid() "
     "AND coalesce(xact_start < now() - :ms * interval '1 ms', true) ORDER BY xact_start LIMIT 1"
+)
+_MIGRATING = (
+    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "  # noqa: S608 ours
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    f"AND classid = {_LOCK >> 32} AND objid = {_LOCK & 0xFFFF_FFFF}"
 )
 _UNKNOWN = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
@@ -101,20 +120,28 @@ def read() -> Steps[tuple[int, int]]:
     return version, oldest
 
 
-def migrate() -> Steps[int]:
-    """Applies what is missing, and returns how many migrations that were. Waits `LOCK_MS` for who does the same, and
-    for who uses a table that it changes.
+def migrate(upgrade: Upgrade) -> Steps[int | None]:
+    """Applies what is missing, and returns how many migrations that were; None while somebody else does so. Waits
+    `LOCK_MS` for who uses a table that it changes.
     """
-    patience, alone = f"SET LOCAL lock_timeout = {LOCK_MS}", f"SELECT pg_advisory_xact_lock({_LOCK})"
-    *_, there = yield [Statement(patience), Statement(alone), Statement(_THERE)]
+    (alone,) = yield [Statement(_ALONE)]
+    if alone.rows != [(True,)]:
+        return None
+    *_, there = yield [*map(Statement, _BOUNDS), Statement(_THERE)]
     if there.rows != [(True,)]:
         yield [Statement(_FIRST)]
     (found,) = yield [Statement(READ)]
     version, oldest = found.rows[0] if found.rows else (0, 0)
     require(version, oldest)
     missing = _migrations()[version:]
+    statements = [text for migration in missing for text in migration]
+    if missing and not version:
+        yield [Statement(text) for text in statements]
+    elif missing:
+        yield [Statement(_LOOK)]
+        for text in upgrade.steps(statements):
+            yield [Statement(text)]
     if missing:
-        yield [Statement(text) for migration in missing for text in migration]
         yield Last([Statement(_WRITE, {"version": known(), "oldest": OLDEST_READER})])
     return len(missing)
 
@@ -169,3 +196,9 @@ def holder() -> Steps[tuple[int, str] | None]:
     """
     (found,) = yield Last([Statement(_HOLDER, {"tables": tables(), "ms": LOCK_MS})])
     return found.rows[0] if found.rows else None
+
+
+def migrating() -> Steps[int | None]:
+    """Returns which of PostgreSQL's processes migrates the tables now, for another client."""
+    (found,) = yield Last([Statement(_MIGRATING)])
+    return found.rows[0][0] if found.rows else None

@@ -54,12 +54,18 @@ unguarded = Guard(b"true", AssertionError)
 
 
 class Transaction(Generic[T]):
-    """A try at an operation, on a connection that nobody else uses meanwhile."""
+    """A try at an operation, on a connection that nobody else uses meanwhile. ``within``: see `Connection.ask`."""
 
     def __init__(
-        self, connection: Connection, kind: Kind, steps: Steps[T], given: Given, guard: Guard = unguarded
+        self,
+        connection: Connection,
+        kind: Kind,
+        steps: Steps[T],
+        given: Given,
+        guard: Guard = unguarded,
+        within: float | None = None,
     ) -> None:
-        self.connection, self._guard = connection, guard
+        self.connection, self._guard, self._within = connection, guard, within
         self._kind, self._steps, self._given = kind, steps, given
         self.committing = False
         """True if something was sent that commits a change, whose answer is not there yet."""
@@ -108,7 +114,7 @@ class Transaction(Generic[T]):
     async def _ask(self, commits: bool, *texts: bytes) -> Sequence[Result]:
         self.committing = commits
         try:
-            results = await self.connection.ask(*texts)
+            results = await self.connection.ask(*texts, within=self._within)
         except Refused as error:
             if commits and (self.connection.broken or is_doubtful(error.state)):
                 # A pooler whose server died at COMMIT answers with an SQLSTATE, as if it had been refused.

@@ -6,7 +6,7 @@ All of it runs on the store's one worker thread.
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -204,7 +204,12 @@ def _prepare(database: Database, path: str) -> None:
         )
     if version < len(migrations()):
         database.execute("PRAGMA foreign_keys = OFF")  # or a table that is made anew would take others along
-        migrate(database, path)
+        if version:
+            from agui_gate.stores.sqlite.upgrade import upgrade
+
+            upgrade(database, path)
+        else:
+            migrate(database, path)
     database.execute("PRAGMA foreign_keys = ON")
     database.execute(f"PRAGMA wal_autocheckpoint = {MAX_LOG_PAGES}").fetchone()
     database.version = len(migrations())
@@ -226,13 +231,15 @@ def _use_wal(database: Database) -> bool:
         time.sleep(0.01)  # on the store's own thread
 
 
-def migrate(database: Database, path: str) -> None:
-    """Applies the missing migrations in one transaction; of two processes that start at once, one does it."""
+def migrate(database: Database, path: str, steps: Callable[[list[str]], Iterable[str]] = iter) -> None:
+    """Applies the missing migrations in one transaction; of two processes that start at once, one does it.
+
+    ``steps``: yields the statements one after the other (`Upgrade.steps`).
+    """
     with database.transaction(durable=True):
         scripts = migrations()
-        for script in scripts[version_of(database, path) :]:
-            for statement in _statements(script):
-                database.execute(statement)
+        for statement in steps(list(_statements("\n".join(scripts[version_of(database, path) :])))):
+            database.execute(statement)
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.execute(f"PRAGMA user_version = {len(scripts)}")
 
@@ -245,8 +252,7 @@ def version_of(database: Database, path: str) -> int:
         "SELECT user_version, application_id, EXISTS (SELECT 1 FROM sqlite_master)"
         " FROM pragma_user_version, pragma_application_id"
     ).fetchone()
-    ours, used = application == APPLICATION_ID, version or tables
-    if used and not ours:
+    if (version or tables) and application != APPLICATION_ID:
         raise ConfigurationError(f"The database {path} belongs to another application; choose another file.")
     known = len(migrations())
     if version > known:
