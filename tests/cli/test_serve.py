@@ -13,8 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import httpx2
+import psycopg
 import pytest
 
+from agui_gate.stores.postgres import schema
 from tests.cli.conftest import Cli
 from tests.cli.support import PATIENT, Running, call, new, running
 from tests.support.servers import Valkey, free_port
@@ -146,6 +148,21 @@ def test_a_stream_of_approvals_ends_whole_with_the_server(tmp_path: Path) -> Non
     assert code == 0
     assert "ERROR" not in server.text
     assert TOO_LATE not in server.text
+
+
+def test_a_start_that_waits_ends_when_it_is_told_to(tmp_path: Path, database: str) -> None:
+    """For the migration of another process, which may take an hour. Before, it was deaf meanwhile."""
+    words = ("--store", database)
+    assert call(tmp_path, "migrate", *words).returncode == 0
+    with psycopg.connect(database) as other:
+        other.execute("UPDATE agui_schema SET version = version - 1")
+        other.commit()
+        other.execute(f"SELECT pg_advisory_xact_lock({schema._LOCK})")
+        with running(tmp_path, "serve", "cli_shop:agent", "--port", "0", *words) as server:
+            server.wait_for("event=upgrade_waits")
+            assert server.stop(signal.SIGTERM) == 0
+    assert "Traceback" not in server.text
+    assert "is up at" not in server.text
 
 
 def test_an_idle_connection_does_not_hold_up_the_exit(tmp_path: Path) -> None:

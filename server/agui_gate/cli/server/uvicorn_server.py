@@ -9,6 +9,7 @@ Divergences from `uvicorn.run`, each for a reason:
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
 * connections have bounds (`agui_gate.cli.server.connections`), and as many descriptors as the system gives;
 * SIGHUP stops it, too, unless it is ignored (`nohup`); or it has the settings' files read again (`SettingsFiles`);
+* a signal stops it also while it starts, and not only once it has;
 * these signals end in exit code 0: uvicorn raises them again after it has stopped;
 * what a second signal cuts off is not told in tracebacks.
 """
@@ -122,6 +123,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._on_started, self._on_hangup = on_started, None if sys.stderr.isatty() else on_hangup
         self._has_hung_up = False
+        self._starting: asyncio.Future[Any] | None = None
         self._draining: asyncio.Future[Any] | None = None
         self._tells = False
 
@@ -130,13 +132,24 @@ class Server(uvicorn.Server):
         run_server(self.serve(sockets), self.config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts the engines, then listens. Raises `ConfigurationError` of a store that can't be opened."""
+        """Starts the engines, then listens. Raises `ConfigurationError` of a store that can't be opened. Told to stop
+        meanwhile, it doesn't wait for them: a store that is migrated may take an hour.
+        """
         unblock_signals()
-        for state in self._states():
-            await state.engine.start()
+        self._starting = asyncio.ensure_future(self._start_engines())
+        try:
+            await self._starting
+        except asyncio.CancelledError:
+            if not self.should_exit:
+                raise
+            return
         await super().startup(sockets)
         if self.started and self._on_started is not None:
             self._on_started()
+
+    async def _start_engines(self) -> None:
+        for state in self._states():
+            await state.engine.start()
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second. It ends once it was told to stop and nothing is in flight any more."""
@@ -200,6 +213,8 @@ class Server(uvicorn.Server):
             self.force_exit = True
         self._tells = not self.should_exit and sig == signal.SIGINT  # a person who waits wants to know for what
         self.should_exit = True
+        if self._starting is not None:
+            self._starting.get_loop().call_soon_threadsafe(self._starting.cancel)
 
     def _states(self) -> list[Any]:
         return states_of(self.config.loaded_app if self.config.factory else self.config.app)
