@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_gate.stores.base import LEASE_MS, Change, StopRequest
+from agui_gate.stores.base import LEASE_MS, Change, RunStatus, StopRequest
 from agui_gate.stores.capabilities import FullStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock
@@ -64,4 +64,17 @@ async def test_looking_costs_no_write_and_no_query_while_nobody_asks(path: str) 
     await store.take_stops({"r1"})
     await store._run(lambda db: db.connection.set_trace_callback(None))
     assert [text for text in statements if "PRAGMA" not in text] == []
+    await store.aclose()
+
+
+@pytest.mark.parametrize("status", [None, "finished"])
+async def test_a_lease_that_nobody_has_lapses_never(path: str, status: RunStatus | None) -> None:
+    """By a real clock, whose two parts differ. A run that begins after the look isn't lost when the next one begins."""
+    store = SQLiteStore(path)
+    await store.start()
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(status=status), "r1")
+    head = await store.read_thread("alice", "t", whole=False)
+    assert head is not None
+    assert (head.lapses_at > head.now) if status is None else (head.lapses_at == 0)
     await store.aclose()

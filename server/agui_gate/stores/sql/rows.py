@@ -57,6 +57,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
 
     def head(self) -> Thread:
         """Returns the thread without its journal, approvals and state."""
+        status = "interrupted" if self.lapsed() else read_status(self.run_status)
         return Thread(
             key=str(self.key),
             principal=self.principal,
@@ -69,8 +70,8 @@ class ThreadRow(msgspec.Struct, array_like=True):
             archived=bool(self.archived),
             ref=read_ref(self.ref),
             run_key=self.run_key,
-            run_status="interrupted" if self.lapsed() else read_status(self.run_status),
-            lapses_at=self.now + self.lease_until - self.ticks,
+            run_status=status,
+            lapses_at=self.now + self.lease_until - self.ticks if status == "running" else 0,
             bytes=self.bytes,
         )
 
