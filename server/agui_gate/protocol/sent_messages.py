@@ -142,7 +142,8 @@ def _containers(text: bytes) -> int:
 
 def _held(text: bytes, messages: Sequence[Message]) -> int:
     """Returns the bytes of memory that a text and the messages that it was decoded to take, at most."""
-    width = 1 if text.isascii() and _ESCAPE.search(text) is None else 4  # of a character, for each byte of the text
+    # Of a character, for each byte of the text: up to 4, and 1 of the UTF-8 that a string keeps once it was encoded.
+    width = 1 if text.isascii() and _ESCAPE.search(text) is None else 5
     size = len(text) * (1 + width)
     if messages and isinstance(messages[0], PlainShape):  # all of them, or none
         return size + PER_PLAIN * (len(messages) + sum([len(m.tool_calls) for m in messages if m.tool_calls]))
