@@ -3,8 +3,9 @@
 import os
 
 import pytest
+from click.testing import CliRunner
 
-from agui_gate.cli.program import COMMANDS
+from agui_gate.cli.program import COMMANDS, program
 from agui_gate.cli.target import load_target, pick_agent
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
@@ -113,3 +114,17 @@ def test_what_targets_may_be() -> None:
     assert pick_agent(load_target("cli_shop:both"), "cards").name == "cards"
     with pytest.raises(ConfigurationError, match="There is no agent 'x'; there is shop, cards"):
         pick_agent(load_target("cli_shop:both"), "x")
+
+
+def test_where_nobody_wants_colours_nothing_is_bold_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tell() -> list[bool]:
+        commands = (
+            ["settings"],
+            ["approvals", "ls", "--url", "http://127.0.0.1:9"],
+            ["settings", "--config", "none.toml"],
+        )
+        return ["\x1b[" in CliRunner().invoke(program, words, color=True).output for words in commands]
+
+    assert tell() == [True, True, True]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert tell() == [False, False, False]

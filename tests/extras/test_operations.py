@@ -393,6 +393,12 @@ def test_a_command_says_which_release_each_replica_runs(monkeypatch: pytest.Monk
     assert "1 more" in ops("--url", "http://127.0.0.1:1").output
     told["server"] = {"replicas": [one], "silent": 0}
     assert ops("--url", "http://127.0.0.1:1").exit_code == 0
+    told["server"] = {"replicas": [], "silent": 0}
+    said = ops("--url", "http://127.0.0.1:1")
+    assert (said.exit_code, said.output.splitlines()) == (
+        1,
+        ["There are none that you may see: only an operator of all tenants is told."],
+    )
     assert ops("--store", "memory://").exit_code == 2
 
 

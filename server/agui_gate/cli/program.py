@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from agui_gate.cli.terminal.layout import FittingContext, fit, fitting, help_width
+from agui_gate.cli.terminal.layout import FittingContext, colour, fit, fitting, help_width
 from agui_gate.core.secrets import traceback_of
 from agui_gate.errors import AguiGateError, ConfigurationError, Unusable
 from agui_gate.release import describe_release
@@ -79,7 +79,7 @@ class Failure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Prints the line."""
         line = fit(f"error: {self.format_message()}", sys.stderr).removeprefix("error:")
-        click.echo(f"{click.style('error:', fg='red', bold=True)}{line}", err=True, file=file)
+        click.echo(f"{click.style('error:', fg='red', bold=True)}{line}", err=True, file=file, color=colour())
 
 
 class Misuse(click.UsageError):
@@ -110,7 +110,8 @@ class Program(click.Group):
     ) -> click.Context:
         """Makes the context as click does, with help texts that fit."""
         with _fitted():
-            return super().make_context(info_name, args, parent, **{"terminal_width": help_width(), **extra})
+            shown = {"terminal_width": help_width(), "color": colour()}
+            return super().make_context(info_name, args, parent, **{**shown, **extra})
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -96,7 +96,7 @@ def check(approval: Approval, people: People, decision: Decision, now: int) -> N
         _check_login(people, decision, now)
         return
     if not people.self_approval and is_asker(approval, decision):
-        raise MayNotDecide("Who asked for this can't approve it. Somebody else has to.")
+        raise MayNotDecide("You asked for this, so somebody else has to approve it.")
     if decision.absent is not None:
         _check_deputy(approval, people, decision, decision.absent)
     if not is_approver(people, right_of(decision), decision.roles):
@@ -114,9 +114,9 @@ def check_break_glass(approval: Approval, people: People, decision: Decision) ->
     if not people.break_glass:
         raise MayNotDecide("The gate of this call lets nobody break the glass.")
     if is_asker(approval, decision):
-        raise MayNotDecide("Who asked for this can't decide it in an emergency. Somebody else has to.")
+        raise MayNotDecide("You asked for this, so somebody else has to decide it in an emergency.")
     if decision.approved and people.editor == person_of(decision):  # else they would decide their own edit alone
-        raise MayNotDecide("Who edited this can't approve it in an emergency. Somebody else has to.")
+        raise MayNotDecide("You edited this, so somebody else has to approve it in an emergency.")
     if not any(character.isalnum() for character in decision.reason or ""):  # nor is an invisible one
         raise MayNotDecide("Breaking the glass needs a reason.")
     if decision.edited_arguments != people.edited:
@@ -128,7 +128,7 @@ def _check_deputy(approval: Approval, people: People, decision: Decision, absent
     if person_of(decision) == absent.person or decision.by == absent.id:
         raise MayNotDecide("Nobody is their own deputy.")
     if is_asker(approval, decision):
-        raise MayNotDecide("Who asked for this can't approve it as somebody's deputy.")
+        raise MayNotDecide("You asked for this, so you can't approve it as somebody's deputy.")
     if not people.self_approval and is_asker(approval, Decision(True, absent.id, person=absent.person)):
         raise MayNotDecide("The deputy of who asked for this can't approve it.")
 

@@ -114,7 +114,7 @@ async def _read(request: Request, limit: int) -> bytes:
 
 
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body may have at most {limit:,} bytes.")
+    return TooLarge(f"This is too long: a request may have at most {limit:,} bytes.")
 
 
 def is_json(declared: bytes) -> bool:

@@ -11,6 +11,7 @@ const CASES = [
   ["snake_case_name and 2*3*4 = 24 * 1", "<p>snake_case_name and 2<em>3</em>4 = 24 * 1</p>"],
   ["`a < b` and **`c`**", "<p><code>a &lt; b</code> and <strong><code>c</code></strong></p>"],
   ["# Title", "<h3>Title</h3>"],
+  ["### Deep\n\ntext\n\n### Deeper\n# Top", "<h3>Deep</h3><p>text</p><h4>Deeper</h4><h3>Top</h3>"],
   ["- a\n- b\n  - c", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>"],
   ["3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'],
   ["- a\n\n- b", "<ul><li>a</li><li>b</li></ul>"],

@@ -255,13 +255,15 @@ def replicas(ctx: click.Context, place: Place) -> None:
     told, silent = server["replicas"], server["silent"]
     if place.as_json:
         click.echo(json.dumps({"replicas": told, "silent": silent}, indent=2))
+    elif not told:
+        click.echo(fit("There are none that you may see: only an operator of all tenants is told.", sys.stdout))
     else:
         rows = [
             (short(one["host"], 60), str(one["pid"]), one["version"], one["revision"] or "not known") for one in told
         ]
         rows += [(f"{silent} more", "", "older, or not reached", "")] if silent else []
         click.echo(table(rows, ("HOST", "PROCESS", "VERSION", "COMMIT")))
-    if silent or len({(one["version"], one["revision"]) for one in told}) > 1:
+    if silent or len({(one["version"], one["revision"]) for one in told}) != 1:
         ctx.exit(FAILED)
 
 

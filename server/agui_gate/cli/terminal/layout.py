@@ -27,6 +27,11 @@ def columns(stream: IO[Any]) -> int | None:
         return None
 
 
+def colour() -> bool | None:
+    """Returns False where nobody wants colours or bold letters (https://no-color.org); None leaves it to click."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
 def fit(text: str, stream: IO[Any], hang: int = 2) -> str:
     """Returns ``text`` for ``stream``: lines that are too long go on in the next one, indented by ``hang`` more.
 

@@ -33,7 +33,7 @@ export function createRenderer() {
         at += 1;
         continue;
       }
-      const [html, next] = readBlock(lines, at, half);
+      const [html, next] = readBlock(lines, at, half, blocks);
       blocks.push(html);
       at = next;
       if (at + 2 < lines.length) [whole, kept] = [at, blocks.length]; // a block looks at two lines behind it, and the last line may go on
@@ -48,14 +48,15 @@ export function createRenderer() {
 
 export const renderMarkdown = (text) => renderBlocks(text).join("");
 
-function readBlock(lines, at, half) {
+function readBlock(lines, at, half, before) {
   const line = lines[at];
   const isHalf = (end) => half && end >= lines.length;
   if (FENCE.test(line.trim())) return readFence(lines, at);
   if (RULE.test(line)) return ["<hr>", at + 1];
   const heading = HEADING.exec(line);
   if (heading) {
-    const level = Math.min(heading[1].length + 2, 6); // The page's own headings are h1 and h2.
+    const above = Number(before.findLast((html) => /^<h\d/.test(html))?.[2] ?? 2); // the page's own are h1 and h2
+    const level = Math.min(heading[1].length + 2, above + 1, 6); // who listens misses none
     return [`<h${level}>${inline(withoutHashes(heading[2]), isHalf(at + 1))}</h${level}>`, at + 1];
   }
   if (ITEM.test(line)) return readList(lines, at, isHalf);

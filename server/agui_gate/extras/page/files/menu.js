@@ -32,7 +32,7 @@ function show(opener, items) {
     if (inside || document.activeElement === document.body) opener.focus();
   });
   menu.addEventListener("keydown", (event) => move(event, entries));
-  document.body.append(menu);
+  opener.closest("nav").append(menu);
   menu.showPopover();
   place(menu, opener);
   opener.setAttribute("aria-expanded", "true");

@@ -66,7 +66,7 @@ function syncCard(view, card, { ask, draft, earlier }, actions) {
   }
   const asked = JSON.stringify({ ...ask.asked, people: null }); // Anew when more becomes known about it, such as what may be edited.
   const current = card?.asked === asked ? card : { asked, ...createCard(ask, actions) };
-  const held = current !== card && card?.node.contains(document.activeElement);
+  const held = current !== card && (card?.node ?? view.line).contains(document.activeElement);
   if (current !== card) {
     card?.node.remove();
     view.node.append(current.node);
