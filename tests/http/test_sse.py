@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -280,14 +281,28 @@ async def test_where_the_head_may_wait_nothing_is_gathered(writing: WritingCycle
     assert writing.writes[0] == b"HEAD "
 
 
-async def test_a_client_that_takes_no_head_is_hung_up_on(writing: WritingCycle) -> None:
+class Hides:
+    """Middleware whose `receive` is a function of its own."""
+
+    def __init__(self, app) -> None:
+        self.app = app
+
+    async def __call__(self, scope, receive, send) -> None:
+        await self.app(scope, partial(receive), send)
+
+
+@pytest.mark.parametrize("around", [False, True])
+async def test_a_client_that_takes_no_head_is_hung_up_on(writing: WritingCycle, around: bool) -> None:
     """It has sent a request behind one whose answer it doesn't take: under uvicorn the head waits for that."""
 
     async def wait(message) -> None:
         await asyncio.Event().wait()
 
     writing.flow.write_paused, writing.send = True, wait
-    async with started(made(Parrot(), send_timeout=0.1, disconnect_grace=0.01)) as app:
+    app = made(Parrot(), send_timeout=0.1, disconnect_grace=0.01)
+    if around:
+        app.add_middleware(Hides)
+    async with started(app):
         await writing.call(app)
         assert writing.is_closed
 

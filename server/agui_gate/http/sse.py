@@ -81,7 +81,8 @@ class EventStream(Response):
             self._close(scope)
             if not isinstance(error, OSError):
                 raise
-            hang_up(cycle if isinstance(error, TimeoutError) else None)
+            if isinstance(error, TimeoutError):
+                hang_up(scope[STREAM].cycle if STREAM in scope else cycle)
             return
         del self.raw_headers
         if STREAM in scope:
@@ -214,19 +215,19 @@ class RunRoute(Route):
 
 
 class OpenStream(list[tuple[EventStream, Scope]]):
-    """The stream, if any, whose head the routes have sent. What was added around them hides the request's cycle."""
+    """The stream, if any, whose head the routes have sent. What was added around them hides the request's ``cycle``."""
 
-    __slots__ = ("_cycle",)
+    __slots__ = ("cycle",)
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         outer = scope.get(STREAM)
-        self._cycle = cycle_of(receive) if outer is None else outer._cycle
+        self.cycle = cycle_of(receive) if outer is None else outer.cycle
 
     async def send_events(self, receive: Receive, send: Send) -> None:
         """Sends its events."""
         if self:
             stream, inner = self.pop()
-            await stream.send_events(inner, receive, send, self._cycle)
+            await stream.send_events(inner, receive, send, self.cycle)
 
 
 def cycle_of(receive: Receive) -> Any:
