@@ -46,6 +46,9 @@ export const style = `
     text-align: start;
     color: var(--_text);
     font: 400 var(--agui-gate-font-size, 15px)/1.6 var(--_sans);
+    letter-spacing: normal;
+    text-transform: none;
+    white-space: normal;
   }
 
   :host([hidden]) {

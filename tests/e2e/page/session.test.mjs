@@ -195,14 +195,15 @@ test("an answer that was stopped while it was thought about says so, also after 
   }
 });
 
-test("a message whose run was stopped before there was a word says so after a reload, and can be tried again", async () => {
-  const { session, server, inputs } = scripted([...text("a1", "Yes."), finished()]);
-  server.thread = { messages: [{ id: "u1", role: "user", content: "slow" }], approvals: [], run: { key: "run-0", status: "cancelled" } };
-  await session.open("t1", "support");
-  assert.deepEqual(session.state.notice, { code: "abort", message: "" });
-  await session.retry();
-  assert.deepEqual([session.state.notice, inputs[0].messages.length], [null, 1]);
-});
+for (const [status, code] of [["cancelled", "abort"], ["failed", "incomplete"]])
+  test(`a message whose run was ${status} before there was a word says so after a reload, and can be tried again`, async () => {
+    const { session, server, inputs } = scripted([...text("a1", "Yes."), finished()]);
+    server.thread = { messages: [{ id: "u1", role: "user", content: "slow" }], approvals: [], run: { key: "run-0", status } };
+    await session.open("t1", "support");
+    assert.equal(session.state.notice.code, code);
+    await session.retry();
+    assert.deepEqual([session.state.notice, inputs[0].messages.length], [null, 1]);
+  });
 
 test("a stream that ends without a terminal event is an error", async () => {
   const { session } = scripted([...text("a1", "Hal")]);
@@ -347,7 +348,7 @@ test("how a run ended stays to be read, and to be tried again, when more is know
   await session.retry();
   assert.deepEqual([inputs.length, session.state.notice.code], [2, "network"]);
   told("last", "another");
-  assert.deepEqual([await session.learnDecisions(), session.state.notice], [true, null], "another one has another end");
+  assert.deepEqual([await session.learnDecisions(), session.state.notice.code], [true, "incomplete"], "another one has another end");
 });
 
 test("where somebody else's answer was first, and the thread busy with it, what came of that is shown", async () => {

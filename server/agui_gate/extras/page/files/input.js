@@ -45,10 +45,11 @@ export async function* patiently(start) {
 
 const LOST = "The server process that ran this was lost. What it had saved is kept; the rest of this answer is lost.";
 
-/** What is said of a chat whose last `run` was lost with its server and asks nothing, or was stopped before there was a word of its answer. */
+/** What is said of a chat whose last `run` was lost with its server and asks nothing, or was stopped or failed before there was a word of its answer. */
 export function endNotice(state, run) {
   if (run?.status === "interrupted") return openAsks(state).length > 0 ? null : { code: "interrupted", message: LOST };
-  return run?.status === "cancelled" && unanswered(state).length > 0 ? { code: "abort", message: "" } : null;
+  if (unanswered(state).length === 0) return null;
+  return { cancelled: { code: "abort", message: "" }, failed: { code: "incomplete", message: "This has no answer." } }[run?.status] ?? null;
 }
 
 /** `[code, message]` of a run that failed with `error`; `signal` is the one that stops it. */
