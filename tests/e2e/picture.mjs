@@ -28,7 +28,7 @@ async function shoot(ms, text) {
   await caption(text);
   await page.locator("#scroll").evaluate((box) => box.scrollTo(0, box.scrollHeight));
   await drawn(page);
-  writeFileSync(join(folder, `${String(++number).padStart(2, "0")}-${ms}.png`), await page.screenshot());
+  writeFileSync(join(folder, `${String(++number).padStart(2, "0")}-${ms}.png`), await page.screenshot({ animations: "disabled" })); // what fades in is there
 }
 
 await page.goto(url);
