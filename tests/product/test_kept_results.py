@@ -84,7 +84,7 @@ def full(p: Product, shop: Shop) -> Iterator[Callable[[], Awaitable[None]]]:
     store: SQLiteStore = p.app.state.engine.store
 
     def limit(pages: int) -> None:
-        store._submit(lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+        store._run(lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchone())
 
     async def release() -> None:
         limit(1_073_741_823)
