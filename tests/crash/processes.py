@@ -52,6 +52,10 @@ class Server:
         """SIGKILL, and be sure that it is gone."""
         await self.process.kill()
 
+    async def gone(self) -> None:
+        """Wait until it has ended by itself, as at a failpoint."""
+        await self.process.gone()
+
     async def rest(self) -> list[str]:
         """Everything else it said, after it was killed."""
         async with asyncio.timeout(TIMEOUT):

@@ -21,7 +21,7 @@ FIRST = [f"{side} {place}" for place in ("claim", "result", "release", "ask", "s
 SECOND = [f"{side} {place} 2" for place in ("claim", "result", "release", "ask") for side in ("before", "after")]
 """The first claim and the first result are of the task, the second ones of the refund that is asked for inside."""
 POINTS = [
-    *((point, False) for point in [*FIRST, *SECOND, "before tool", "after tool", "after save 3", "before release 3"]),
+    *((point, False) for point in [*FIRST, *SECOND, "before tool", "after tool"]),
     *((f"{side} {place}", True) for place in ("claim", "result", "release 2") for side in ("before", "after")),
 ]
 """Where it is killed, and whether the task was agreed to outside of a run."""
@@ -45,7 +45,7 @@ async def states(server: Server, chat: Chat) -> dict[str, str]:
 
 
 async def answers(server: Server, chat: Chat, *, elsewhere: bool) -> None:
-    """Yes to the task, and to what is asked in it, until the server is killed."""
+    """Yes to the task, and to what is asked in it, until the server dies at its failpoint."""
     with contextlib.suppress(httpx2.HTTPError):
         asked = await chat.say("refund A1")
         if asked.interrupts and elsewhere:
@@ -53,7 +53,7 @@ async def answers(server: Server, chat: Chat, *, elsewhere: bool) -> None:
             asked = await chat.go()
         while asked.interrupts:
             asked = await chat.resume((asked.interrupts[0]["id"], YES))
-    await server.kill()
+    await server.gone()
 
 
 @pytest.mark.parametrize(("point", "elsewhere"), POINTS)

@@ -29,8 +29,8 @@ pytestmark = [pytest.mark.anyio, shows("B5", "B9")]
 YES = {"approved": True}
 SIDES = ("before", "after")
 POINTS = [
-    *(f"{side} {place}" for place in ("ask", "claim", "pass", "result") for side in SIDES),
-    *(f"{side} {place} {n}" for place in ("lease", "save", "release", "terminal") for n in (1, 2) for side in SIDES),
+    *(f"{side} {place}" for place in ("ask", "claim", "pass", "result", "release") for side in SIDES),
+    *(f"{side} {place} {n}" for place in ("lease", "terminal") for n in (1, 2) for side in SIDES),
     *(f"after event {n}" for n in (1, 3, 6)),
 ]
 
@@ -87,12 +87,12 @@ async def elsewhere(remote: Remote, folder: Path) -> AsyncIterator[Machine]:
 
 
 async def dies(server: Server, chat: Chat) -> None:
-    """What the first server comes to do before it is killed."""
+    """What the first server comes to do before it dies at its failpoint."""
     with contextlib.suppress(httpx2.HTTPError):
         asked = await chat.say("refund")
         if asked.interrupts:
             await chat.resume((asked.interrupts[0]["id"], YES))
-    await server.kill()
+    await server.gone()
 
 
 async def settle(chat: Chat) -> Stream:
