@@ -152,6 +152,18 @@ async def test_a_run_after_1_000_messages_that_were_seen_before(tmp_path: Path) 
     assert least(counts).over(Counted(ours=900, calls=1_340, tasks=3, jobs=6)) == {}
 
 
+async def test_a_run_takes_no_call_for_each_earlier_run(tmp_path: Path) -> None:
+    counts = []
+    with answered(deltas=2):
+        async with started(create_ours("http://127.0.0.1/v1", tmp_path)) as app:
+            for number in range(60):
+                with counting() as counted:
+                    await run(app, run_body("thread", user("hello", f"m{number}")))
+                counts.append(counted)
+    few, many = least(counts[5:15]), least(counts[50:])
+    assert many.calls < few.calls + 20
+
+
 async def counted_first_events(folder: Path, earlier: int = 0, runs: int = 0) -> Counted:
     """What comes before the first event of a run leaves: on a thread that the server has never seen, or one with
     earlier ``runs``.

@@ -121,9 +121,12 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
     stateless = settings.mode == "stateless" and not plain
     if agrees and not stateless:
         raise ConsentLost("The provider no longer has what was approved, so it was not run.")
-    has_calls = any(isinstance(turn, AssistantTurn) and turn.local_calls for turn in request.transcript)
-    begins = settings.mode == "conversation" and not plain and not has_calls
+    begins = settings.mode == "conversation" and not plain and not _has_calls(request.transcript)
     return Plan(request, settings, Shape.SEALED if stateless else Shape.PLAIN, "" if begins else None, agrees)
+
+
+def _has_calls(transcript: Transcript) -> bool:
+    return any(isinstance(turn, AssistantTurn) and turn.local_calls for turn in transcript)
 
 
 def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> Transcript | None:

@@ -244,8 +244,7 @@ class SharedState:
         if told is None:
             self.tell_whole(emit)
         elif operations := changes(told, self.shown):
-            is_small = len(_encode(operations)) < len(self.shown.text) + SLACK
-            if whole or not is_small or not is_safe(operations):
+            if whole or len(_encode(operations)) >= len(self.shown.text) + SLACK or not is_safe(operations):
                 self.tell_whole(emit)
                 return
             self._restate(told, emit)
