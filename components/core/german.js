@@ -148,7 +148,7 @@ const SENTENCES = [
   [/^This is frozen: (.*)$/s, "Das ist eingefroren: $1"],
   [/^You can't approve this: it waits for (.+)\.$/, "Sie können das nicht freigeben: Es wartet auf $1."],
   [/^(.+) can't decide this: it waits for (.+)\.$/, "$1 kann das nicht entscheiden: Es wartet auf $2."],
-  [/^You asked for this, so somebody else has to approve it\.$/, "Sie haben das angefragt. Freigeben muss es jemand anderes."],
+  [/^You asked for this, so you can't approve it\. Somebody else has to\.$/, "Sie haben das angefragt. Freigeben muss es jemand anderes."],
   [/^Who asked for this can't approve it\. Hand it to somebody else\.$/, "Wer das angefragt hat, kann es nicht freigeben. Geben Sie es an jemand anderen weiter."],
   [/^You (?:asked for|edited) this, so .+ in an emergency\.$/, "Sie haben das angefragt oder geändert. Im Notfall muss jemand anderes entscheiden."],
   [/^(?:You asked for this, so you can't approve it as somebody's deputy|The deputy of who asked for this can't approve it)\.$/, "Wer das angefragt hat, kann es auch durch eine Vertretung nicht freigeben."],

@@ -88,13 +88,13 @@ async def test_a_no_can_be_one_too() -> None:
 @pytest.mark.parametrize(
     ("who", "gate", "answer", "status", "why"),
     [
-        ("ada", {}, WHY, 403, "You asked for this, so somebody else has to decide it in an emergency."),
+        ("ada", {}, WHY, 403, "You asked for this, so you can't decide it in an emergency. Somebody else has to."),
         (
             "ada's other",
             {"self_approval": True},
             WHY,
             403,
-            "You asked for this, so somebody else has to decide it in an emergency.",
+            "You asked for this, so you can't decide it in an emergency. Somebody else has to.",
         ),
         ("ben", {}, WHY, 403, "Breaking the glass needs the role break-glass."),
         ("lea", {"break_glass": False}, WHY, 403, "The gate of this call lets nobody break the glass."),
@@ -214,7 +214,7 @@ async def test_who_edited_a_call_does_not_approve_it_alone(store: FullStore) -> 
             answer = await desk.decide("lea", approval_id, **WHY)
             assert (told(answer), answer.json()["error"]["message"]) == (
                 (403, "not_allowed"),
-                "You edited this, so somebody else has to approve it in an emergency.",
+                "You edited this, so you can't approve it in an emergency. Somebody else has to.",
             )
             assert told(await desk.decide(who, approval_id, approved=state == "done", **WHY)) == (200, state)
         assert desk.amounts == [9]

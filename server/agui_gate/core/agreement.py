@@ -96,7 +96,7 @@ def check(approval: Approval, people: People, decision: Decision, now: int) -> N
         _check_login(people, decision, now)
         return
     if not people.self_approval and is_asker(approval, decision):
-        raise MayNotDecide("You asked for this, so somebody else has to approve it.")
+        raise MayNotDecide("You asked for this, so you can't approve it. Somebody else has to.")
     if decision.absent is not None:
         _check_deputy(approval, people, decision, decision.absent)
     if not is_approver(people, right_of(decision), decision.roles):
@@ -114,9 +114,9 @@ def check_break_glass(approval: Approval, people: People, decision: Decision) ->
     if not people.break_glass:
         raise MayNotDecide("The gate of this call lets nobody break the glass.")
     if is_asker(approval, decision):
-        raise MayNotDecide("You asked for this, so somebody else has to decide it in an emergency.")
+        raise MayNotDecide("You asked for this, so you can't decide it in an emergency. Somebody else has to.")
     if decision.approved and people.editor == person_of(decision):  # else they would decide their own edit alone
-        raise MayNotDecide("You edited this, so somebody else has to approve it in an emergency.")
+        raise MayNotDecide("You edited this, so you can't approve it in an emergency. Somebody else has to.")
     if not any(character.isalnum() for character in decision.reason or ""):  # nor is an invisible one
         raise MayNotDecide("Breaking the glass needs a reason.")
     if decision.edited_arguments != people.edited:

@@ -55,7 +55,7 @@ const states = {
   rejected: () => card({}, { record: row({ state: "rejected", decision: { ...yes, approved: false, reason: "too much" } }) }), unknown: () => card({}, { record: row({ state: "unknown", decision: yes }) }),
   "who asks": () => card({ asker: "ada", approvers: "finance", needs: 2, approvals: [{ by: "ben" }], edited_by: "ben", you: { may: ["approve", "edit", "reject"], agreed: false, why: null } }),
   "you agreed": () => card({ asker: "ada", approvers: ["ben", "cat", "dan"], needs: 2, approvals: [{ by: "ben" }], you: { may: ["approve", "edit", "reject"], agreed: true, why: null } }),
-  "not yours": () => card({ approvers: "finance", needs: 1, approvals: [], you: { may: ["reject"], agreed: false, why: "You asked for this, so somebody else has to approve it." } }),
+  "not yours": () => card({ approvers: "finance", needs: 1, approvals: [], you: { may: ["reject"], agreed: false, why: "You asked for this, so you can't approve it. Somebody else has to." } }),
   frozen: () => card({ frozen: "Approvals are frozen: Payments are being checked." }),
   grants: () => after(card({ grants: [{ scope: "thread", in_thread: true, hours: 1, times: null, same: [] }, { scope: "amount", hours: 24, times: 3, same: ["order_id"], field: "amount", up_to: 50, total: 200 }] }), (node) => { const select = node.renderRoot.querySelector("select"); select.value = "amount"; select.dispatchEvent(new Event("change")); }),
   "login refused": () => after(card({ approvers: "finance", needs: 1, approvals: [] }), (node) => (node.press("a"), node.reopen("Log in again: this needs a login in the last 300 s (auth_time)."))),

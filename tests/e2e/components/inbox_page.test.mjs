@@ -71,7 +71,7 @@ test("two persons: who asks, who agreed, whose edit it is; who asked and who has
   assert.equal(await card.getByRole("button", { name: "Approve" }).count(), 0);
   await looksWell(ben, "agreed");
   const ada = await open("ada", { at: `#${asked.id}` });
-  await ada.locator(".linked agui-confirm-card").getByText("You asked for this, so somebody else has to approve it.").waitFor();
+  await ada.locator(".linked agui-confirm-card").getByText("You asked for this, so you can't approve it. Somebody else has to.").waitFor();
   const cat = await open("cat");
   await line(cat, asked).click();
   await item(cat, asked).getByText(/Asked by ada · Edited by ben · .* · Agreed: ben/).waitFor();

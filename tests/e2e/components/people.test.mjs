@@ -61,7 +61,7 @@ const FEATURES = {
   async "a second person"(cell) {
     const { tenant, is } = cell;
     const { ada, asked, copilot } = await asks(cell, "refund A1 20");
-    await ada.sees("You asked for this, so somebody else has to approve it.");
+    await ada.sees("You asked for this, so you can't approve it. Somebody else has to.");
     for (const [{ page }, place, text] of [
       [ada, "#threads .group-button span", "Waiting for others (1)"],
       [ada, ".thread .thread-mark", "Waiting for others: "],
@@ -169,7 +169,7 @@ const FEATURES = {
     await ada.isAt("Message");
     await ada.type("pay_out Ida 5");
     await ada.press("Enter");
-    await ada.sees("You asked for this, so somebody else has to approve it.");
+    await ada.sees("You asked for this, so you can't approve it. Somebody else has to.");
     assert.deepEqual((await tenant.get("ada", "approvals")).approvals.map(({ state, arguments: { amount } }) => [state, amount]), [["pending", 5]]);
   },
 
