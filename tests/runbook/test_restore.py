@@ -214,7 +214,7 @@ def test_a_standby_takes_over(place: Place) -> None:
         page.run("Stop the harm", user=there.user)
         page.run("Cure", 1, user=there.user)
         page.run("Cure", 2)
-        assert "The store has all that" in page.run("Cure", 3, LOG_TIME="2026")
+        assert "The store has all that" in page.run("Cure", 3, LOG_TIME="2026-01-01")
         page.run("Cure", 4)
         server = place.start()
         page.run("Cure", 5, APPROVAL=hung)
