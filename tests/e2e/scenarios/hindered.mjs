@@ -98,9 +98,12 @@ export async function inboxChanges(t) {
   await page.keyboard.press("Escape");
 }
 
+/** The request for all that waits. Records that changed are asked for by their ids. */
+const LOOK = /\/approvals\?view=card&limit=/;
+
 /** A stream of what is new that is opened again begins with a look. */
 async function lookAgain(page) {
-  const looked = page.waitForResponse(/\/approvals\?/);
+  const looked = page.waitForResponse(LOOK);
   await see(page, "hidden");
   await see(page, "visible");
   await looked;
@@ -116,7 +119,7 @@ async function waitsStill(t, page, { id }) {
     const others = said.approvals.filter((other) => other.id !== record.id);
     await route.fulfill({ response, json: { ...said, approvals: [...others, waiting] } });
   };
-  await page.route(/\/approvals\?/, withIt, { times: 1 });
+  await page.route(LOOK, withIt, { times: 1 });
 }
 
 /** Two tabs approve at the same moment, one of them with a double click: it runs once, and each says what is true. */
