@@ -7,7 +7,7 @@ The operations are those of every store in SQL (`stores/sql`). Each batch of sta
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import IllegalMove, Unavailable
@@ -22,9 +22,6 @@ from agui_gate.stores.sql.leases import Wish
 from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.operations import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 
